@@ -7,7 +7,7 @@ import { answer } from "./parts/answer.ts";
 import { details, downloadView, footer, METHOD } from "./parts/details.ts";
 import { list, served } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
-import { benchmarkSection, comparisonSection, suiteSection } from "./parts/said.ts";
+import { benchmarkSection, comparisonSection, suiteSection } from "./parts/texts.ts";
 import { points, runs, traced } from "./parts/tables.ts";
 import { curve, curveInWords, curveKey, isFar, type Quantity, quantities } from "./pictures/curve.ts";
 import { responsive } from "./pictures/responsive.ts";

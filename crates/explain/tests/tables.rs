@@ -211,12 +211,12 @@ fn switches_alone_show_no_causes() {
 /// A thread without a creation, one without an arrival, and a wait without an end.
 #[test]
 fn contradictions_are_counted() {
-    assert_eq!(two_command_trace().view().misfits, Misfits::default());
+    assert_eq!(two_command_trace().view().misfits, Inconsistencies::default());
     let mut t = EventTrace::new(1, 4 * S);
     t.sleep(S, 0, 0);
     t.sleep(2 * S, 0, ROOT);
     t.wake(3 * S, 0, 77, ROOT);
-    assert_eq!(t.view().misfits, Misfits { unborn: 1, unwoken: 1, ..Misfits::default() });
+    assert_eq!(t.view().misfits, Inconsistencies { unborn: 1, unwoken: 1, ..Inconsistencies::default() });
 }
 
 /// A thread is accounted more than the elapsed time, on a CPU that was idle before. The surplus is

@@ -13,7 +13,7 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use morecores_study::noise::{Company, LoopThread, Noise, Stretch};
+use morecores_study::noise::{CpuRelation, LoopThread, Noise, Stretch};
 use morecores_study::{CpuId, CpuSet, Nanos};
 
 use crate::activity::Clocks;
@@ -67,13 +67,13 @@ pub enum NoiseError {
 /// A CPU cannot be used, or a thread cannot be started.
 pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
     let alone = company::spread(cpus, MOST_ALONE);
-    let mut combinations: Vec<(Company, CpuSet)> =
-        alone.iter().map(|cpu| (Company::Alone, CpuSet::from_iter([cpu]))).collect();
+    let mut combinations: Vec<(CpuRelation, CpuSet)> =
+        alone.iter().map(|cpu| (CpuRelation::Alone, CpuSet::from_iter([cpu]))).collect();
     if cpus.len() > 2 {
         combinations.extend(company::pairs(&topology::read(), &alone, cpus));
     }
     if cpus.len() > 1 {
-        combinations.push((Company::All, cpus.clone()));
+        combinations.push((CpuRelation::All, cpus.clone()));
     }
     let Some(first) = cpus.first() else { return Ok(Noise::default()) };
     let steps = calibrate(first)?;
@@ -85,8 +85,8 @@ pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
     let length = (budget / (rounds * stretches)).saturating_sub(REPETITION).max(LEAST_STRETCH);
     let mut noise = Noise { steps, stretches: Vec::new() };
     for round in 0..rounds {
-        for (company, cpus) in &combinations {
-            noise.stretches.push(stretch(round, *company, cpus, steps, length)?);
+        for (relation, cpus) in &combinations {
+            noise.stretches.push(stretch(round, *relation, cpus, steps, length)?);
         }
         combinations.rotate_left(1);
     }
@@ -125,7 +125,7 @@ fn steps_of_a_repetition(takes: impl Fn(u64) -> u64) -> u64 {
 /// Runs the loop on all of `cpus` at once for `length`.
 fn stretch(
     round: u32,
-    company: Company,
+    relation: CpuRelation,
     cpus: &CpuSet,
     steps: u64,
     length: Duration,
@@ -162,7 +162,7 @@ fn stretch(
         steal_ns: after.since(&before, |cpu| cpu == thread.cpu).steal,
         ..thread
     };
-    Ok(Stretch { round, company, lasted_ns, threads: threads.into_iter().map(with_steal).collect() })
+    Ok(Stretch { round, relation, lasted_ns, threads: threads.into_iter().map(with_steal).collect() })
 }
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {

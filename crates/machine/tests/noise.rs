@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use morecores_machine::noise::{self, NoiseError};
 use morecores_machine::topology;
-use morecores_study::noise::Company;
+use morecores_study::noise::CpuRelation;
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_testkit::report_skip;
 
@@ -12,14 +12,14 @@ use morecores_testkit::report_skip;
 fn every_cpu_alone_and_all_at_once() {
     let cpus: CpuSet = topology::read().usable.cpus.iter().take(2).collect();
     let noise = noise::measure(&cpus, Duration::from_millis(500)).expect("usable CPUs");
-    let of = |company: Company| noise.stretches.iter().filter(move |s| s.company == company);
+    let of = |relation: CpuRelation| noise.stretches.iter().filter(move |s| s.relation == relation);
     for cpu in cpus.iter() {
-        assert!(of(Company::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
+        assert!(of(CpuRelation::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
     }
     if cpus.len() < 2 {
         report_skip("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
     } else {
-        assert!(of(Company::All).all(|s| s.cpus() == cpus) && of(Company::All).count() > 0, "{noise:?}");
+        assert!(of(CpuRelation::All).all(|s| s.cpus() == cpus) && of(CpuRelation::All).count() > 0, "{noise:?}");
     }
     assert!(noise.steps > 0, "{noise:?}");
     // Repetitions do not overlap, and each lies within its stretch.

@@ -36,7 +36,7 @@ fn traces_are_consistent_and_show_the_simulated_times() {
             let timeline = Timeline::new(&trace.header, &trace.events);
             assert_eq!(
                 (timeline.misfits, timeline.lost_events),
-                (Misfits::default(), 0),
+                (Inconsistencies::default(), 0),
                 "{program} {size:?}"
             );
             assert_eq!(timeline.elapsed(), run.elapsed);

@@ -4,7 +4,7 @@
 //! This module only words the result and chooses what is worth a sentence. The analysis has already
 //! decided what counts as a difference.
 
-use morecores_view::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, Judged, Warning};
+use morecores_view::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, ConditionResult, Warning};
 
 use crate::Component;
 use crate::format::{ABSENT, TimeUnit, Uncertain, bounded, cpu_share, cpus, list, percent, ratio};
@@ -221,7 +221,7 @@ pub(crate) fn signed(more: f64) -> String {
 }
 
 /// Outcome of one condition, in one sentence.
-pub(crate) fn judged(judged: &Judged) -> String {
+pub(crate) fn judged(judged: &ConditionResult) -> String {
     let figure = |value: f64| if judged.of_base { percent(value) } else { ratio(value) };
     let outcome = match judged.holds {
         Some(true) => "holds",

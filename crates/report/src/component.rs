@@ -3,7 +3,7 @@
 //! This module holds names and access only. The modules that show components decide which to show
 //! and how.
 
-use morecores_view::{BehindLock, Components, Losses, TraceView};
+use morecores_view::{HolderWaits, Components, Losses, TraceView};
 
 /// Smallest CPU time of other programs, relative to the idle time that may contain it, for the
 /// report to mention it. A choice: less is within the disagreement of the CPUs' counters and the
@@ -20,7 +20,7 @@ pub(crate) fn idle_or_others(trace: &TraceView) -> bool {
 /// CPU-seconds lost to the command's own locks while the holder waited, by the object of the
 /// holder's wait.
 pub(crate) fn behind(trace: &TraceView) -> [(Component, f64); 3] {
-    let BehindLock { disk_s, peer_s, timer_s } = trace.behind_user_lock;
+    let HolderWaits { disk_s, peer_s, timer_s } = trace.behind_user_lock;
     [(Component::IdleDisk, disk_s), (Component::IdlePeer, peer_s), (Component::IdleTimer, timer_s)]
 }
 

@@ -37,7 +37,7 @@ pub use markdown::{
     comparison_markdown, locks_markdown, suite_markdown, suite_summary_markdown, view_markdown,
 };
 pub use page::{
-    page_html, page_locks, page_study, page_timeline, said_benchmark, said_comparison, said_suite,
+    page_html, page_locks, page_study, page_timeline, benchmark_text, comparison_text, suite_text,
 };
 pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{

@@ -10,8 +10,8 @@ mod timeline;
 use morecores_study::published::Published;
 use morecores_study::{Phase, Plan, Run, Study};
 use morecores_view::page::{
-    Page, PageRun, PageStudy, PageTimeline, Said, SaidBenchmark, SaidColumn, SaidComparison, SaidNotice,
-    SaidSuite, SaidTable, StackPart,
+    Page, PageRun, PageStudy, PageTimeline, StudyText, BenchmarkText, TextColumn, ComparisonText, NoticeText,
+    SuiteText, TextTable, StackPart,
 };
 use morecores_view::{Comparison, Gain, StackView, SuiteSummary, View};
 
@@ -32,8 +32,8 @@ const VIEWER: &str = include_str!("../../../viewer/dist/page.html");
 const DATA: &str = "@DATA@";
 
 /// Differences between two studies, in the words of a page.
-pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
-    SaidComparison {
+pub fn comparison_text(comparison: &Comparison) -> ComparisonText {
+    ComparisonText {
         warning: comparison::different_commands(comparison),
         answer: comparison::answer(comparison),
         columns: comparison::columns(comparison),
@@ -45,28 +45,28 @@ pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
 
 /// Tables of a classic benchmark for a page; `studies` are the names of the studies behind the
 /// tables.
-pub fn said_benchmark(
+pub fn benchmark_text(
     result: &BenchmarkResult<'_>,
     published: &Published,
     studies: Vec<String>,
-) -> SaidBenchmark {
+) -> BenchmarkText {
     let Tables { title, tables, notes } = tables(result, published);
     let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(said_table).collect();
-    SaidBenchmark { title, tables, notes, studies }
+    BenchmarkText { title, tables, notes, studies }
 }
 
 /// Summary of a suite for a page.
-pub fn said_suite(summary: SuiteSummary) -> SaidSuite {
-    SaidSuite { table: said_table(summary_table(&summary)), notes: summary_notes(&summary), summary }
+pub fn suite_text(summary: SuiteSummary) -> SuiteText {
+    SuiteText { table: said_table(summary_table(&summary)), notes: summary_notes(&summary), summary }
 }
 
-fn said_table(table: Table) -> SaidTable {
-    let column = |column: Column| SaidColumn {
+fn said_table(table: Table) -> TextTable {
+    let column = |column: Column| TextColumn {
         header: column.header.replace('\n', " "),
         figures: matches!(column.kind, ColumnKind::Figure(_)),
         cells: column.cells,
     };
-    SaidTable { columns: table.columns.into_iter().map(column).collect(), now: table.now }
+    TextTable { columns: table.columns.into_iter().map(column).collect(), now: table.now }
 }
 
 /// One study of a page, called `name`.
@@ -117,7 +117,7 @@ fn run(run: &Run, plan: &Plan) -> PageRun {
     }
 }
 
-fn said(view: &View) -> Said {
+fn said(view: &View) -> StudyText {
     let verdict = decide(view);
     let causes = view.stack.last().map(|stack| {
         let mut clauses = word_causes(&causes(stack, view));
@@ -132,14 +132,14 @@ fn said(view: &View) -> Said {
         said
     });
     let notices = notices(&view.warnings, &verdict);
-    Said {
+    StudyText {
         command: command::with_variables(&view.command, &view.plan.env),
         verdict: if verdict.is_worth_saying(view) { word(&verdict) } else { "One traced run.".to_owned() },
         causes: causes.unwrap_or_default().iter().map(|line| sentence(line)).collect(),
         prediction: prediction.unwrap_or_default().iter().map(|line| sentence(line)).collect(),
         notices: notices
             .into_iter()
-            .map(|notice| SaidNotice { severity: severity(notice.severity).to_owned(), text: notice.text })
+            .map(|notice| NoticeText { severity: severity(notice.severity).to_owned(), text: notice.text })
             .collect(),
         stack_notes: notes(view),
     }

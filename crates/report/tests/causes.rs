@@ -72,7 +72,7 @@ fn what_the_holder_of_a_lock_waits_for_is_said() {
         Some("0.20 of 2 CPUs idle, waiting for locks of the command's own (futex)")
     );
     view.traces[0].components.idle_user_lock_s = Some(1.0);
-    view.traces[0].behind_user_lock = BehindLock { disk_s: 0.8, peer_s: 0.1, timer_s: 0.0 };
+    view.traces[0].behind_user_lock = HolderWaits { disk_s: 0.8, peer_s: 0.1, timer_s: 0.0 };
     assert_eq!(
         said(&view).as_deref(),
         Some(

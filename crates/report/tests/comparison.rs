@@ -8,9 +8,9 @@ use morecores_report::{Style, comparison_markdown, comparison_report};
 use morecores_view::*;
 use support::{PLAIN, keeps_to};
 
-fn side(study: &str) -> Compared {
+fn side(study: &str) -> ComparedStudy {
     let command = ["make", "-j{n}"].map(str::to_owned).to_vec();
-    Compared { study: study.to_owned(), command, created_at_s: 1.8e9, warnings: Vec::new() }
+    ComparedStudy { study: study.to_owned(), command, created_at_s: 1.8e9, warnings: Vec::new() }
 }
 
 fn summary(median: f64) -> Summary {
@@ -38,7 +38,7 @@ fn slower_build() -> Comparison {
     };
     let speedup =
         ComparedSpeedup { base: 1.9, new: 1.75, ratio: around(1.75 / 1.9), difference: Difference::Worse };
-    let condition = |condition: &str, new, value, limit, of_base: bool, holds| Judged {
+    let condition = |condition: &str, new, value, limit, of_base: bool, holds| ConditionResult {
         condition: condition.to_owned(),
         base: of_base.then(|| around(1.9)),
         new,
@@ -50,9 +50,9 @@ fn slower_build() -> Comparison {
     Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         base: side("main.study"),
-        new: Compared { warnings: vec![Warning::Steal { cpus: 2, share: 0.03 }], ..side("branch.study") },
+        new: ComparedStudy { warnings: vec![Warning::Steal { cpus: 2, share: 0.03 }], ..side("branch.study") },
         metric: None,
-        unlike: vec![Unlike {
+        unlike: vec![Mismatch {
             aspect: Aspect::Machine,
             base: "runner1 (EPYC, 2 usable CPUs)".to_owned(),
             new: "runner2 (Xeon, 2 usable CPUs)".to_owned(),

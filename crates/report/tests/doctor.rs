@@ -9,7 +9,7 @@ use morecores_machine::Diagnosis;
 use morecores_machine::doctor::{Facts, diagnose};
 use morecores_report::{Style, doctor};
 use morecores_study::CpuId;
-use morecores_study::noise::Company;
+use morecores_study::noise::CpuRelation;
 use morecores_view::{CpuNoise, Disturbance, Estimate, MachineNoise};
 
 const PLAIN: Style = Style { width: 100, colour: false, unicode: true, wide: false };
@@ -22,11 +22,11 @@ fn named(facts: Facts) -> Diagnosis {
     diagnosis
 }
 
-fn disturbance(company: Company, cpus: &str, value: f64, worst: f64) -> Disturbance {
+fn disturbance(relation: CpuRelation, cpus: &str, value: f64, worst: f64) -> Disturbance {
     let cpus = machines::set(cpus);
     let worst_cpu = cpus.iter().next_back().expect("CPUs");
     Disturbance {
-        company,
+        relation,
         worst_cpu,
         cpus,
         slowdown: Estimate { value, ci95: Some([value * 0.998, value * 1.003]) },
@@ -54,7 +54,7 @@ fn quiet() -> MachineNoise {
         floor: Some(0.0021),
         between_cpus: 0.001,
         cpus: vec![cpu(0, 0.01200), cpu(1, 0.01201)],
-        disturbances: vec![disturbance(Company::All, "0-1", 1.004, 1.005)],
+        disturbances: vec![disturbance(CpuRelation::All, "0-1", 1.004, 1.005)],
     }
 }
 
@@ -65,9 +65,9 @@ fn crowded() -> MachineNoise {
         (0..4).map(|n| CpuNoise { cpu: CpuId(n), slowdown: Some(1.9), ..noise.cpus[0].clone() }).collect();
     noise.cpus[3].waited = None;
     noise.disturbances = vec![
-        disturbance(Company::Siblings, "0,2", 1.87, 1.88),
-        disturbance(Company::Cores, "0-1", 1.01, 1.02),
-        disturbance(Company::All, "0-3", 1.92, 2.31),
+        disturbance(CpuRelation::Siblings, "0,2", 1.87, 1.88),
+        disturbance(CpuRelation::Cores, "0-1", 1.01, 1.02),
+        disturbance(CpuRelation::All, "0-3", 1.92, 2.31),
     ];
     noise
 }

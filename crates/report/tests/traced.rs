@@ -274,12 +274,12 @@ fn what_did_not_fit_together_is_said_of_the_trace() {
     let trace = &mut view.traces[1];
     let style = Style { width: 100, colour: false, unicode: false, wide: false };
     assert!(!trace_report(trace, None, &style).contains("fit together"));
-    trace.misfits = Misfits { misplaced: 3, unborn: 0, unwoken: 1, early: 9 };
+    trace.misfits = Inconsistencies { misplaced: 3, unborn: 0, unwoken: 1, early: 9 };
     let text = trace_report(trace, None, &style);
     let said = "did not fit together: 3 switches that did not fit the one before, 1 wait that nobody was seen to end";
     assert!(text.contains(said), "{text}");
     // Perf events begin with a thread made by a process outside the trace.
-    trace.misfits = Misfits { unborn: 1, ..Misfits::default() };
+    trace.misfits = Inconsistencies { unborn: 1, ..Inconsistencies::default() };
     let told =
         |trace: &TraceView| trace_report(trace, None, &style).contains("1 thread that nobody was seen");
     assert!(told(trace));

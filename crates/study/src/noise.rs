@@ -9,7 +9,7 @@ use crate::{CpuId, CpuSet, Nanos};
 /// Other CPUs that ran the loop at the same time as a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Company {
+pub enum CpuRelation {
     /// No other CPU.
     Alone,
     /// Another hardware thread of the same core.
@@ -45,7 +45,8 @@ pub struct Stretch {
     /// Round of the stretch, from 0. Every round holds each combination of CPUs once.
     pub round: u32,
     /// Relation of the CPUs to each other.
-    pub company: Company,
+    #[serde(rename = "company")]
+    pub relation: CpuRelation,
     /// Time from the first repetition to the last.
     pub lasted_ns: Nanos,
     /// Measurements of each CPU.

@@ -8,14 +8,14 @@
 
 mod condition;
 mod figure;
-mod likeness;
+mod mismatches;
 mod ratios;
 mod stacks;
 
 use std::collections::BTreeSet;
 
 use crate::{
-    COMPARISON_SCHEMA, Compared, ComparedPoint, ComparedSpeedup, Comparison, Difference, Estimate, PointView,
+    COMPARISON_SCHEMA, ComparedStudy, ComparedPoint, ComparedSpeedup, Comparison, Difference, Estimate, PointView,
     Summary, View,
 };
 use morecores_study::{Better, Study};
@@ -24,7 +24,7 @@ use thiserror::Error;
 use crate::sample::{Sample, design};
 
 pub use condition::{Condition, ConditionError, judge};
-use ratios::{Measured, Verdicts};
+use ratios::{PairedSamples, RatioTests};
 
 /// One of the two studies.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub struct Side<'a> {
 
 /// Reason why two studies have no ratio.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Incomparable {
+pub enum CompareError {
     /// A study without a successful run.
     #[error("{0}: no run succeeded, so there is nothing to compare")]
     NothingMeasured(String),
@@ -68,11 +68,11 @@ pub enum Incomparable {
 ///
 /// # Errors
 ///
-/// [`Incomparable`] if no figure of one study has a counterpart in the other.
-pub fn compare(base: Side<'_>, new: Side<'_>, at_least: f64) -> Result<Comparison, Incomparable> {
+/// [`CompareError`] if no figure of one study has a counterpart in the other.
+pub fn compare(base: Side<'_>, new: Side<'_>, minimum_difference: f64) -> Result<Comparison, CompareError> {
     for side in [base, new] {
         if side.view.points.is_empty() {
-            return Err(Incomparable::NothingMeasured(side.name.to_owned()));
+            return Err(CompareError::NothingMeasured(side.name.to_owned()));
         }
     }
     let better = same_metric(base, new)?;
@@ -80,50 +80,50 @@ pub fn compare(base: Side<'_>, new: Side<'_>, at_least: f64) -> Result<Compariso
     let (in_base, in_new) = (counts(base), counts(new));
     let common: Vec<u32> = in_base.intersection(&in_new).copied().collect();
     if common.is_empty() {
-        let spelled =
+        let list_counts =
             |counts: &BTreeSet<u32>| counts.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        return Err(Incomparable::NoCommonCount { base: spelled(&in_base), new: spelled(&in_new) });
+        return Err(CompareError::NoCommonCount { base: list_counts(&in_base), new: list_counts(&in_new) });
     }
-    let measured: Vec<Measured> = common.iter().filter_map(|cpus| measured(base, new, *cpus)).collect();
-    let verdicts = Verdicts::new(&measured, better, at_least);
-    let points = measured.iter().map(|here| point(base, new, here, &verdicts)).collect();
+    let samples: Vec<PairedSamples> = common.iter().filter_map(|cpus| paired_samples(base, new, *cpus)).collect();
+    let tests = RatioTests::new(&samples, better, minimum_difference);
+    let points = samples.iter().map(|samples| compare_point(base, new, samples, &tests)).collect();
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
-        base: compared(base),
-        new: compared(new),
+        base: compared_study(base),
+        new: compared_study(new),
         metric: new.view.plan.metric.as_ref().map(|m| m.unit.clone().unwrap_or_else(|| "metric".to_owned())),
-        unlike: likeness::unlike(base, new, &common),
+        unlike: mismatches::mismatches(base, new, &common),
         points,
         only_base: in_base.difference(&in_new).copied().collect(),
         only_new: in_new.difference(&in_base).copied().collect(),
-        stack: stacks::stacks(base.view, new.view),
-        ratios: verdicts.ratios(),
-        at_least,
+        stack: stacks::compare_stacks(base.view, new.view),
+        ratios: tests.ratios(),
+        at_least: minimum_difference,
         conditions: Vec::new(),
     })
 }
 
 /// Returns the better direction of the metric that both studies measure.
-fn same_metric(base: Side<'_>, new: Side<'_>) -> Result<Better, Incomparable> {
-    let about = |side: Side<'_>| {
+fn same_metric(base: Side<'_>, new: Side<'_>) -> Result<Better, CompareError> {
+    let metric = |side: Side<'_>| {
         side.view.plan.metric.as_ref().map_or((None, Better::Lower), |m| (Some(m.unit.clone()), m.better))
     };
-    let (of_base, of_new) = (about(base), about(new));
-    if of_base == of_new {
-        return Ok(of_base.1);
+    let (base_metric, new_metric) = (metric(base), metric(new));
+    if base_metric == new_metric {
+        return Ok(base_metric.1);
     }
-    let named = |(metric, better): (Option<Option<String>>, Better)| match metric {
+    let describe = |(metric, better): (Option<Option<String>>, Better)| match metric {
         None => "the elapsed time".to_owned(),
         Some(unit) => {
             let direction = if better == Better::Higher { "more" } else { "less" };
             format!("{} ({direction} is better)", unit.unwrap_or_else(|| "a metric".to_owned()))
         }
     };
-    Err(Incomparable::OtherMetric { base: named(of_base), new: named(of_new) })
+    Err(CompareError::OtherMetric { base: describe(base_metric), new: describe(new_metric) })
 }
 
-fn compared(side: Side<'_>) -> Compared {
-    Compared {
+fn compared_study(side: Side<'_>) -> ComparedStudy {
+    ComparedStudy {
         study: side.name.to_owned(),
         command: side.view.command.clone(),
         created_at_s: side.study.header.created_at_ns.as_secs_f64(),
@@ -132,12 +132,12 @@ fn compared(side: Side<'_>) -> Compared {
 }
 
 /// Collects the runs of both studies at one count.
-fn measured(base: Side<'_>, new: Side<'_>, cpus: u32) -> Option<Measured> {
+fn paired_samples(base: Side<'_>, new: Side<'_>, cpus: u32) -> Option<PairedSamples> {
     let values = |side: Side<'_>| {
         let point = side.study.header.plan.points.iter().find(|point| point.cpus == cpus)?;
-        Some(Sample::of(side.study, point).values())
+        Some(Sample::new(side.study, point).values())
     };
-    Some(Measured {
+    Some(PairedSamples {
         cpus,
         base: values(base)?,
         new: values(new)?,
@@ -146,29 +146,29 @@ fn measured(base: Side<'_>, new: Side<'_>, cpus: u32) -> Option<Measured> {
     })
 }
 
-fn point(base: Side<'_>, new: Side<'_>, here: &Measured, verdicts: &Verdicts<'_>) -> ComparedPoint {
-    let view = |side: Side<'_>| side.view.points.iter().find(|p| p.cpus == here.cpus).cloned();
+fn compare_point(base: Side<'_>, new: Side<'_>, samples: &PairedSamples, tests: &RatioTests<'_>) -> ComparedPoint {
+    let view = |side: Side<'_>| side.view.points.iter().find(|p| p.cpus == samples.cpus).cloned();
     let summary = |point: &Option<PointView>| {
-        let nothing = Summary { median: f64::NAN, mean: f64::NAN, min: f64::NAN, max: f64::NAN, ci95: None };
-        point.as_ref().map_or(nothing, |p| p.metric.as_ref().map_or(p.elapsed_s, |m| m.summary))
+        let no_summary = Summary { median: f64::NAN, mean: f64::NAN, min: f64::NAN, max: f64::NAN, ci95: None };
+        point.as_ref().map_or(no_summary, |p| p.metric.as_ref().map_or(p.elapsed_s, |m| m.summary))
     };
     let (in_base, in_new) = (view(base), view(new));
-    let ratio = verdicts.ratio(here);
+    let ratio = tests.ratio(samples);
     ComparedPoint {
-        cpus: here.cpus,
+        cpus: samples.cpus,
         base: summary(&in_base),
         new: summary(&in_new),
-        base_runs: here.base.len() as u32,
-        new_runs: here.new.len() as u32,
+        base_runs: samples.base.len() as u32,
+        new_runs: samples.new.len() as u32,
         ratio: ratio.estimate,
         noise_floor: ratio.noise_floor,
         difference: ratio.difference,
-        speedup: speedup(here, verdicts),
+        speedup: compare_speedup(samples, tests),
     }
 }
 
-fn speedup(here: &Measured, verdicts: &Verdicts<'_>) -> Option<ComparedSpeedup> {
-    let (base, new, ratio) = verdicts.speedup(here)?;
+fn compare_speedup(samples: &PairedSamples, tests: &RatioTests<'_>) -> Option<ComparedSpeedup> {
+    let (base, new, ratio) = tests.speedup(samples)?;
     Some(ComparedSpeedup { base, new, ratio: ratio.estimate, difference: ratio.difference })
 }
 

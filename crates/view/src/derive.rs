@@ -3,35 +3,35 @@
 //! Only timed runs that succeeded count. No estimate includes a failed run or a warm-up.
 
 mod point;
-mod traced;
+mod traces;
 mod warnings;
 
 use crate::{TraceView, VIEW_SCHEMA, View};
 use morecores_study::{Plan, Study};
 
 use crate::sample::{Sample, design};
-use crate::stack::stacks;
+use crate::stack::speedup_stacks;
 
 /// Computes the view of a study, finished or not, from its runs and from the views of its traced
 /// runs. The traces may come in any order.
 pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let header = &study.header;
-    let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::of(study, point)).collect();
+    let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::new(study, point)).collect();
     let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
     let design = design(study);
-    let plan = with_printed_units(study);
-    let points: Vec<_> = measured.iter().map(|sample| sample.view(measured[0], &plan, design)).collect();
-    let traces = traced::beside(&points, traces);
-    let mut warnings = warnings::of(study, &samples, &points);
+    let plan = plan_with_printed_units(study);
+    let points: Vec<_> = measured.iter().map(|sample| sample.point_view(measured[0], &plan, design)).collect();
+    let traces = traces::with_overhead(&points, traces);
+    let mut warnings = warnings::study_warnings(study, &samples, &points);
     // A prediction reports what spoils a traced run that is no measured point.
-    let of_points = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
-    for warning in of_points.flat_map(traced::warnings) {
-        traced::add(&mut warnings, warning);
+    let point_traces = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
+    for warning in point_traces.flat_map(traces::trace_warnings) {
+        traces::push_warning(&mut warnings, warning);
     }
     let online = header.host.topology.online.len() as u32;
-    let told = header.plan.tells_n(&header.command);
-    warnings.extend(traced::crowded_base(&points, &traces, online, told));
-    let stack = stacks(&points, &traces);
+    let tells_n = header.plan.tells_n(&header.command);
+    warnings.extend(traces::crowded_base(&points, &traces, online, tells_n));
+    let stack = speedup_stacks(&points, &traces);
     View {
         schema: VIEW_SCHEMA.to_owned(),
         tool: header.tool.clone(),
@@ -49,18 +49,18 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
 
 /// Returns the plan with units for the metrics that have none from the user. The unit is the one
 /// that the command printed with the first figure, to which the other figures were converted.
-fn with_printed_units(study: &Study) -> Plan {
+fn plan_with_printed_units(study: &Study) -> Plan {
     let mut plan = study.header.plan.clone();
-    let first = |name: Option<&str>| {
+    let printed_unit = |name: Option<&str>| {
         let mut figures = study.runs.iter().flat_map(|run| &run.figures);
         figures.find(|figure| figure.name.as_deref() == name)?.unit.clone()
     };
     if let Some(metric) = &mut plan.metric {
-        let printed = first(metric.name.as_deref());
+        let printed = printed_unit(metric.name.as_deref());
         metric.unit = metric.unit.take().or(printed);
     }
     for metric in &mut plan.further_metrics {
-        let printed = first(Some(&metric.name));
+        let printed = printed_unit(Some(&metric.name));
         metric.unit = metric.unit.take().or(printed);
     }
     plan

@@ -20,7 +20,7 @@ use morecores_study::lock::LockStudy;
 
 pub use target::{Against, AgainstPoint, against_peers, free_ratio, longest_wait};
 
-use crate::others::Others;
+use crate::others::OtherPrograms;
 use cells::Cells;
 
 /// Computes the view of a study of locks, finished or not.
@@ -51,10 +51,10 @@ pub fn locks_view(study: &LockStudy) -> LocksView {
 
 /// Returns the warnings of other programs' work before and during the cells.
 fn warnings(study: &LockStudy) -> Vec<Warning> {
-    let others = Others::of_locks(study);
+    let others = OtherPrograms::from_locks(study);
     let cpus = u32::try_from(study.header.plan.cpus.len()).unwrap_or(u32::MAX);
     let around = study.runs.iter().filter_map(|run| run.surroundings.as_ref());
-    others.not_quiet().into_iter().chain(others.during(cpus, around)).collect()
+    others.busy_machine().into_iter().chain(others.work_outside_tree(cpus, around)).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{CpuNoise, Disturbance, Estimate, MachineNoise};
-use morecores_study::noise::{Company, Noise, Stretch};
+use morecores_study::noise::{CpuRelation, Noise, Stretch};
 use morecores_study::{CpuId, CpuSet};
 
 use morecores_statistics::Design;
@@ -15,7 +15,7 @@ use morecores_statistics::median_interval;
 
 /// Number of values in each arm of a comparison. It models a study of ten runs of each of two
 /// commands, the number that hyperfine makes by default.
-const ARM: usize = 10;
+const ARM_SIZE: usize = 10;
 
 /// Share of comparisons that stay within the floor.
 const QUANTILE: f64 = 0.95;
@@ -29,17 +29,17 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// Derives the noise of a machine; returns none if nothing was measured alone.
 pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
-    let alone: BTreeMap<CpuId, Vec<&Stretch>> = alone(noise);
+    let alone: BTreeMap<CpuId, Vec<&Stretch>> = solo_stretches(noise);
     let cpus: Vec<CpuNoise> = alone.keys().filter_map(|cpu| cpu_noise(noise, *cpu)).collect();
     let medians: Vec<f64> = cpus.iter().map(|cpu| cpu.median_s).collect();
     let fastest = medians.iter().copied().reduce(f64::min)?;
     let slowest = medians.iter().copied().reduce(f64::max)?;
-    let differences: Vec<f64> = alone.iter().flat_map(|(cpu, own)| a_a(&times(own, *cpu))).collect();
+    let differences: Vec<f64> = alone.iter().flat_map(|(cpu, own)| aa_differences(&times(own, *cpu))).collect();
     Some(MachineNoise {
         loop_s: median(&medians)?,
-        arm: u32::try_from(ARM).unwrap_or(u32::MAX),
+        arm: u32::try_from(ARM_SIZE).unwrap_or(u32::MAX),
         comparisons: u32::try_from(differences.len()).unwrap_or(u32::MAX),
-        floor: quantile(differences),
+        floor: floor_quantile(differences),
         between_cpus: slowest / fastest - 1.0,
         cpus,
         disturbances: disturbances(noise),
@@ -47,9 +47,9 @@ pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
 }
 
 /// Returns the stretches that each CPU ran alone.
-fn alone(noise: &Noise) -> BTreeMap<CpuId, Vec<&Stretch>> {
+fn solo_stretches(noise: &Noise) -> BTreeMap<CpuId, Vec<&Stretch>> {
     let mut found: BTreeMap<CpuId, Vec<&Stretch>> = BTreeMap::new();
-    for stretch in noise.stretches.iter().filter(|stretch| stretch.company == Company::Alone) {
+    for stretch in noise.stretches.iter().filter(|stretch| stretch.relation == CpuRelation::Alone) {
         for thread in &stretch.threads {
             found.entry(thread.cpu).or_default().push(stretch);
         }
@@ -65,7 +65,7 @@ fn times(stretches: &[&Stretch], cpu: CpuId) -> Vec<f64> {
 
 fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
     let mut own: Vec<&Stretch> = Vec::new();
-    own.extend(noise.stretches.iter().filter(|s| s.company == Company::Alone && s.cpus().contains(cpu)));
+    own.extend(noise.stretches.iter().filter(|s| s.relation == CpuRelation::Alone && s.cpus().contains(cpu)));
     let times = times(&own, cpu);
     let centre = median(&times).filter(|centre| *centre > 0.0)?;
     let deviations: Vec<f64> = times.iter().map(|time| (time - centre).abs()).collect();
@@ -77,13 +77,13 @@ fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
     let waited: Option<f64> =
         threads.iter().map(|thread| thread.waited_ns.map(|time| time.as_secs_f64())).sum();
     let switches: Option<u64> = threads.iter().map(|thread| thread.involuntary_switches).sum();
-    let everywhere = || noise.stretches.iter().filter(|stretch| stretch.cpus().contains(cpu));
-    let stolen: f64 = everywhere()
+    let stretches_with_cpu = || noise.stretches.iter().filter(|stretch| stretch.cpus().contains(cpu));
+    let stolen: f64 = stretches_with_cpu()
         .flat_map(|stretch| &stretch.threads)
         .filter(|thread| thread.cpu == cpu)
         .map(|thread| thread.steal_ns.as_secs_f64())
         .sum();
-    let watched: f64 = everywhere().map(|stretch| stretch.lasted_ns.as_secs_f64()).sum();
+    let watched: f64 = stretches_with_cpu().map(|stretch| stretch.lasted_ns.as_secs_f64()).sum();
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     Some(CpuNoise {
         cpu,
@@ -94,25 +94,25 @@ fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
         waited: waited.map(|waited| share(waited, lasted)),
         switches_per_s: switches.map(|switches| share(switches as f64, lasted)),
         steal: share(stolen, watched),
-        slowdown: median(&slowdowns(noise, cpu, |stretch| stretch.company == Company::All)),
+        slowdown: median(&slowdowns(noise, cpu, |stretch| stretch.relation == CpuRelation::All)),
     })
 }
 
-/// Returns the differences of the medians of two interleaved arms of [`ARM`] values of the same
+/// Returns the differences of the medians of two interleaved arms of [`ARM_SIZE`] values of the same
 /// work. Each window of twice as many consecutive values gives one difference; its values go to the
 /// two arms in turn. Windows overlap, which makes the differences dependent but each of them as
 /// likely.
-fn a_a(times: &[f64]) -> Vec<f64> {
+fn aa_differences(times: &[f64]) -> Vec<f64> {
     let arm =
         |window: &[f64], first| median(&window.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
-    let differences = times.windows(2 * ARM).filter_map(|window| {
+    let differences = times.windows(2 * ARM_SIZE).filter_map(|window| {
         let (a, b) = (arm(window, 0)?, arm(window, 1)?);
         (a.min(b) > 0.0).then(|| a.max(b) / a.min(b) - 1.0)
     });
     differences.collect()
 }
 
-fn quantile(mut differences: Vec<f64>) -> Option<f64> {
+fn floor_quantile(mut differences: Vec<f64>) -> Option<f64> {
     if differences.len() < FEWEST_COMPARISONS {
         return None;
     }
@@ -125,32 +125,32 @@ fn round_median(stretch: &Stretch, cpu: CpuId) -> Option<f64> {
     median(&times(&[stretch], cpu)).filter(|time| *time > 0.0)
 }
 
-/// Returns the slowdown of the CPU in each round: its time in this company divided by its time
+/// Returns the slowdown of the CPU in each round: its time with these CPUs divided by its time
 /// alone. Both times are from the same round, so a slow drift of the machine cancels out.
-fn slowdowns(noise: &Noise, cpu: CpuId, company: impl Fn(&Stretch) -> bool) -> Vec<f64> {
+fn slowdowns(noise: &Noise, cpu: CpuId, relation: impl Fn(&Stretch) -> bool) -> Vec<f64> {
     let rounds: BTreeSet<u32> = noise.stretches.iter().map(|stretch| stretch.round).collect();
-    let of = |round: u32, wanted: &dyn Fn(&Stretch) -> bool| {
+    let median_in_round = |round: u32, wanted: &dyn Fn(&Stretch) -> bool| {
         let mut all = noise.stretches.iter().filter(|stretch| stretch.round == round && wanted(stretch));
         all.find_map(|stretch| round_median(stretch, cpu))
     };
-    let alone = |stretch: &Stretch| stretch.company == Company::Alone;
-    rounds.into_iter().filter_map(|round| Some(of(round, &company)? / of(round, &alone)?)).collect()
+    let alone = |stretch: &Stretch| stretch.relation == CpuRelation::Alone;
+    rounds.into_iter().filter_map(|round| Some(median_in_round(round, &relation)? / median_in_round(round, &alone)?)).collect()
 }
 
 fn disturbances(noise: &Noise) -> Vec<Disturbance> {
-    let companies: BTreeSet<(Company, CpuSet)> =
-        noise.stretches.iter().map(|stretch| (stretch.company, stretch.cpus())).collect();
-    companies
+    let combinations: BTreeSet<(CpuRelation, CpuSet)> =
+        noise.stretches.iter().map(|stretch| (stretch.relation, stretch.cpus())).collect();
+    combinations
         .into_iter()
-        .filter(|(company, _)| *company != Company::Alone)
-        .filter_map(|company| disturbance(noise, company))
+        .filter(|(relation, _)| *relation != CpuRelation::Alone)
+        .filter_map(|combination| disturbance(noise, combination))
         .collect()
 }
 
-/// Computes the slowdown of one company. The slowdown of a round is the mean over the CPUs, the
+/// Computes the slowdown of one combination of CPUs. The slowdown of a round is the mean over the CPUs, the
 /// factor by which the machine as a whole falls behind.
-fn disturbance(noise: &Noise, (company, cpus): (Company, CpuSet)) -> Option<Disturbance> {
-    let within = |stretch: &Stretch| stretch.company == company && stretch.cpus() == cpus;
+fn disturbance(noise: &Noise, (relation, cpus): (CpuRelation, CpuSet)) -> Option<Disturbance> {
+    let within = |stretch: &Stretch| stretch.relation == relation && stretch.cpus() == cpus;
     let by_cpu: Vec<(CpuId, Vec<f64>)> =
         cpus.iter().map(|cpu| (cpu, slowdowns(noise, cpu, within))).filter(|(_, s)| !s.is_empty()).collect();
     let rounds = by_cpu.iter().map(|(_, slowdowns)| slowdowns.len()).min()?;
@@ -160,5 +160,5 @@ fn disturbance(noise: &Noise, (company, cpus): (Company, CpuSet)) -> Option<Dist
     let worst = by_cpu.iter().filter_map(|(cpu, slowdowns)| Some((*cpu, median(slowdowns)?)));
     let (worst_cpu, worst) = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let ci95 = median_interval(&means, Design::Fixed).map(|interval| [interval.lo, interval.hi]);
-    Some(Disturbance { company, cpus, slowdown: Estimate { value: median(&means)?, ci95 }, worst_cpu, worst })
+    Some(Disturbance { relation, cpus, slowdown: Estimate { value: median(&means)?, ci95 }, worst_cpu, worst })
 }

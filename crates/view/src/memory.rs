@@ -15,7 +15,7 @@ pub struct MemoryDemand {
     /// Bytes at zero CPUs.
     fixed: f64,
     /// Bytes that each CPU adds, not below zero.
-    each: f64,
+    per_cpu: f64,
 }
 
 impl MemoryDemand {
@@ -31,28 +31,28 @@ impl MemoryDemand {
             squares += apart * apart;
             products += apart * (bytes - mean_bytes);
         }
-        let each = (squares > 0.0).then(|| (products / squares).max(0.0))?;
-        Some(Self { fixed: mean_bytes - each * mean_cpus, each })
+        let per_cpu = (squares > 0.0).then(|| (products / squares).max(0.0))?;
+        Some(Self { fixed: mean_bytes - per_cpu * mean_cpus, per_cpu })
     }
 
     /// Returns the bytes needed on `cpus` CPUs.
-    pub fn at(&self, cpus: u32) -> f64 {
-        self.fixed + self.each * f64::from(cpus)
+    pub fn bytes_on(&self, cpus: u32) -> f64 {
+        self.fixed + self.per_cpu * f64::from(cpus)
     }
 
     /// Returns the largest count that needs at most `limit` bytes; infinite if a CPU adds none.
-    pub fn most(&self, limit: f64) -> f64 {
-        ((limit - self.fixed) / self.each).floor().max(0.0)
+    pub fn cpus_within(&self, limit: f64) -> f64 {
+        ((limit - self.fixed) / self.per_cpu).floor().max(0.0)
     }
 }
 
 /// Fits the memory demand of a study's command, over the counts in `from` or all counts. Returns
 /// `None` if fewer than two counts tell it.
-pub fn demand(study: &Study, from: Option<&[u32]>) -> Option<MemoryDemand> {
+pub fn fit_demand(study: &Study, from: Option<&[u32]>) -> Option<MemoryDemand> {
     let points = study.header.plan.points.iter();
     let wanted = points.filter(|point| from.is_none_or(|from| from.contains(&point.cpus)));
     let need = |point: &Point| {
-        let needs: Vec<f64> = Sample::of(study, point)
+        let needs: Vec<f64> = Sample::new(study, point)
             .runs
             .iter()
             .filter_map(|run| Some(run.tree.needed_memory_bytes?.0 as f64))
@@ -64,7 +64,7 @@ pub fn demand(study: &Study, from: Option<&[u32]>) -> Option<MemoryDemand> {
 
 /// Returns the bytes of memory that the command had: the smallest limit around it, or the memory of
 /// the machine. Returns `None` if neither is known.
-pub fn limit(study: &Study) -> Option<u64> {
+pub fn memory_limit(study: &Study) -> Option<u64> {
     let limited = study.runs.last().and_then(|run| run.tree.memory_limit_bytes);
     let whole = study.header.host.memory_bytes;
     limited.map_or(Some(whole.0).filter(|bytes| *bytes > 0), |limit| Some(limit.0))
@@ -90,7 +90,7 @@ pub fn killed_for_memory(study: &Study, point: &Point) -> Option<Warning> {
         count: killed.len() as u32,
         names,
         job_bytes: job_bytes(study, &killed),
-        limit_bytes: limit(study),
+        limit_bytes: memory_limit(study),
     })
 }
 
@@ -99,13 +99,13 @@ pub fn killed_for_memory(study: &Study, point: &Point) -> Option<Warning> {
 /// size of the largest killed process. If the command is not told a number of jobs, the number of
 /// CPUs replaces it.
 fn job_bytes(study: &Study, killed: &[&Run]) -> Option<u64> {
-    let spared = |run: &&Run| run.counts(&study.header.plan) && run.tree.killed_for_memory.is_none();
-    let whole: Vec<&Run> = study.runs.iter().filter(spared).collect();
-    let jobs = whole.iter().map(|run| run.n).max();
+    let is_complete = |run: &&Run| run.counts(&study.header.plan) && run.tree.killed_for_memory.is_none();
+    let complete: Vec<&Run> = study.runs.iter().filter(is_complete).collect();
+    let jobs = complete.iter().map(|run| run.n).max();
     let bytes = match jobs {
         Some(jobs) => {
             let needs: Vec<f64> =
-                whole.iter().filter(|run| run.n == jobs).map(|run| needed(run) / f64::from(jobs)).collect();
+                complete.iter().filter(|run| run.n == jobs).map(|run| needed_bytes(run) / f64::from(jobs)).collect();
             median(&needs)?
         }
         None => killed.iter().map(|run| run.rusage.max_rss_bytes.0 as f64).fold(0.0, f64::max),
@@ -115,7 +115,7 @@ fn job_bytes(study: &Study, killed: &[&Run]) -> Option<u64> {
 
 /// Returns the bytes that a run needed: those of its tree, or at least those of its largest
 /// process.
-fn needed(run: &Run) -> f64 {
+fn needed_bytes(run: &Run) -> f64 {
     run.tree.needed_memory_bytes.unwrap_or(run.rusage.max_rss_bytes).0 as f64
 }
 
@@ -126,11 +126,11 @@ mod tests {
     #[test]
     fn a_line_through_the_counts_says_how_many_fit() {
         let demand = MemoryDemand::fit(&[(1, 500.0), (2, 900.0), (4, 1_700.0)]).unwrap();
-        assert!((demand.at(8) - 3_300.0).abs() < 1e-6);
-        assert!((demand.most(2_000.0) - 4.0).abs() < 1e-6, "4 need 1700, 5 need 2100");
+        assert!((demand.bytes_on(8) - 3_300.0).abs() < 1e-6);
+        assert!((demand.cpus_within(2_000.0) - 4.0).abs() < 1e-6, "4 need 1700, 5 need 2100");
         assert_eq!(MemoryDemand::fit(&[(1, 500.0)]), None);
         let shared = MemoryDemand::fit(&[(1, 500.0), (2, 490.0)]).unwrap();
-        assert_eq!(shared.at(64), 495.0, "more CPUs never need less");
-        assert!(shared.most(1_000.0).is_infinite());
+        assert_eq!(shared.bytes_on(64), 495.0, "more CPUs never need less");
+        assert!(shared.cpus_within(1_000.0).is_infinite());
     }
 }

@@ -8,76 +8,76 @@ use morecores_study::lock::LockStudy;
 use morecores_study::{Nanos, Neighbour, Quiet, Study, Surroundings, Topology};
 
 /// Threshold of other programs' work, in CPUs' worth; more is not idle housekeeping.
-const BUSY: f64 = 0.1;
+const MAX_QUIET_CPUS: f64 = 0.1;
 /// Threshold of the ratio of other programs' CPU time to the tree's; more is not housekeeping.
-const OUTSIDE: f64 = 0.05;
+const OUTSIDE_SHARE: f64 = 0.05;
 /// Smallest visible amount of other programs' work, in seconds. The clocks that count this work
 /// have a resolution of 10 ms.
-const VISIBLE: f64 = 0.1;
+const VISIBLE_S: f64 = 0.1;
 
 /// Work of other programs during a study.
 #[derive(Debug)]
-pub(crate) struct Others<'a> {
+pub(crate) struct OtherPrograms<'a> {
     quiet: Option<Quiet>,
     neighbours: &'a [Neighbour],
     /// CPU time of other programs around all measurements of the study.
-    all: Nanos,
+    total: Nanos,
     /// Number of online CPUs of the machine.
-    of_cpus: u32,
+    online_cpus: u32,
 }
 
-impl<'a> Others<'a> {
+impl<'a> OtherPrograms<'a> {
     /// Collects the work of other programs around the runs of a command.
-    pub(crate) fn of_study(study: &'a Study) -> Self {
+    pub(crate) fn from_study(study: &'a Study) -> Self {
         let closing = study.header.closing.as_ref();
         Self {
             quiet: closing.and_then(|closing| closing.quiet),
             neighbours: closing.map_or(&[], |closing| &closing.neighbours),
-            all: cpu_time(study.runs.iter().filter_map(|run| run.surroundings.as_ref())),
-            of_cpus: online(&study.header.host.topology),
+            total: cpu_time(study.runs.iter().filter_map(|run| run.surroundings.as_ref())),
+            online_cpus: online_cpus(&study.header.host.topology),
         }
     }
 
     /// Collects the work of other programs around the cells of a study of locks.
-    pub(crate) fn of_locks(study: &'a LockStudy) -> Self {
+    pub(crate) fn from_locks(study: &'a LockStudy) -> Self {
         let closing = study.header.closing.as_ref();
         Self {
             quiet: closing.and_then(|closing| closing.quiet),
             neighbours: closing.map_or(&[], |closing| &closing.neighbours),
-            all: cpu_time(study.runs.iter().filter_map(|run| run.surroundings.as_ref())),
-            of_cpus: online(&study.header.host.topology),
+            total: cpu_time(study.runs.iter().filter_map(|run| run.surroundings.as_ref())),
+            online_cpus: online_cpus(&study.header.host.topology),
         }
     }
 
     /// Returns a warning if the machine was busy while nothing was measured.
-    pub(crate) fn not_quiet(&self) -> Option<Warning> {
-        let busy_cpus = self.busy_when_quiet().filter(|busy| *busy > BUSY)?;
-        Some(Warning::NotQuiet { busy_cpus, of_cpus: self.of_cpus, neighbours: self.disturbers() })
+    pub(crate) fn busy_machine(&self) -> Option<Warning> {
+        let busy_cpus = self.quiet_busy_cpus().filter(|busy| *busy > MAX_QUIET_CPUS)?;
+        Some(Warning::NotQuiet { busy_cpus, of_cpus: self.online_cpus, neighbours: self.disturbers() })
     }
 
     /// Returns a warning if other programs worked during the measurement of `cpus` CPUs more than
     /// while nothing was measured. The cause is a daemon that works for the command, or an
     /// unrelated program.
-    pub(crate) fn during<'s>(
+    pub(crate) fn work_outside_tree<'s>(
         &self,
         cpus: u32,
-        around: impl Iterator<Item = &'s Surroundings>,
+        surroundings: impl Iterator<Item = &'s Surroundings>,
     ) -> Option<Warning> {
-        let around: Vec<&Surroundings> = around.collect();
-        let seconds = |what: fn(&Surroundings) -> Nanos| sum(&around, what).as_secs_f64();
+        let surroundings: Vec<&Surroundings> = surroundings.collect();
+        let seconds = |part: fn(&Surroundings) -> Nanos| sum(&surroundings, part).as_secs_f64();
         let (wall, tree) = (seconds(|s| s.covers_ns), seconds(|s| s.tree_ns));
-        let (here, elsewhere) = cpu_seconds(around.iter().copied())?;
-        let beyond = here + elsewhere - self.busy_when_quiet().unwrap_or(0.0) * wall;
-        (beyond > VISIBLE && beyond > OUTSIDE * tree && wall > 0.0).then(|| Warning::WorkOutsideTree {
+        let (here, elsewhere) = cpu_seconds(surroundings.iter().copied())?;
+        let beyond = here + elsewhere - self.quiet_busy_cpus().unwrap_or(0.0) * wall;
+        (beyond > VISIBLE_S && beyond > OUTSIDE_SHARE * tree && wall > 0.0).then(|| Warning::WorkOutsideTree {
             cpus,
             busy_cpus: (here + elsewhere) / wall,
-            of_cpus: self.of_cpus,
+            of_cpus: self.online_cpus,
             neighbours: self.disturbers(),
         })
     }
 
     /// Returns the CPUs' worth of work while nothing was measured.
-    fn busy_when_quiet(&self) -> Option<f64> {
+    fn quiet_busy_cpus(&self) -> Option<f64> {
         let quiet = self.quiet?;
         let watched = quiet.watched_ns.as_secs_f64();
         (watched > 0.0).then(|| quiet.busy_ns.as_secs_f64() / watched)
@@ -86,32 +86,32 @@ impl<'a> Others<'a> {
     /// Returns the programs that explain a good part of all other programs' work around the
     /// measurements. These programs are known for the whole study only, not for each CPU count.
     fn disturbers(&self) -> Vec<Neighbour> {
-        self.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(self.all)).cloned().collect()
+        self.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(self.total)).cloned().collect()
     }
 }
 
 /// Returns the CPU time of other programs in seconds, on the allotted CPUs and elsewhere. Returns
 /// none if nothing was read. Only sums are compared, because a single reading is known to 10 ms
 /// only.
-pub(crate) fn cpu_seconds<'s>(around: impl Iterator<Item = &'s Surroundings>) -> Option<(f64, f64)> {
-    let around: Vec<&Surroundings> = around.collect();
-    let seconds = |what: fn(&Surroundings) -> Nanos| sum(&around, what).as_secs_f64();
-    around.first()?;
+pub(crate) fn cpu_seconds<'s>(surroundings: impl Iterator<Item = &'s Surroundings>) -> Option<(f64, f64)> {
+    let surroundings: Vec<&Surroundings> = surroundings.collect();
+    let seconds = |part: fn(&Surroundings) -> Nanos| sum(&surroundings, part).as_secs_f64();
+    surroundings.first()?;
     let here = seconds(|s| s.busy_allotted_ns) - seconds(|s| s.tree_ns) - seconds(|s| s.own_ns);
     Some((here.max(0.0), seconds(|s| s.busy_elsewhere_ns)))
 }
 
 /// Returns the CPU time of other programs on all CPUs together.
-fn cpu_time<'s>(around: impl Iterator<Item = &'s Surroundings>) -> Nanos {
-    let around: Vec<&Surroundings> = around.collect();
-    let busy = sum(&around, |s| s.busy_allotted_ns) + sum(&around, |s| s.busy_elsewhere_ns);
-    busy.since(sum(&around, |s| s.tree_ns) + sum(&around, |s| s.own_ns))
+fn cpu_time<'s>(surroundings: impl Iterator<Item = &'s Surroundings>) -> Nanos {
+    let surroundings: Vec<&Surroundings> = surroundings.collect();
+    let busy = sum(&surroundings, |s| s.busy_allotted_ns) + sum(&surroundings, |s| s.busy_elsewhere_ns);
+    busy.since(sum(&surroundings, |s| s.tree_ns) + sum(&surroundings, |s| s.own_ns))
 }
 
-fn sum(around: &[&Surroundings], what: fn(&Surroundings) -> Nanos) -> Nanos {
-    around.iter().map(|s| what(s)).sum()
+fn sum(surroundings: &[&Surroundings], part: fn(&Surroundings) -> Nanos) -> Nanos {
+    surroundings.iter().map(|s| part(s)).sum()
 }
 
-fn online(topology: &Topology) -> u32 {
+fn online_cpus(topology: &Topology) -> u32 {
     topology.online.len() as u32
 }

@@ -24,11 +24,11 @@ pub struct Page {
     /// Studies of locks, in the order of the arguments.
     pub locks: Vec<PageLocks>,
     /// Comparison of the first two studies, if one was requested.
-    pub comparison: Option<SaidComparison>,
+    pub comparison: Option<ComparisonText>,
     /// Classic benchmarks, published and measured, if the page shows a suite.
-    pub benchmarks: Vec<SaidBenchmark>,
+    pub benchmarks: Vec<BenchmarkText>,
     /// Summary of these benchmarks.
-    pub suite: Option<SaidSuite>,
+    pub suite: Option<SuiteText>,
     /// Studies that the reader can open, if the page shows a directory.
     pub listed: Vec<ListedStudy>,
 }
@@ -52,11 +52,11 @@ impl Page {
 /// Text of one classic benchmark: the published and the measured results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct SaidBenchmark {
+pub struct BenchmarkText {
     /// Name and description of the benchmark.
     pub title: String,
     /// Tables with the published rows above the measured rows.
-    pub tables: Vec<SaidTable>,
+    pub tables: Vec<TextTable>,
     /// Notes on reading the tables, and on missing results.
     pub notes: Vec<String>,
     /// Names of the studies behind the measured rows.
@@ -66,11 +66,11 @@ pub struct SaidBenchmark {
 /// Summary of a suite: the figures for its picture, and the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct SaidSuite {
+pub struct SuiteText {
     /// Figures of the summary.
     pub summary: SuiteSummary,
     /// Table with the same figures.
-    pub table: SaidTable,
+    pub table: TextTable,
     /// Notes on reading the table, and on parts that were not measured.
     pub notes: Vec<String>,
 }
@@ -78,17 +78,17 @@ pub struct SaidSuite {
 /// Table as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct SaidTable {
+pub struct TextTable {
     /// Columns, all of the same length.
-    pub columns: Vec<SaidColumn>,
+    pub columns: Vec<TextColumn>,
     /// Whether each row is a measured one.
     pub now: Vec<bool>,
 }
 
-/// Column of a [`SaidTable`].
+/// Column of a [`TextTable`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct SaidColumn {
+pub struct TextColumn {
     /// Header of the column.
     pub header: String,
     /// Whether the cells are figures; otherwise they are names.
@@ -112,15 +112,15 @@ pub struct PageLocks {
     /// Costs of waiting on the machine, one sentence each.
     pub prices: Vec<String>,
     /// Tables with their titles, in the order of display.
-    pub tables: Vec<(String, SaidTable)>,
+    pub tables: Vec<(String, TextTable)>,
     /// Notices on reading the figures, the most serious first.
-    pub notices: Vec<SaidNotice>,
+    pub notices: Vec<NoticeText>,
 }
 
 /// Text of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct SaidComparison {
+pub struct ComparisonText {
     /// Warning that a difference may not be a change, because the commands differ.
     pub warning: Option<String>,
     /// Summary of the changes.
@@ -179,7 +179,7 @@ pub struct PageStudy {
     /// View of the study, as `morecores show --json` prints it.
     pub view: View,
     /// Text of the study.
-    pub said: Said,
+    pub said: StudyText,
     /// Parts of the speedup stacks, each bar in drawing order from zero.
     pub parts: Vec<StackPart>,
     /// Timed runs, in the order of the measurement.
@@ -193,7 +193,7 @@ pub struct PageStudy {
 /// Text of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Said {
+pub struct StudyText {
     /// Command as a person would type it.
     pub command: String,
     /// Answer to the question of the study: one sentence that begins with a few words and a colon,
@@ -204,7 +204,7 @@ pub struct Said {
     /// Predictions for larger machines and their reliability, one sentence each.
     pub prediction: Vec<String>,
     /// Notices on conditions that spoil the figures, the most serious first.
-    pub notices: Vec<SaidNotice>,
+    pub notices: Vec<NoticeText>,
     /// Notes on reading the figures of the stack.
     pub stack_notes: Vec<String>,
 }
@@ -212,7 +212,7 @@ pub struct Said {
 /// Text of one warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct SaidNotice {
+pub struct NoticeText {
     /// Severity: `note`, `caution` or `serious`.
     pub severity: String,
     /// Condition, and the action to take.

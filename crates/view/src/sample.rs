@@ -29,10 +29,10 @@ pub(crate) struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     /// Collects the timed runs of `point`.
-    pub(crate) fn of(study: &'a Study, point: &'a Point) -> Self {
-        let ours = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
+    pub(crate) fn new(study: &'a Study, point: &'a Point) -> Self {
+        let is_in_sample = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
         let (runs, failed): (Vec<_>, Vec<_>) =
-            study.runs.iter().filter(ours).partition(|run| run.counts(&study.header.plan));
+            study.runs.iter().filter(is_in_sample).partition(|run| run.counts(&study.header.plan));
         Self { point, runs, failed }
     }
 
@@ -54,7 +54,7 @@ impl<'a> Sample<'a> {
 
     /// Returns the CPU time of other programs in seconds over all runs, on the allotted CPUs and
     /// elsewhere. Returns none if nothing was read.
-    pub(crate) fn others(&self) -> Option<(f64, f64)> {
+    pub(crate) fn other_cpu_seconds(&self) -> Option<(f64, f64)> {
         cpu_seconds(self.surroundings())
     }
 }

@@ -16,26 +16,26 @@ use morecores_study::trace::TraceSource;
 /// The baseline is the traced run on the fewest CPUs. Of several runs it is the one with the same
 /// `{n}`, else the one with the same `{n}` per CPU. If there is neither, the smallest `{n}`
 /// decides. This choice minimises other differences in what the program does.
-pub(crate) fn stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackView> {
+pub(crate) fn speedup_stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackView> {
     // A run that was traced for a prediction has no untraced runs of its point.
-    let timed =
+    let is_timed =
         |trace: &&TraceView| points.iter().any(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
-    let traces: Vec<&TraceView> = traces.iter().filter(timed).collect();
+    let traces: Vec<&TraceView> = traces.iter().filter(is_timed).collect();
     let Some(fewest) = traces.iter().map(|trace| trace.cpus).min() else { return Vec::new() };
     let bases: Vec<&TraceView> = traces.iter().copied().filter(|trace| trace.cpus == fewest).collect();
     traces
         .into_iter()
         .filter(|trace| trace.cpus > fewest)
         .filter_map(|trace| {
-            let base = bases.iter().min_by_key(|base| unlike(base, trace))?;
-            stack(points, base, trace)
+            let base = bases.iter().min_by_key(|base| difference_rank(base, trace))?;
+            speedup_stack(points, base, trace)
         })
         .collect()
 }
 
 /// Returns a rank of the difference between the programs of `base` and `trace`; the run with the
 /// least difference is the baseline.
-fn unlike(base: &TraceView, trace: &TraceView) -> (u8, u32) {
+fn difference_rank(base: &TraceView, trace: &TraceView) -> (u8, u32) {
     let same = base.n == trace.n;
     let per_cpu = u64::from(base.n) * u64::from(trace.cpus) == u64::from(trace.n) * u64::from(base.cpus);
     (
@@ -53,13 +53,13 @@ fn unlike(base: &TraceView, trace: &TraceView) -> (u8, u32) {
 /// Computes the stack of `trace`. Returns none if the untraced runs give no speedup, or if a run
 /// took no time. Also returns none if perf events recorded only one of the two traces: the
 /// components that perf events cannot tell apart would appear as lost or gained.
-fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
-    let point = |of: &TraceView| points.iter().find(|point| point.cpus == of.cpus && point.n == of.n);
-    let (base_point, point) = (point(base)?, point(trace)?);
+fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
+    let find_point = |trace: &TraceView| points.iter().find(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
+    let (base_point, point) = (find_point(base)?, find_point(trace)?);
     // Both speedups are relative to the smallest measured count, which may not be the smallest
     // traced one.
     let speedup = point.speedup.value / base_point.speedup.value;
-    let by_perf = |of: &TraceView| of.source == TraceSource::Perf;
+    let by_perf = |trace: &TraceView| trace.source == TraceSource::Perf;
     if by_perf(base) != by_perf(trace) {
         return None;
     }
@@ -68,7 +68,7 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
     }
     let loss = |here: f64, there: f64| here / trace.elapsed_s - speedup * (there / base.elapsed_s);
     let mut losses = losses(&trace.components, &base.components, loss);
-    give_back(&mut losses, beyond_timed(point, trace) - speedup * beyond_timed(base_point, base));
+    move_displaced_work(&mut losses, excess_of_other_programs(point, trace) - speedup * excess_of_other_programs(base_point, base));
     // A metric is a rate, or a time that the program chose. Parts of the elapsed time say nothing
     // about it.
     let parts = point.metric.is_none().then(|| part_speedups(base, trace));
@@ -87,7 +87,7 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
 
 /// Returns the CPUs that other programs took of a traced run, minus those that they took of its
 /// timed runs. Returns zero if nothing was read.
-fn beyond_timed(point: &PointView, trace: &TraceView) -> f64 {
+fn excess_of_other_programs(point: &PointView, trace: &TraceView) -> f64 {
     let timed = f64::from(point.runs) * point.elapsed_s.mean;
     let Some(others) = point.others_allotted_s.filter(|_| timed > 0.0) else { return 0.0 };
     (trace.components.other_processes_s / trace.elapsed_s - others / timed).max(0.0)
@@ -100,7 +100,7 @@ fn beyond_timed(point: &PointView, trace: &TraceView) -> f64 {
 /// work per second than the timed runs. This difference is neither a gain of the command nor a loss
 /// to other programs. `beyond` is negative if other programs disturbed the baseline. The sum of the
 /// losses does not change.
-fn give_back(losses: &mut Losses, beyond: f64) {
+fn move_displaced_work(losses: &mut Losses, beyond: f64) {
     let mut left = beyond;
     for work in std::iter::once(&mut losses.user_work).chain(losses.kernel_work.as_mut()) {
         let displaced = -*work;
@@ -117,37 +117,37 @@ fn give_back(losses: &mut Losses, beyond: f64) {
 /// component apart, another component contains its time in that run. The loss of the other
 /// component then covers both runs.
 pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) -> Losses {
-    let of = |part: fn(&Components) -> f64| loss(part(here), part(base));
+    let loss_of = |part: fn(&Components) -> f64| loss(part(here), part(base));
     // Loss of the component, and the loss that the containing component gets in addition.
-    let if_told = |part: fn(&Components) -> Option<f64>| match (part(here), part(base)) {
+    let loss_if_known = |part: fn(&Components) -> Option<f64>| match (part(here), part(base)) {
         (Some(here), Some(base)) => (Some(loss(here, base)), 0.0),
         (here, base) => (None, loss(here.unwrap_or(0.0), base.unwrap_or(0.0))),
     };
-    let (kernel_work, in_user_work) = if_told(|c| c.kernel_work_s);
-    let (interrupt, hit) = if_told(|c| c.interrupt_s);
-    let (kernel_lock_spin, spun) = if_told(|c| c.kernel_lock_spin_s);
-    let (steal, stolen) = if_told(|c| c.steal_s);
-    let (idle_held, held) = if_told(|c| c.idle_held_s);
-    let (idle_pinned, pinned) = if_told(|c| c.idle_pinned_s);
-    let (idle_kernel_lock, for_kernel_lock) = if_told(|c| c.idle_kernel_lock_s);
-    let (idle_user_lock, for_user_lock) = if_told(|c| c.idle_user_lock_s);
-    let (idle_disk, for_disk) = if_told(|c| c.idle_disk_s);
-    let (idle_peer, for_peer) = if_told(|c| c.idle_peer_s);
-    let (idle_device, for_device) = if_told(|c| c.idle_device_s);
-    let (idle_rcu, for_rcu) = if_told(|c| c.idle_rcu_s);
-    let (idle_uninterruptible, for_others) = if_told(|c| c.idle_uninterruptible_s);
-    let (idle_timer, for_timer) = if_told(|c| c.idle_timer_s);
+    let (kernel_work, in_user_work) = loss_if_known(|c| c.kernel_work_s);
+    let (interrupt, hit) = loss_if_known(|c| c.interrupt_s);
+    let (kernel_lock_spin, spun) = loss_if_known(|c| c.kernel_lock_spin_s);
+    let (steal, stolen) = loss_if_known(|c| c.steal_s);
+    let (idle_held, held) = loss_if_known(|c| c.idle_held_s);
+    let (idle_pinned, pinned) = loss_if_known(|c| c.idle_pinned_s);
+    let (idle_kernel_lock, for_kernel_lock) = loss_if_known(|c| c.idle_kernel_lock_s);
+    let (idle_user_lock, for_user_lock) = loss_if_known(|c| c.idle_user_lock_s);
+    let (idle_disk, for_disk) = loss_if_known(|c| c.idle_disk_s);
+    let (idle_peer, for_peer) = loss_if_known(|c| c.idle_peer_s);
+    let (idle_device, for_device) = loss_if_known(|c| c.idle_device_s);
+    let (idle_rcu, for_rcu) = loss_if_known(|c| c.idle_rcu_s);
+    let (idle_uninterruptible, for_others) = loss_if_known(|c| c.idle_uninterruptible_s);
+    let (idle_timer, for_timer) = loss_if_known(|c| c.idle_timer_s);
     // Spinning counts as kernel work if kernel work is told apart.
     let in_kernel_work = if kernel_work.is_some() { spun } else { 0.0 };
     Losses {
-        user_work: of(|c| c.user_work_s) + in_user_work + hit + stolen + (spun - in_kernel_work),
+        user_work: loss_of(|c| c.user_work_s) + in_user_work + hit + stolen + (spun - in_kernel_work),
         kernel_work: kernel_work.map(|loss| loss + in_kernel_work),
         interrupt,
         kernel_lock_spin,
-        other_processes: of(|c| c.other_processes_s),
-        tracer: of(|c| c.tracer_s),
+        other_processes: loss_of(|c| c.other_processes_s),
+        tracer: loss_of(|c| c.tracer_s),
         steal,
-        idle_scheduling: of(|c| c.idle_scheduling_s) + held + pinned,
+        idle_scheduling: loss_of(|c| c.idle_scheduling_s) + held + pinned,
         idle_held,
         idle_pinned,
         idle_kernel_lock,
@@ -158,10 +158,10 @@ pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f6
         idle_rcu,
         idle_uninterruptible,
         idle_timer,
-        idle_too_little_work: of(|c| c.idle_too_little_work_s)
+        idle_too_little_work: loss_of(|c| c.idle_too_little_work_s)
             + (for_kernel_lock + for_user_lock + for_disk + for_peer + for_timer)
             + (for_device + for_rcu + for_others),
-        unexplained: of(|c| c.unexplained_s),
+        unexplained: loss_of(|c| c.unexplained_s),
     }
 }
 

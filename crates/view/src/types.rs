@@ -20,8 +20,8 @@ use morecores_study::{
 };
 
 pub use comparison::{
-    Aspect, COMPARISON_SCHEMA, Compared, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison,
-    Difference, Judged, Unlike,
+    Aspect, COMPARISON_SCHEMA, ComparedStudy, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison,
+    Difference, ConditionResult, Mismatch,
 };
 pub use locks::{
     CostModel, CostModelPoint, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
@@ -29,12 +29,12 @@ pub use locks::{
 };
 pub use noise::{CpuNoise, Disturbance, MachineNoise};
 pub use prediction::{
-    Abstention, BoundsView, Caveat, Contestant, FirstLimit, Gain, GainKind, GainPoint, PredictedPoint,
+    Abstention, BoundsView, Caveat, ModelView, FirstLimit, Gain, GainKind, GainPoint, PredictedPoint,
     Prediction, Resource,
 };
-pub use trace::BehindLock;
+pub use trace::HolderWaits;
 pub use trace::{
-    CommandView, Components, Culprit, LockView, Losses, Misfits, NOBODY, Parallelism, SerialAndParallel,
+    CommandView, Components, Culprit, LockView, Losses, Inconsistencies, NO_CULPRIT, Parallelism, SerialAndParallel,
     SerialPhase, StackView, TraceView, Workers,
 };
 

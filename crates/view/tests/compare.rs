@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use morecores_study::*;
 use morecores_testkit::{header, plan, point, run};
-use morecores_view::compare::{Incomparable, Side, compare};
+use morecores_view::compare::{CompareError, Side, compare};
 use morecores_view::view;
 use morecores_view::*;
 use rand::{RngExt, SeedableRng};
@@ -120,7 +120,7 @@ fn ratios_are_new_over_base() {
 fn what_cannot_be_compared_is_refused() {
     let mut rng = ChaCha8Rng::seed_from_u64(44);
     let base = study(6, 0.01, |_| 1.0, &mut rng);
-    let of = |new: &Study| {
+    let compare_with_base = |new: &Study| {
         let views = [view(&base, &[]), view(new, &[])];
         compare(
             Side { name: "base", study: &base, view: &views[0] },
@@ -130,17 +130,17 @@ fn what_cannot_be_compared_is_refused() {
     };
     let mut other = base.clone();
     other.runs.clear();
-    assert_eq!(of(&other), Err(Incomparable::NothingMeasured("new".into())));
+    assert_eq!(compare_with_base(&other), Err(CompareError::NothingMeasured("new".into())));
     other = base.clone();
     other.header.plan.points = vec![Point { cpus: 3, ..point(3) }];
     other.runs.iter_mut().for_each(|run| (run.cpus, run.n) = (3, 3));
-    let error = of(&other).expect_err("other counts");
-    assert_eq!(error, Incomparable::NoCommonCount { base: "1,2,4,8".into(), new: "3".into() });
+    let error = compare_with_base(&other).expect_err("other counts");
+    assert_eq!(error, CompareError::NoCommonCount { base: "1,2,4,8".into(), new: "3".into() });
     other = base.clone();
     other.header.plan.metric =
         Some(Metric { name: None, regex: "x".into(), unit: Some("req/s".into()), better: Better::Higher });
     other.runs.iter_mut().for_each(|run| run.metric = Some(1.0));
-    let error = of(&other).expect_err("other metric").to_string();
+    let error = compare_with_base(&other).expect_err("other metric").to_string();
     assert!(error.contains("the elapsed time, NEW req/s (more is better)"), "{error}");
 }
 
@@ -166,21 +166,21 @@ fn what_was_not_made_alike_is_told() {
 fn the_environment_and_every_byte_are_part_of_the_command() {
     let mut rng = ChaCha8Rng::seed_from_u64(46);
     let base = study(6, 0.01, |_| 1.0, &mut rng);
-    let told = |base: &Study, new: &Study| {
+    let mismatches = |base: &Study, new: &Study| {
         let unlike = compared(base, new).unlike;
         unlike.into_iter().map(|unlike| (unlike.aspect, unlike.base, unlike.new)).collect::<Vec<_>>()
     };
-    assert_eq!(told(&base, &base), []);
+    assert_eq!(mismatches(&base, &base), []);
     let command = base.header.command.words().join(" ");
     let mut new = base.clone();
     new.header.plan.env = vec![Variable { name: "V".into(), value: Some("{n}".into()) }];
-    assert_eq!(told(&base, &new), [(Aspect::Command, command.clone(), format!("V={{n}} {command}"))]);
+    assert_eq!(mismatches(&base, &new), [(Aspect::Command, command.clone(), format!("V={{n}} {command}"))]);
     let with = |byte: u8| {
         let mut study = base.clone();
         let word = OsStr::from_bytes(&[byte]).to_owned();
         study.header.command = Command::Program { argv: vec!["cat".into(), word] };
         study
     };
-    let bytes = told(&with(0xfe), &with(0xff));
+    let bytes = mismatches(&with(0xfe), &with(0xff));
     assert_eq!(bytes, [(Aspect::Command, r#"cat "\xFE""#.to_owned(), r#"cat "\xFF""#.to_owned())]);
 }

@@ -1,6 +1,6 @@
 //! Figures of machines with known noise.
 
-use morecores_study::noise::{Company, LoopThread, Noise, Stretch};
+use morecores_study::noise::{CpuRelation, LoopThread, Noise, Stretch};
 use morecores_study::{CpuId, Nanos};
 use morecores_view::machine_noise;
 use rand::{RngExt, SeedableRng};
@@ -19,12 +19,12 @@ fn thread(cpu: u32, times: impl IntoIterator<Item = f64>) -> LoopThread {
     }
 }
 
-fn stretch(round: u32, company: Company, threads: Vec<LoopThread>) -> Stretch {
-    Stretch { round, company, lasted_ns: Nanos::from_millis(500), threads }
+fn stretch(round: u32, relation: CpuRelation, threads: Vec<LoopThread>) -> Stretch {
+    Stretch { round, relation, lasted_ns: Nanos::from_millis(500), threads }
 }
 
 /// Creates six rounds of two CPUs, alone and together. The noise is normal with the relative
-/// standard deviation `sigma`. In company every repetition takes `slowdown` times as long, and each
+/// standard deviation `sigma`. With others every repetition takes `slowdown` times as long, and each
 /// round takes longer by `drift` than the previous one.
 fn machine(sigma: f64, slowdown: f64, drift: f64) -> Noise {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -36,10 +36,10 @@ fn machine(sigma: f64, slowdown: f64, drift: f64) -> Noise {
     for round in 0..6 {
         let speed = 1.0 + drift * f64::from(round);
         for cpu in 0..2 {
-            noise.stretches.push(stretch(round, Company::Alone, vec![thread(cpu, times(speed))]));
+            noise.stretches.push(stretch(round, CpuRelation::Alone, vec![thread(cpu, times(speed))]));
         }
         let threads = vec![thread(0, times(speed * slowdown)), thread(1, times(speed * slowdown))];
-        noise.stretches.push(stretch(round, Company::All, threads));
+        noise.stretches.push(stretch(round, CpuRelation::All, threads));
     }
     noise
 }
@@ -54,10 +54,10 @@ fn a_perfect_machine_has_no_noise() {
     assert_eq!((together.slowdown.value, together.slowdown.ci95), (1.0, Some([1.0, 1.0])));
     let cpu = &found.cpus[1];
     assert_eq!((cpu.cpu, cpu.repetitions, cpu.spread, cpu.drift), (CpuId(1), 240, 0.0, 0.0));
-    // 5 ms of 500 ms in each stretch; 10 ms of 500 ms, alone and in company; 3 switches in half a
+    // 5 ms of 500 ms in each stretch; 10 ms of 500 ms, alone and with others; 3 switches in half a
     // second.
-    let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
-    assert!(near(cpu.waited.expect("told"), 0.01) && near(cpu.steal, 0.02), "{cpu:?}");
+    let is_close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    assert!(is_close(cpu.waited.expect("told"), 0.01) && is_close(cpu.steal, 0.02), "{cpu:?}");
     assert_eq!(cpu.switches_per_s, Some(6.0));
 }
 
@@ -80,7 +80,7 @@ fn the_floor_and_the_spread_are_those_of_the_noise() {
 fn a_drift_is_seen_as_such_and_is_neither_noise_nor_disturbance() {
     let found = machine_noise(&machine(0.001, 1.25, 0.01)).expect("a machine");
     let together = &found.disturbances[0];
-    assert_eq!(together.company, Company::All);
+    assert_eq!(together.relation, CpuRelation::All);
     let [low, high] = together.slowdown.ci95.expect("six rounds");
     assert!(low <= 1.25 + 1e-3 && high >= 1.25 - 1e-3 && high - low < 0.003, "{together:?}");
     assert!((together.worst - 1.25).abs() < 0.002, "{together:?}");
@@ -98,27 +98,27 @@ fn a_slower_cpu_and_the_one_that_suffers_most_are_told() {
     let times = |factor: f64| (0..20).map(move |_| LENGTH * factor);
     let stretches = rounds.flat_map(|round| {
         [
-            stretch(round, Company::Alone, vec![thread(0, times(1.0))]),
-            stretch(round, Company::Alone, vec![thread(7, times(1.1))]),
-            stretch(round, Company::Siblings, vec![thread(0, times(1.5)), thread(7, times(2.2))]),
+            stretch(round, CpuRelation::Alone, vec![thread(0, times(1.0))]),
+            stretch(round, CpuRelation::Alone, vec![thread(7, times(1.1))]),
+            stretch(round, CpuRelation::Siblings, vec![thread(0, times(1.5)), thread(7, times(2.2))]),
             // CPU 9 was never measured alone, so it has no slowdown.
-            stretch(round, Company::All, vec![thread(0, times(1.0)), thread(9, times(9.0))]),
+            stretch(round, CpuRelation::All, vec![thread(0, times(1.0)), thread(9, times(9.0))]),
         ]
     });
     let found = machine_noise(&Noise { steps: 1, stretches: stretches.collect() }).expect("a machine");
     assert!((found.between_cpus - 0.1).abs() < 1e-9, "{found:?}");
     let [pair, all] = &found.disturbances[..] else { panic!("{found:?}") };
-    assert_eq!((pair.company, pair.worst_cpu), (Company::Siblings, CpuId(7)));
+    assert_eq!((pair.relation, pair.worst_cpu), (CpuRelation::Siblings, CpuId(7)));
     assert!((pair.slowdown.value - 1.75).abs() < 1e-9 && (pair.worst - 2.0).abs() < 1e-9, "{pair:?}");
-    assert_eq!((all.company, all.slowdown.value, all.worst_cpu), (Company::All, 1.0, CpuId(0)));
+    assert_eq!((all.relation, all.slowdown.value, all.worst_cpu), (CpuRelation::All, 1.0, CpuId(0)));
 }
 
 #[test]
 fn too_little_gives_no_floor_and_nothing_gives_nothing() {
     assert_eq!(machine_noise(&Noise::default()), None);
-    let empty = Noise { steps: 1, stretches: vec![stretch(0, Company::Alone, vec![thread(0, [])])] };
+    let empty = Noise { steps: 1, stretches: vec![stretch(0, CpuRelation::Alone, vec![thread(0, [])])] };
     assert_eq!(machine_noise(&empty), None);
-    let short = vec![stretch(0, Company::Alone, vec![thread(0, vec![LENGTH; 30])])];
+    let short = vec![stretch(0, CpuRelation::Alone, vec![thread(0, vec![LENGTH; 30])])];
     let found = machine_noise(&Noise { steps: 1, stretches: short }).expect("a machine");
     assert_eq!((found.floor, found.comparisons), (None, 11));
     assert_eq!(found.cpus[0].slowdown, None);

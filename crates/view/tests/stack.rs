@@ -8,7 +8,7 @@ use morecores_study::*;
 use morecores_view::view;
 use morecores_view::*;
 use proptest::prelude::*;
-use studies::{add, clean, quiet_times, study};
+use studies::{add_runs, clean_study, quiet_times, study};
 
 /// Creates a traced run of `elapsed_s` seconds with empty components.
 fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
@@ -21,7 +21,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         overhead: None,
         events: 1000,
         lost_events: 0,
-        misfits: Misfits::default(),
+        misfits: Inconsistencies::default(),
         components: Components::default(),
         unexplained_by_cpu: Vec::new(),
         overaccounted_s: 0.0,
@@ -43,14 +43,14 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         culprits: Vec::new(),
         others: Vec::new(),
         untold_others_s: None,
-        behind_user_lock: BehindLock::default(),
+        behind_user_lock: HolderWaits::default(),
         untraced: Vec::new(),
     }
 }
 
 /// Divides the CPU-seconds of a trace. The first 16 components get these weights of the whole, and
 /// the rest is unexplained.
-fn divide(trace: &mut TraceView, weights: [f64; 16]) {
+fn divide_cpu_time(trace: &mut TraceView, weights: [f64; 16]) {
     let whole = f64::from(trace.cpus) * trace.elapsed_s;
     let [user, kernel, interrupt, spin, others, tracer, steal, scheduling, held, pinned, rest @ ..] =
         weights.map(|weight| weight * whole);
@@ -85,7 +85,7 @@ fn total(losses: &Losses) -> f64 {
     value.as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum()
 }
 
-fn near(value: f64, expected: f64) {
+fn assert_close(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
 }
 
@@ -94,14 +94,14 @@ fn near(value: f64, expected: f64) {
 #[test]
 fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
     let mut made = study(&[1, 2]);
-    add(&mut made, 1, &[10.0; 6]);
-    add(&mut made, 2, &[7.0; 6]);
+    add_runs(&mut made, 1, &[10.0; 6]);
+    add_runs(&mut made, 2, &[7.0; 6]);
     let mut one = trace(1, 1, 10.0);
-    divide(&mut one, [0.9, 0.1, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    divide_cpu_time(&mut one, [0.9, 0.1, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
     one.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 6.0 };
     let mut two = trace(2, 2, 7.0);
     let idle = 4.0 / 14.0;
-    divide(&mut two, [9.0 / 14.0, 1.0 / 14.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle]);
+    divide_cpu_time(&mut two, [9.0 / 14.0, 1.0 / 14.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle]);
     two.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 3.0 };
     two.culprits = vec![Culprit { name: "ld".into(), lost_cpus: 4.0, waiting_in: Some("wait4".into()) }];
 
@@ -109,16 +109,16 @@ fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
     assert_eq!(view.traces.iter().map(|t| t.cpus).collect::<Vec<_>>(), [1, 2]);
     let [stack] = &view.stack[..] else { panic!("{:?}", view.stack) };
     assert_eq!((stack.cpus, stack.n, stack.base_cpus, stack.base_n), (2, 2, 1, 1));
-    near(stack.speedup, 10.0 / 7.0);
-    near(stack.losses.idle_too_little_work, 4.0 / 7.0);
-    near(stack.losses.user_work, 0.0);
-    near(stack.losses.kernel_work.unwrap(), 0.0);
-    near(total(&stack.losses), 2.0 - 10.0 / 7.0);
+    assert_close(stack.speedup, 10.0 / 7.0);
+    assert_close(stack.losses.idle_too_little_work, 4.0 / 7.0);
+    assert_close(stack.losses.user_work, 0.0);
+    assert_close(stack.losses.kernel_work.unwrap(), 0.0);
+    assert_close(total(&stack.losses), 2.0 - 10.0 / 7.0);
     let [ld] = &stack.culprits[..] else { panic!("{:?}", stack.culprits) };
-    near(ld.lost_cpus, 4.0 / 7.0);
+    assert_close(ld.lost_cpus, 4.0 / 7.0);
     assert_eq!((&*ld.name, ld.waiting_in.as_deref()), ("ld", Some("wait4")));
-    near(stack.serial_speedup.unwrap(), 1.0);
-    near(stack.parallel_speedup.unwrap(), 2.0);
+    assert_close(stack.serial_speedup.unwrap(), 1.0);
+    assert_close(stack.parallel_speedup.unwrap(), 2.0);
 }
 
 /// The scaling is perfect, with 10 s of work. Other programs took 2 s of one traced run, on two
@@ -127,14 +127,14 @@ fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
 fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
     let stack_of = |one_s: f64, two_s: f64, around: f64| {
         let mut made = study(&[1, 2]);
-        add(&mut made, 1, &[10.0; 6]);
-        add(&mut made, 2, &[5.0; 6]);
-        studies::around(&mut made, 2, |s| s.busy_allotted_ns += studies::seconds(around));
+        add_runs(&mut made, 1, &[10.0; 6]);
+        add_runs(&mut made, 2, &[5.0; 6]);
+        studies::change_surroundings(&mut made, 2, |s| s.busy_allotted_ns += studies::seconds(around));
         let traced = |cpus: u32, elapsed_s: f64| {
             let mut trace = trace(cpus, cpus, elapsed_s);
             let whole = f64::from(cpus) * elapsed_s;
             let [user, kernel] = [9.0 / whole, 1.0 / whole];
-            divide(
+            divide_cpu_time(
                 &mut trace,
                 [user, kernel, 0., 0., 1.0 - user - kernel, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.],
             );
@@ -143,16 +143,16 @@ fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
         view(&made, &[traced(1, one_s), traced(2, two_s)]).stack[0].losses
     };
     for losses in [stack_of(10.0, 6.0, 0.0), stack_of(12.0, 5.0, 0.0)] {
-        near(losses.user_work, 0.0);
-        near(losses.kernel_work.unwrap(), 0.0);
-        near(losses.other_processes, 0.0);
-        near(total(&losses), 0.0);
+        assert_close(losses.user_work, 0.0);
+        assert_close(losses.kernel_work.unwrap(), 0.0);
+        assert_close(losses.other_processes, 0.0);
+        assert_close(total(&losses), 0.0);
     }
     // If other programs took as much of each timed run, the traced run is like the timed ones. The
     // stack is then not corrected.
     let losses = stack_of(10.0, 6.0, 5.0 / 3.0);
-    near(losses.user_work, 9.0 / 6.0 - 2.0 * 0.9);
-    near(losses.other_processes, 2.0 / 6.0);
+    assert_close(losses.user_work, 9.0 / 6.0 - 2.0 * 0.9);
+    assert_close(losses.other_processes, 2.0 / 6.0);
 }
 
 /// The same work costs more CPU time on two CPUs, which is a positive loss of user work. Kernel
@@ -160,24 +160,24 @@ fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
 #[test]
 fn work_that_grows_is_lost_and_work_that_shrinks_is_gained() {
     let mut made = study(&[1, 2]);
-    add(&mut made, 1, &[10.0; 6]);
-    add(&mut made, 2, &[5.5; 6]);
+    add_runs(&mut made, 1, &[10.0; 6]);
+    add_runs(&mut made, 2, &[5.5; 6]);
     let mut one = trace(1, 1, 10.0);
-    divide(&mut one, [0.8, 0.2, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    divide_cpu_time(&mut one, [0.8, 0.2, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
     let mut two = trace(2, 2, 5.5);
-    divide(&mut two, [9.5 / 11.0, 1.5 / 11.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    divide_cpu_time(&mut two, [9.5 / 11.0, 1.5 / 11.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
     let stack = &view(&made, &[one, two]).stack[0];
-    near(stack.losses.user_work, 1.5 / 5.5);
-    near(stack.losses.kernel_work.unwrap(), -0.5 / 5.5);
-    near(total(&stack.losses), 2.0 - stack.speedup);
+    assert_close(stack.losses.user_work, 1.5 / 5.5);
+    assert_close(stack.losses.kernel_work.unwrap(), -0.5 / 5.5);
+    assert_close(total(&stack.losses), 2.0 - stack.speedup);
 }
 
 /// The idle time that culprits of the baseline no longer cause appears under their names.
 #[test]
 fn culprits_are_less_the_baselines_share_and_add_up() {
     let mut made = study(&[2, 4]);
-    add(&mut made, 2, &[6.0; 6]);
-    add(&mut made, 4, &[4.0; 6]);
+    add_runs(&mut made, 2, &[6.0; 6]);
+    add_runs(&mut made, 4, &[4.0; 6]);
     let culprit = |name: &str, lost_cpus| Culprit { name: name.into(), lost_cpus, waiting_in: None };
     let mut two = trace(2, 2, 6.0);
     two.components.idle_too_little_work_s = 3.0;
@@ -189,22 +189,22 @@ fn culprits_are_less_the_baselines_share_and_add_up() {
     let stack = &view.stack[0];
     let found: Vec<(&str, f64)> = stack.culprits.iter().map(|c| (&*c.name, c.lost_cpus)).collect();
     assert_eq!(found, [("ld", 1.5 - 1.5 / 3.0), ("cc1", 0.25), ("once", -1.5 / 6.0)]);
-    near(found.iter().map(|(_, lost)| lost).sum(), stack.losses.idle_too_little_work);
+    assert_close(found.iter().map(|(_, lost)| lost).sum(), stack.losses.idle_too_little_work);
     assert_eq!((stack.base_cpus, stack.base_n), (2, 2));
 }
 
 #[test]
 fn a_part_too_short_to_divide_has_no_speedup() {
     let mut made = study(&[1, 2]);
-    add(&mut made, 1, &[10.0; 6]);
-    add(&mut made, 2, &[5.0; 6]);
+    add_runs(&mut made, 1, &[10.0; 6]);
+    add_runs(&mut made, 2, &[5.0; 6]);
     let mut one = trace(1, 1, 10.0);
     one.parts = SerialAndParallel { serial_s: 0.2, parallel_s: 9.8 };
     let mut two = trace(2, 2, 5.0);
     two.parts = SerialAndParallel { serial_s: 0.009, parallel_s: 4.991 };
     let stack = view(&made, &[one.clone(), two.clone()]).stack.remove(0);
     assert_eq!(stack.serial_speedup, None);
-    near(stack.parallel_speedup.unwrap(), 9.8 / 4.991);
+    assert_close(stack.parallel_speedup.unwrap(), 9.8 / 4.991);
     // For a program that runs for a fixed time, the parts of the elapsed time say nothing.
     made.header.plan.metric =
         Some(Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher });
@@ -214,7 +214,7 @@ fn a_part_too_short_to_divide_has_no_speedup() {
     two.parts.serial_s = 0.1;
     let stack = view(&made, &[one, two]).stack.remove(0);
     assert_eq!((stack.serial_speedup, stack.parallel_speedup), (None, None));
-    near(stack.speedup, 2.0);
+    assert_close(stack.speedup, 2.0);
 }
 
 /// `make -j1` runs everything serially. Its single long serial phase is not the serial part of
@@ -222,15 +222,15 @@ fn a_part_too_short_to_divide_has_no_speedup() {
 #[test]
 fn a_program_that_is_serial_on_one_cpu_has_a_speedup_of_its_parallel_part_alone() {
     let mut made = study(&[1, 2]);
-    add(&mut made, 1, &[10.0; 6]);
-    add(&mut made, 2, &[5.5; 6]);
+    add_runs(&mut made, 1, &[10.0; 6]);
+    add_runs(&mut made, 2, &[5.5; 6]);
     let mut one = trace(1, 1, 10.0);
     one.parts = SerialAndParallel { serial_s: 9.9, parallel_s: 0.1 };
     let mut two = trace(2, 2, 5.5);
     two.parts = SerialAndParallel { serial_s: 1.0, parallel_s: 4.5 };
     let stack = view(&made, &[one, two]).stack.remove(0);
     assert_eq!(stack.serial_speedup, None);
-    near(stack.parallel_speedup.unwrap(), (10.0 - 1.0) / 4.5);
+    assert_close(stack.parallel_speedup.unwrap(), (10.0 - 1.0) / 4.5);
 }
 
 /// The plan keeps `{n}` at 4 in some points and lets it follow the CPUs in others.
@@ -246,7 +246,7 @@ fn the_baseline_is_the_one_most_like_it() {
         studies::point(2, 3),
     ];
     for point in made.header.plan.points.clone() {
-        add(&mut made, point.cpus, &quiet_times(8.0 / f64::from(point.cpus)));
+        add_runs(&mut made, point.cpus, &quiet_times(8.0 / f64::from(point.cpus)));
         let count = made.runs.len();
         made.runs[count - 8..].iter_mut().for_each(|run| run.n = point.n);
     }
@@ -264,7 +264,7 @@ fn the_baseline_is_the_one_most_like_it() {
 
 #[test]
 fn no_stack_where_there_is_nothing_to_compare() {
-    let made = clean(&[1, 2]);
+    let made = clean_study(&[1, 2]);
     assert!(view(&made, &[]).stack.is_empty());
     assert!(view(&made, &[trace(2, 2, 4.0)]).stack.is_empty());
     // The point was traced, but never timed.
@@ -287,53 +287,53 @@ fn no_stack_where_there_is_nothing_to_compare() {
 
 #[test]
 fn overhead_is_over_the_untraced_median_of_the_same_point() {
-    let made = clean(&[1, 2]);
+    let made = clean_study(&[1, 2]);
     let view = view(&made, &[trace(2, 2, 4.2), trace(1, 1, 8.0), trace(4, 4, 2.0)]);
     let overheads: Vec<Option<f64>> = view.traces.iter().map(|t| t.overhead).collect();
-    near(overheads[0].unwrap(), 0.0);
-    near(overheads[1].unwrap(), 0.05);
+    assert_close(overheads[0].unwrap(), 0.0);
+    assert_close(overheads[1].unwrap(), 0.05);
     assert_eq!(overheads[2], None);
 }
 
 /// Returns the warnings of a study with a trace at 2 CPUs and 4 s. The trace had no fault before
 /// `spoil`.
-fn warned(spoil: impl FnOnce(&mut TraceView)) -> Vec<Warning> {
+fn trace_warnings(spoil: impl FnOnce(&mut TraceView)) -> Vec<Warning> {
     let mut spoilt = trace(2, 2, 4.0);
     spoil(&mut spoilt);
-    view(&clean(&[1, 2]), &[spoilt]).warnings
+    view(&clean_study(&[1, 2]), &[spoilt]).warnings
 }
 
 #[test]
 fn a_spoilt_trace_is_warned_of() {
-    assert_eq!(warned(|_| ()), []);
+    assert_eq!(trace_warnings(|_| ()), []);
     let lossy = Warning::LossyTrace { cpus: 2, lost_events: 250, share: 0.2 };
-    assert_eq!(warned(|t| t.lost_events = 250), [lossy]);
+    assert_eq!(trace_warnings(|t| t.lost_events = 250), [lossy]);
     let outside = Warning::RanOutsideCpus { cpus: 2, share: 0.5, evidence: OutsideEvidence::Trace };
-    assert_eq!(warned(|t| t.outside_tree_s = 4.0), [outside]);
-    assert_eq!(warned(|t| t.outside_tree_s = 0.07), []);
+    assert_eq!(trace_warnings(|t| t.outside_tree_s = 4.0), [outside]);
+    assert_eq!(trace_warnings(|t| t.outside_tree_s = 0.07), []);
     // Kernel threads that work for the tree on other CPUs do not spoil the point.
-    assert_eq!(warned(|t| t.outside_cpu_s = 4.0), []);
-    let found = warned(|t| t.elapsed_s = 5.0);
+    assert_eq!(trace_warnings(|t| t.outside_cpu_s = 4.0), []);
+    let found = trace_warnings(|t| t.elapsed_s = 5.0);
     assert!(
         matches!(found[..], [Warning::TraceOverhead { cpus: 2, overhead }] if (overhead - 0.25).abs() < 1e-9),
         "{found:?}"
     );
-    assert_eq!(warned(|t| t.elapsed_s = 4.3), []);
+    assert_eq!(trace_warnings(|t| t.elapsed_s = 4.3), []);
     for share in [0.25, -0.25] {
         assert_eq!(
-            warned(|t| t.components.unexplained_s = share * 8.0),
+            trace_warnings(|t| t.components.unexplained_s = share * 8.0),
             [Warning::UnexplainedTime { cpus: 2, share }]
         );
     }
-    assert_eq!(warned(|t| t.components.unexplained_s = -0.2), []);
-    assert_eq!(warned(|t| t.user_spin_s = Some(1.0)), [Warning::UserSpinning { cpus: 2, share: 0.125 }]);
-    assert_eq!(warned(|t| t.user_spin_s = Some(0.3)), []);
-    assert_eq!(warned(|t| t.user_spin_s = None), []);
+    assert_eq!(trace_warnings(|t| t.components.unexplained_s = -0.2), []);
+    assert_eq!(trace_warnings(|t| t.user_spin_s = Some(1.0)), [Warning::UserSpinning { cpus: 2, share: 0.125 }]);
+    assert_eq!(trace_warnings(|t| t.user_spin_s = Some(0.3)), []);
+    assert_eq!(trace_warnings(|t| t.user_spin_s = None), []);
 }
 
 #[test]
 fn what_a_trace_measures_stands_in_for_a_bound() {
-    let mut made = clean(&[1, 2]);
+    let mut made = clean_study(&[1, 2]);
     for run in made.runs.iter_mut().filter(|run| run.cpus == 1) {
         run.cpu.user_ns = run.elapsed_ns + run.elapsed_ns;
     }
@@ -349,13 +349,13 @@ fn what_a_trace_measures_stands_in_for_a_bound() {
         .collect();
     assert_eq!(shares.len(), 1, "{found:?}");
     assert_eq!((shares[0].0, shares[0].2), (1, OutsideEvidence::Trace));
-    near(shares[0].1, 8.5 / 8.0);
+    assert_close(shares[0].1, 8.5 / 8.0);
 }
 
 #[test]
 fn a_base_with_more_threads_than_cpus_is_warned_of() {
     let crowded = |cpus, n, threads, change: fn(&mut Study)| {
-        let mut made = clean(&[1, 2]);
+        let mut made = clean_study(&[1, 2]);
         made.header.host.topology.online = (0..4).map(CpuId).collect();
         change(&mut made);
         let mut base = trace(cpus, n, 8.0 / f64::from(cpus));
@@ -381,39 +381,39 @@ fn a_base_with_more_threads_than_cpus_is_warned_of() {
 fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
     let stack_of = |change: fn(&mut TraceView, &mut TraceView)| {
         let mut made = study(&[1, 2]);
-        add(&mut made, 1, &[4.0; 6]);
-        add(&mut made, 2, &[4.0; 6]);
+        add_runs(&mut made, 1, &[4.0; 6]);
+        add_runs(&mut made, 2, &[4.0; 6]);
         let (mut one, mut two) = (trace(1, 1, 4.0), trace(2, 2, 4.0));
-        divide(&mut one, [1.0 / 17.0; 16]);
-        divide(&mut two, [1.0 / 17.0; 16]);
+        divide_cpu_time(&mut one, [1.0 / 17.0; 16]);
+        divide_cpu_time(&mut two, [1.0 / 17.0; 16]);
         change(&mut one, &mut two);
         let view = view(&made, &[one, two]);
         let losses = view.stack[0].losses;
-        near(1.0 + total(&losses), 2.0);
+        assert_close(1.0 + total(&losses), 2.0);
         losses
     };
     let told = stack_of(|_, _| ());
-    near(told.user_work, 1.0 / 17.0);
+    assert_close(told.user_work, 1.0 / 17.0);
     assert!(told.kernel_work.is_some() && told.idle_timer.is_some());
     // The user work of the baseline contains its kernel work.
     let losses = stack_of(|one, _| {
         one.components.user_work_s += one.components.kernel_work_s.take().unwrap();
     });
     assert_eq!((losses.kernel_work, losses.kernel_lock_spin.is_some()), (None, true));
-    near(losses.user_work, 2.0 / 17.0);
+    assert_close(losses.user_work, 2.0 / 17.0);
     // Spinning is part of kernel work here. It is part of user work if kernel work is not told
     // apart either.
     let losses = stack_of(|_, two| {
         *two.components.kernel_work_s.as_mut().unwrap() += two.components.kernel_lock_spin_s.take().unwrap();
     });
     assert_eq!(losses.kernel_lock_spin, None);
-    near(losses.kernel_work.unwrap(), 2.0 / 17.0);
+    assert_close(losses.kernel_work.unwrap(), 2.0 / 17.0);
     let losses = stack_of(|one, two| {
         for c in [&mut one.components, &mut two.components] {
             c.user_work_s += c.kernel_lock_spin_s.take().unwrap() + c.kernel_work_s.take().unwrap();
         }
     });
-    near(losses.user_work, 3.0 / 17.0);
+    assert_close(losses.user_work, 3.0 / 17.0);
     // Waits, pinned threads and threads held back.
     let losses = stack_of(|_, two| {
         let c = &mut two.components;
@@ -422,8 +422,8 @@ fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
     });
     assert_eq!((losses.idle_disk, losses.idle_kernel_lock), (None, None));
     assert_eq!((losses.idle_held, losses.idle_pinned), (None, None));
-    near(losses.idle_too_little_work, 3.0 / 17.0);
-    near(losses.idle_scheduling, 3.0 / 17.0);
+    assert_close(losses.idle_too_little_work, 3.0 / 17.0);
+    assert_close(losses.idle_scheduling, 3.0 / 17.0);
 }
 
 fn weights() -> impl Strategy<Value = [f64; 16]> {
@@ -441,15 +441,15 @@ proptest! {
     ) {
         let cpus = base + more;
         let mut made = study(&[base, cpus]);
-        add(&mut made, base, &[timed_base]);
-        add(&mut made, cpus, &[timed]);
+        add_runs(&mut made, base, &[timed_base]);
+        add_runs(&mut made, cpus, &[timed]);
         if rate {
             made.header.plan.metric = Some(Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher });
             made.runs.iter_mut().for_each(|run| run.metric = Some(run.elapsed_ns.as_secs_f64()));
         }
         let (mut one, mut many) = (trace(base, base, base_elapsed), trace(cpus, cpus, elapsed));
-        divide(&mut one, there);
-        divide(&mut many, here);
+        divide_cpu_time(&mut one, there);
+        divide_cpu_time(&mut many, here);
         let view = view(&made, &[one, many]);
         let stack = &view.stack[0];
         let sum = stack.speedup * f64::from(base) + total(&stack.losses);

@@ -10,7 +10,7 @@ use std::path::Path;
 use morecores_view::page::{Page, PictureOrder};
 use ts_rs::{Config, TS};
 
-fn texts(directory: &Path) -> BTreeMap<String, String> {
+fn read_directory(directory: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
     let named = |path: std::path::PathBuf| {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -26,8 +26,8 @@ fn the_viewers_types_are_up_to_date() {
         Config::new().with_out_dir(new.path()).with_large_int("number").with_import_extension(Some("ts"));
     Page::export_all(&config).expect("types");
     PictureOrder::export_all(&config).expect("types");
-    let committed = texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/src/record"));
-    for (name, text) in texts(new.path()) {
+    let committed = read_directory(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/src/record"));
+    for (name, text) in read_directory(new.path()) {
         assert!(committed.get(&name) == Some(&text), "viewer/src/record/{name} differs: run `make generate`");
     }
 }

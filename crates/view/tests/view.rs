@@ -6,9 +6,9 @@ mod studies;
 use morecores_study::*;
 use morecores_view::view;
 use morecores_view::*;
-use studies::{add, clean, cpu, point, program, quiet_times, run, seconds, study};
+use studies::{add_runs, clean_study, cpu, point, program, quiet_times, run, seconds, study};
 
-fn close(value: f64, expected: f64) {
+fn assert_close(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
 }
 
@@ -16,14 +16,14 @@ fn close(value: f64, expected: f64) {
 fn a_kernel_build_on_two_cpus() {
     // 104 s on one CPU and 70 s on two: the second CPU is used to 65%.
     let mut study = study(&[1, 2]);
-    add(&mut study, 1, &[104.0]);
-    add(&mut study, 2, &[70.0]);
+    add_runs(&mut study, 1, &[104.0]);
+    add_runs(&mut study, 2, &[70.0]);
     let view = view(&study, &[]);
     let [one, two] = &view.points[..] else { panic!("{} points", view.points.len()) };
-    close(1.0 - two.serial_fraction.unwrap(), 34.0 / 52.0);
+    assert_close(1.0 - two.serial_fraction.unwrap(), 34.0 / 52.0);
     assert_eq!(((1.0 - two.serial_fraction.unwrap()) * 100.0).round(), 65.0);
-    close(two.speedup.value, 104.0 / 70.0);
-    close(two.efficiency, 52.0 / 70.0);
+    assert_close(two.speedup.value, 104.0 / 70.0);
+    assert_close(two.efficiency, 52.0 / 70.0);
     assert_eq!((two.speedup.ci95, two.serial_fraction_ci95, two.noise_floor), (None, None, None));
     assert_eq!((one.speedup.value, one.efficiency, one.serial_fraction), (1.0, 1.0, None));
     assert_eq!(view.schema, VIEW_SCHEMA);
@@ -32,8 +32,8 @@ fn a_kernel_build_on_two_cpus() {
 #[test]
 fn medians_intervals_and_extremes() {
     let mut study = study(&[1, 4]);
-    add(&mut study, 1, &[8.0, 9.0, 7.0, 10.0, 11.0, 12.0]);
-    add(&mut study, 4, &[2.0, 2.0, 2.0, 2.0, 2.0, 3.0]);
+    add_runs(&mut study, 1, &[8.0, 9.0, 7.0, 10.0, 11.0, 12.0]);
+    add_runs(&mut study, 4, &[2.0, 2.0, 2.0, 2.0, 2.0, 3.0]);
     let view = view(&study, &[]);
     let (one, four) = (&view.points[0], &view.points[1]);
     let Summary { median, mean, min, max, ci95 } = one.elapsed_s;
@@ -41,7 +41,7 @@ fn medians_intervals_and_extremes() {
     assert_eq!(ci95, Some([7.0, 12.0]), "six runs: their range");
     assert_eq!(four.elapsed_s.median, 2.0);
     assert_eq!(one.speedup.ci95, Some([1.0, 1.0]), "a point is exactly once itself");
-    close(four.speedup.value, 4.75);
+    assert_close(four.speedup.value, 4.75);
     let [low, high] = four.speedup.ci95.unwrap();
     assert!(low <= 4.75 && (4.75..6.1).contains(&high), "{low} to {high}");
     let [low, high] = four.serial_fraction_ci95.unwrap();
@@ -69,11 +69,11 @@ fn a_rate_speeds_up_as_it_rises_and_a_cost_as_it_falls() {
     let rate = with_metric(Better::Higher, 100.0, 250.0);
     let metric = rate.points[1].metric.as_ref().unwrap();
     assert_eq!((metric.unit.as_deref(), metric.better), (Some("ops/s"), Better::Higher));
-    close(metric.summary.median, 250.0);
-    close(rate.points[1].speedup.value, 2.5);
-    close(rate.points[1].efficiency, 0.625);
-    close(rate.points[1].elapsed_s.median, 10.0);
-    close(with_metric(Better::Lower, 100.0, 40.0).points[1].speedup.value, 2.5);
+    assert_close(metric.summary.median, 250.0);
+    assert_close(rate.points[1].speedup.value, 2.5);
+    assert_close(rate.points[1].efficiency, 0.625);
+    assert_close(rate.points[1].elapsed_s.median, 10.0);
+    assert_close(with_metric(Better::Lower, 100.0, 40.0).points[1].speedup.value, 2.5);
     assert!(with_metric(Better::Lower, 100.0, 250.0).points[1].speedup.value < 0.5);
     assert_eq!(rate.points[0].elapsed_s.ci95, Some([10.0, 10.0]));
 }
@@ -87,13 +87,13 @@ fn the_kernel_ratio_is_that_of_the_sums() {
         study.runs.push(run);
     }
     let view = view(&study, &[]);
-    close(view.points[0].kernel_ratio.unwrap(), 1.9 / 11.0);
-    close(view.points[0].cpu_percent, 55.0);
+    assert_close(view.points[0].kernel_ratio.unwrap(), 1.9 / 11.0);
+    assert_close(view.points[0].cpu_percent, 55.0);
     assert_eq!(view.points[0].kernel_ratio_estimator, CpuEstimator::Cgroup);
 }
 
 /// Creates a point of forty runs of 4 ms, one tick each; three of four ticks hit user mode.
-fn one_tick_each(estimator: CpuEstimator) -> PointView {
+fn one_tick_runs(estimator: CpuEstimator) -> PointView {
     let mut study = study(&[1]);
     for index in 0..40 {
         let (user, system) = if index % 4 == 0 { (0.0, 0.004) } else { (0.004, 0.0) };
@@ -106,16 +106,16 @@ fn one_tick_each(estimator: CpuEstimator) -> PointView {
 #[test]
 fn short_runs_are_split_by_all_their_ticks_together() {
     for estimator in [CpuEstimator::Cgroup, CpuEstimator::CgroupV1, CpuEstimator::Taskstats] {
-        let point = one_tick_each(estimator);
-        close(point.kernel_ratio.unwrap(), 0.25);
+        let point = one_tick_runs(estimator);
+        assert_close(point.kernel_ratio.unwrap(), 0.25);
         for of in [point.user_s.median, point.user_s.min, point.user_s.max] {
-            close(of, 0.003);
+            assert_close(of, 0.003);
         }
-        close(point.system_s.median, 0.001);
+        assert_close(point.system_s.median, 0.001);
         assert_eq!(point.kernel_ratio_estimator, estimator);
     }
     // The kernel scales the times of `getrusage`, which are no tick count, so single values stay.
-    let point = one_tick_each(CpuEstimator::Getrusage);
+    let point = one_tick_runs(CpuEstimator::Getrusage);
     assert_eq!((point.user_s.median, point.system_s.median, point.system_s.max), (0.004, 0.0, 0.004));
 }
 
@@ -132,7 +132,7 @@ fn long_runs_keep_their_own_split() {
 
 #[test]
 fn a_point_is_told_no_better_than_its_worst_run() {
-    let mut study = clean(&[1]);
+    let mut study = clean_study(&[1]);
     study.runs[2].cpu.estimator = CpuEstimator::Taskstats;
     assert_eq!(view(&study, &[]).points[0].kernel_ratio_estimator, CpuEstimator::Taskstats);
     study.runs[5].cpu.estimator = CpuEstimator::Getrusage;
@@ -141,7 +141,7 @@ fn a_point_is_told_no_better_than_its_worst_run() {
 
 #[test]
 fn no_cpu_time_has_no_kernel_ratio() {
-    let mut study = clean(&[1]);
+    let mut study = clean_study(&[1]);
     study.runs.iter_mut().for_each(|run| run.cpu = cpu(0.0, 0.0, CpuEstimator::Cgroup));
     let point = &view(&study, &[]).points[0];
     assert_eq!((point.kernel_ratio, point.user_s.median, point.cpu_percent), (None, 0.0, 0.0));
@@ -149,7 +149,7 @@ fn no_cpu_time_has_no_kernel_ratio() {
 
 #[test]
 fn warm_up_and_failed_runs_are_in_no_figure() {
-    let mut made = clean(&[1, 2]);
+    let mut made = clean_study(&[1, 2]);
     let expected = view(&made, &[]).points;
     let failures =
         [Exit::Code(1), Exit::Signal(9), Exit::TimedOut].map(|exit| Run { exit, ..run(&made, 2, 0.001) });
@@ -164,17 +164,17 @@ fn warm_up_and_failed_runs_are_in_no_figure() {
 
 #[test]
 fn a_base_of_two_cpus_has_speedups_but_no_serial_fraction() {
-    let view = view(&clean(&[2, 8]), &[]);
+    let view = view(&clean_study(&[2, 8]), &[]);
     let eight = &view.points[1];
-    close(eight.speedup.value, 4.0);
-    close(eight.efficiency, 1.0);
+    assert_close(eight.speedup.value, 4.0);
+    assert_close(eight.efficiency, 1.0);
     assert_eq!((eight.serial_fraction, eight.serial_fraction_ci95), (None, None));
     assert_eq!((view.points[0].speedup.value, view.points[0].efficiency), (1.0, 1.0));
 }
 
 #[test]
 fn one_point_is_its_own_base() {
-    let view = view(&clean(&[4]), &[]);
+    let view = view(&clean_study(&[4]), &[]);
     assert_eq!(view.points.len(), 1);
     assert_eq!(view.points[0].speedup, Estimate { value: 1.0, ci95: Some([1.0, 1.0]) });
     assert_eq!((view.points[0].efficiency, view.points[0].serial_fraction), (1.0, None));
@@ -182,19 +182,19 @@ fn one_point_is_its_own_base() {
 
 #[test]
 fn a_base_without_a_success_gives_its_place_to_the_next() {
-    let mut made = clean(&[1, 2, 4]);
+    let mut made = clean_study(&[1, 2, 4]);
     made.runs.iter_mut().filter(|run| run.cpus == 1).for_each(|run| run.exit = Exit::Code(2));
     let view = view(&made, &[]);
     assert_eq!(view.points.iter().map(|p| p.cpus).collect::<Vec<_>>(), [2, 4]);
     assert_eq!((view.points[0].speedup.value, view.points[1].serial_fraction), (1.0, None));
-    close(view.points[1].speedup.value, 2.0);
+    assert_close(view.points[1].speedup.value, 2.0);
 }
 
 #[test]
 fn no_run_and_no_success_have_no_points() {
     let empty = view(&study(&[1, 2]), &[]);
     assert!(empty.points.is_empty() && empty.warnings.is_empty(), "{:?}", empty.warnings);
-    let mut failed = clean(&[1, 2]);
+    let mut failed = clean_study(&[1, 2]);
     failed.runs.iter_mut().for_each(|run| run.exit = Exit::Signal(11));
     let failed = view(&failed, &[]);
     assert!(failed.points.is_empty());
@@ -219,15 +219,15 @@ fn one_cpu_count_may_have_several_n() {
     let view = view(&made, &[]);
     let found: Vec<_> = view.points.iter().map(|p| (p.cpus, p.n, p.runs)).collect();
     assert_eq!(found, [(2, 1, 8), (2, 2, 8), (4, 4, 8)]);
-    close(view.points[1].speedup.value, 1.6);
-    close(view.points[1].efficiency, 1.6);
-    close(view.points[2].speedup.value, 3.2);
-    close(view.points[2].efficiency, 1.6);
+    assert_close(view.points[1].speedup.value, 1.6);
+    assert_close(view.points[1].efficiency, 1.6);
+    assert_close(view.points[2].speedup.value, 3.2);
+    assert_close(view.points[2].efficiency, 1.6);
 }
 
 #[test]
 fn the_counters_are_medians_and_what_was_not_read_is_absent() {
-    let mut made = clean(&[1]);
+    let mut made = clean_study(&[1]);
     for (index, run) in made.runs.iter_mut().enumerate() {
         run.rusage.minor_faults = 100 + index as u64;
         run.rusage.block_read_bytes = Bytes(4096);
@@ -255,42 +255,42 @@ fn the_counters_are_medians_and_what_was_not_read_is_absent() {
 
 #[test]
 fn others_are_what_the_tree_and_we_did_not_use() {
-    let mut made = clean(&[2]);
-    studies::around(&mut made, 2, |s| {
+    let mut made = clean_study(&[2]);
+    studies::change_surroundings(&mut made, 2, |s| {
         s.busy_allotted_ns = s.tree_ns + seconds(0.5);
         s.own_ns = seconds(0.1);
         s.busy_elsewhere_ns = seconds(0.25);
         s.steal_ns = seconds(0.125);
     });
     let point = &view(&made, &[]).points[0];
-    close(point.others_allotted_s.unwrap(), 8.0 * 0.4);
-    close(point.others_elsewhere_s.unwrap(), 2.0);
-    close(point.steal_s.unwrap(), 1.0);
+    assert_close(point.others_allotted_s.unwrap(), 8.0 * 0.4);
+    assert_close(point.others_elsewhere_s.unwrap(), 2.0);
+    assert_close(point.steal_s.unwrap(), 1.0);
     // Coarse clocks may show less busy time than the tree used.
-    studies::around(&mut made, 2, |s| s.busy_allotted_ns = Nanos::ZERO);
+    studies::change_surroundings(&mut made, 2, |s| s.busy_allotted_ns = Nanos::ZERO);
     assert_eq!(view(&made, &[]).points[0].others_allotted_s, Some(0.0));
 }
 
 #[test]
 fn devices_are_busy_for_a_share_of_all_runs() {
-    let mut made = clean(&[1, 2]);
+    let mut made = clean_study(&[1, 2]);
     let two = made.runs.iter().filter(|run| run.cpus == 2).count() as f64;
     let busy = |name: &str, time| DeviceTime { name: name.to_owned(), busy_ns: seconds(time) };
-    studies::around(&mut made, 2, |s| (s.covers_ns, s.devices) = (seconds(4.0), vec![busy("vda", 1.0)]));
+    studies::change_surroundings(&mut made, 2, |s| (s.covers_ns, s.devices) = (seconds(4.0), vec![busy("vda", 1.0)]));
     let first = made.runs.iter_mut().find(|run| run.cpus == 2).and_then(|run| run.surroundings.as_mut());
     first.unwrap().devices.push(busy("eth0", 2.0));
     let points = view(&made, &[]).points;
     let [(vda, share), (eth0, small)] = &points[1].busy_devices[..] else { panic!("{points:?}") };
     assert_eq!((vda.as_str(), eth0.as_str()), ("vda", "eth0"));
-    close(*share, 0.25);
-    close(*small, 0.5 / two);
+    assert_close(*share, 0.25);
+    assert_close(*small, 0.5 / two);
     assert!(points[0].busy_devices.is_empty());
 }
 
 #[test]
 fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
     let mut made = study(&[1]);
-    add(&mut made, 1, &(0..20).map(|i| 10.0 + 0.01 * f64::from(i * 7 % 20)).collect::<Vec<_>>());
+    add_runs(&mut made, 1, &(0..20).map(|i| 10.0 + 0.01 * f64::from(i * 7 % 20)).collect::<Vec<_>>());
     let width =
         |made: &Study| view(made, &[]).points[0].elapsed_s.ci95.map(|[low, high]| high - low).unwrap();
     let fixed = width(&made);
@@ -300,7 +300,7 @@ fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
 
 #[test]
 fn the_words_are_those_of_the_user() {
-    let mut made = clean(&[1]);
+    let mut made = clean_study(&[1]);
     made.header.command = program("xz -T{n} file");
     assert_eq!(view(&made, &[]).command, ["xz", "-T{n}", "file"]);
 }

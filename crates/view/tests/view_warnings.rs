@@ -7,15 +7,15 @@ mod studies;
 use morecores_study::*;
 use morecores_view::view;
 use morecores_view::*;
-use studies::{add, around, clean, cpu, program, quiet_times, run, seconds, study};
+use studies::{add_runs, change_surroundings, clean_study, cpu, program, quiet_times, run, seconds, study};
 
 fn warnings(study: &Study) -> Vec<Warning> {
     view(study, &[]).warnings
 }
 
 /// Returns the one warning of a study that was clean before `spoil`.
-fn only(counts: &[u32], spoil: impl FnOnce(&mut Study)) -> Warning {
-    let mut made = clean(counts);
+fn only_warning(counts: &[u32], spoil: impl FnOnce(&mut Study)) -> Warning {
+    let mut made = clean_study(counts);
     spoil(&mut made);
     let mut warnings = warnings(&made);
     assert_eq!(warnings.len(), 1, "{warnings:#?}");
@@ -23,42 +23,42 @@ fn only(counts: &[u32], spoil: impl FnOnce(&mut Study)) -> Warning {
 }
 
 /// Asserts that a study that was clean before `spoil` has no warning.
-fn silent(counts: &[u32], spoil: impl FnOnce(&mut Study)) {
-    let mut made = clean(counts);
+fn assert_no_warning(counts: &[u32], spoil: impl FnOnce(&mut Study)) {
+    let mut made = clean_study(counts);
     spoil(&mut made);
     assert_eq!(warnings(&made), []);
 }
 
 /// Replaces the runs on one CPU.
-fn times(study: &mut Study, elapsed: &[f64]) {
+fn set_times(study: &mut Study, elapsed: &[f64]) {
     study.runs.retain(|run| run.cpus != 1);
-    add(study, 1, elapsed);
+    add_runs(study, 1, elapsed);
 }
 
-fn about(value: f64, expected: f64) {
+fn assert_close(value: f64, expected: f64) {
     assert!((value - expected).abs() < 0.01 * expected, "{value} instead of {expected}");
 }
 
 #[test]
 fn a_clean_study_is_silent() {
-    silent(&[1, 2, 4, 8], |_| ());
-    silent(&[4], |_| ());
+    assert_no_warning(&[1, 2, 4, 8], |_| ());
+    assert_no_warning(&[4], |_| ());
     // The surroundings of the runs are unknown.
-    silent(&[1, 2], |made| made.runs.iter_mut().for_each(|run| run.surroundings = None));
-    silent(&[1, 2], |made| made.header.closing = None);
+    assert_no_warning(&[1, 2], |made| made.runs.iter_mut().for_each(|run| run.surroundings = None));
+    assert_no_warning(&[1, 2], |made| made.header.closing = None);
 }
 
 #[test]
 fn too_few_runs() {
-    let warning = only(&[1, 2], |made| times(made, &[8.0; 5]));
+    let warning = only_warning(&[1, 2], |made| set_times(made, &[8.0; 5]));
     assert_eq!(warning, Warning::TooFewRuns { cpus: 1, runs: 5 });
-    silent(&[1, 2], |made| times(made, &[8.0; 6]));
+    assert_no_warning(&[1, 2], |made| set_times(made, &[8.0; 6]));
 }
 
 #[test]
 fn the_asked_precision_was_not_reached() {
     let imprecise = |reason| {
-        let mut made = clean(&[1]);
+        let mut made = clean_study(&[1]);
         made.header.plan.stop.precision = Some(0.001);
         made.header.closing.as_mut().unwrap().reason = reason;
         warnings(&made)
@@ -70,19 +70,19 @@ fn the_asked_precision_was_not_reached() {
         assert!((0.003..=0.0041).contains(&half_width), "{half_width}");
     }
     assert_eq!(imprecise(StopReason::Precise), []);
-    silent(&[1], |made| made.header.plan.stop.precision = Some(0.01));
+    assert_no_warning(&[1], |made| made.header.plan.stop.precision = Some(0.01));
 }
 
 #[test]
 fn outliers_are_counted() {
-    let warning = only(&[1, 2], |made| made.runs[3].elapsed_ns = seconds(9.0));
+    let warning = only_warning(&[1, 2], |made| made.runs[3].elapsed_ns = seconds(9.0));
     assert_eq!(warning, Warning::Outliers { cpus: 1, count: 1 });
 }
 
 #[test]
 fn a_first_run_that_is_slower_than_all_others() {
     let spoil = |first: f64, at: usize| {
-        let mut made = clean(&[1]);
+        let mut made = clean_study(&[1]);
         made.runs[at].elapsed_ns = seconds(first);
         warnings(&made)
     };
@@ -101,15 +101,15 @@ fn a_first_run_that_is_slower_than_all_others() {
 #[test]
 fn the_machine_changed_its_speed() {
     let slower: Vec<f64> = [quiet_times(8.0), quiet_times(8.4)].concat();
-    let Warning::Drift { cpus: 1, ratio } = only(&[1, 2], |made| times(made, &slower)) else {
+    let Warning::Drift { cpus: 1, ratio } = only_warning(&[1, 2], |made| set_times(made, &slower)) else {
         panic!("no drift")
     };
-    about(ratio, 1.05);
+    assert_close(ratio, 1.05);
     // A change of 0.5% is visible, but smaller than the requested precision.
     let hardly: Vec<f64> = [quiet_times(8.0), quiet_times(8.04)].concat();
     let found = {
-        let mut made = clean(&[1]);
-        times(&mut made, &hardly);
+        let mut made = clean_study(&[1]);
+        set_times(&mut made, &hardly);
         warnings(&made)
     };
     assert!(!found.iter().any(|w| matches!(w, Warning::Drift { .. })), "{found:?}");
@@ -120,7 +120,7 @@ fn runs_that_depend_on_the_one_before() {
     // A slow wave that returns to its start is no drift, since both halves are alike.
     let wave: Vec<f64> =
         (0..24).map(|i| 8.0 + 0.03 * (f64::from(i) * std::f64::consts::TAU / 12.0).sin()).collect();
-    let Warning::DependentRuns { cpus: 1, correlation } = only(&[1], |made| times(made, &wave)) else {
+    let Warning::DependentRuns { cpus: 1, correlation } = only_warning(&[1], |made| set_times(made, &wave)) else {
         panic!("not seen")
     };
     assert!((0.5..1.0).contains(&correlation), "{correlation}");
@@ -132,45 +132,45 @@ fn two_speeds_are_named_where_they_matter() {
         let parts = [0.0, 1.0, 0.01, 1.01, 1.02, 0.02, 0.03, 1.03, 0.04, 1.04];
         parts.map(|part| 8.0 * (1.0 + gap * part))
     };
-    assert_eq!(only(&[1, 2], |made| times(made, &two(0.1))), Warning::TwoSpeeds { cpus: 1 });
-    silent(&[1, 2], |made| times(made, &two(0.005)));
+    assert_eq!(only_warning(&[1, 2], |made| set_times(made, &two(0.1))), Warning::TwoSpeeds { cpus: 1 });
+    assert_no_warning(&[1, 2], |made| set_times(made, &two(0.005)));
 }
 
 #[test]
 fn steal_is_a_share_of_the_cpus_time() {
-    let warning = only(&[1, 2], |made| around(made, 2, |s| s.steal_ns = seconds(0.4)));
+    let warning = only_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.steal_ns = seconds(0.4)));
     let Warning::Steal { cpus: 2, share } = warning else { panic!("{warning:?}") };
-    about(share, 0.05);
-    silent(&[1, 2], |made| around(made, 2, |s| s.steal_ns = seconds(0.04)));
+    assert_close(share, 0.05);
+    assert_no_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.steal_ns = seconds(0.04)));
 }
 
 #[test]
 fn throttling_is_told_in_seconds() {
-    let warning = only(&[1, 2], |made| around(made, 2, |s| s.throttled_ns = Some(seconds(0.5))));
+    let warning = only_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.throttled_ns = Some(seconds(0.5))));
     let Warning::Throttled { cpus: 2, seconds: held } = warning else { panic!("{warning:?}") };
-    about(held, 4.0);
-    silent(&[1, 2], |made| around(made, 2, |s| s.throttled_ns = Some(seconds(0.001))));
+    assert_close(held, 4.0);
+    assert_no_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.throttled_ns = Some(seconds(0.001))));
 }
 
 #[test]
 fn a_quota_matters_where_it_is_below_the_cpus() {
-    let warning = only(&[1, 2], |made| made.header.host.topology.usable.quota_cpus = Some(1.5));
+    let warning = only_warning(&[1, 2], |made| made.header.host.topology.usable.quota_cpus = Some(1.5));
     assert_eq!(warning, Warning::QuotaBelowCpus { cpus: 2, quota: 1.5 });
-    silent(&[1, 2], |made| made.header.host.topology.usable.quota_cpus = Some(2.0));
+    assert_no_warning(&[1, 2], |made| made.header.host.topology.usable.quota_cpus = Some(2.0));
 }
 
 #[test]
 fn kinds_of_cpu_are_named_where_they_come_in() {
-    let adds = |kind| only(&[1, 2], move |made| made.header.plan.points[1].adds = [kind].into());
+    let adds = |kind| only_warning(&[1, 2], move |made| made.header.plan.points[1].adds = [kind].into());
     assert_eq!(adds(CpuKind::SmtSibling), Warning::SmtSiblings { cpus: 2 });
     assert_eq!(adds(CpuKind::OtherCoreType), Warning::MixedCoreTypes { cpus: 2 });
-    silent(&[1, 2], |made| made.header.plan.points[1].adds = [CpuKind::OtherNode].into());
+    assert_no_warning(&[1, 2], |made| made.header.plan.points[1].adds = [CpuKind::OtherNode].into());
 }
 
 #[test]
 fn the_clock_rate_may_change() {
     let frequency = |governor: Option<&str>, boost| {
-        let mut made = clean(&[1, 2]);
+        let mut made = clean_study(&[1, 2]);
         let governor = governor.map(str::to_owned);
         made.header.host.frequency = Frequency { governor, driver: None, boost };
         warnings(&made)
@@ -186,7 +186,7 @@ fn the_clock_rate_may_change() {
 }
 
 /// Makes the runs on four CPUs use only one of them.
-fn stay_on_one_cpu(made: &mut Study) {
+fn use_one_cpu(made: &mut Study) {
     for run in made.runs.iter_mut().filter(|run| run.cpus == 4) {
         run.elapsed_ns = seconds(8.0);
         run.cpu = cpu(7.2, 0.8, CpuEstimator::Cgroup);
@@ -195,25 +195,25 @@ fn stay_on_one_cpu(made: &mut Study) {
 
 #[test]
 fn threads_that_did_not_follow_the_cpus() {
-    let told = |change: fn(&mut Study)| {
-        let warning = only(&[1, 4], |made| {
-            stay_on_one_cpu(made);
+    let tells_n = |change: fn(&mut Study)| {
+        let warning = only_warning(&[1, 4], |made| {
+            use_one_cpu(made);
             change(made);
         });
         let Warning::ThreadsDidNotFollow { cpus: 4, used, told } = warning else { panic!("{warning:?}") };
-        about(used, 1.0);
+        assert_close(used, 1.0);
         told
     };
-    assert!(told(|_| ()), "{{n}} was in the command");
-    assert!(!told(|made| made.header.command = program("make")));
-    assert!(!told(|made| made.header.command = program("echo {{n}}")));
-    assert!(told(|made| {
+    assert!(tells_n(|_| ()), "{{n}} was in the command");
+    assert!(!tells_n(|made| made.header.command = program("make")));
+    assert!(!tells_n(|made| made.header.command = program("echo {{n}}")));
+    assert!(tells_n(|made| {
         made.header.command = program("make");
         made.header.plan.thread_env = true;
     }));
     // Amdahl's law with one half of serial work: two busy CPUs of four is poor, but the threads
     // follow.
-    silent(&[1, 4], |made| {
+    assert_no_warning(&[1, 4], |made| {
         for run in made.runs.iter_mut().filter(|run| run.cpus == 4) {
             run.cpu = cpu(3.0, 1.0, CpuEstimator::Cgroup);
         }
@@ -223,24 +223,24 @@ fn threads_that_did_not_follow_the_cpus() {
 #[test]
 fn threads_cannot_follow_to_cpus_that_others_had() {
     let warned = |around_runs: fn(&mut Surroundings)| {
-        let mut made = clean(&[1, 4]);
-        stay_on_one_cpu(&mut made);
-        around(&mut made, 4, |s| (s.covers_ns, s.tree_ns) = (seconds(8.0), seconds(8.0)));
-        around(&mut made, 4, |s| s.busy_allotted_ns = seconds(8.0));
-        around(&mut made, 4, around_runs);
+        let mut made = clean_study(&[1, 4]);
+        use_one_cpu(&mut made);
+        change_surroundings(&mut made, 4, |s| (s.covers_ns, s.tree_ns) = (seconds(8.0), seconds(8.0)));
+        change_surroundings(&mut made, 4, |s| s.busy_allotted_ns = seconds(8.0));
+        change_surroundings(&mut made, 4, around_runs);
         warnings(&made).iter().any(|w| matches!(w, Warning::ThreadsDidNotFollow { .. }))
     };
     // Three CPUs were added: 0.5 of them explain nothing, 0.8 may.
-    assert!(warned(|s| s.busy_allotted_ns += seconds(4.0)));
-    assert!(!warned(|s| s.busy_allotted_ns += seconds(6.4)));
-    assert!(!warned(|s| s.steal_ns = seconds(6.4)));
-    assert!(!warned(|s| s.busy_elsewhere_ns = seconds(16.0)), "a server did the work");
-    assert!(warned(|s| s.busy_elsewhere_ns = seconds(1.0)));
+    assert!(trace_warnings(|s| s.busy_allotted_ns += seconds(4.0)));
+    assert!(!trace_warnings(|s| s.busy_allotted_ns += seconds(6.4)));
+    assert!(!trace_warnings(|s| s.steal_ns = seconds(6.4)));
+    assert!(!trace_warnings(|s| s.busy_elsewhere_ns = seconds(16.0)), "a server did the work");
+    assert!(trace_warnings(|s| s.busy_elsewhere_ns = seconds(1.0)));
 }
 
 #[test]
 fn threads_have_nothing_to_follow_at_the_same_cpu_count() {
-    let mut made = clean(&[2]);
+    let mut made = clean_study(&[2]);
     made.header.plan.points.push(studies::point(2, 4));
     for elapsed in quiet_times(4.1) {
         let busy = cpu(elapsed * 1.7, elapsed * 0.2, CpuEstimator::Cgroup);
@@ -252,11 +252,11 @@ fn threads_have_nothing_to_follow_at_the_same_cpu_count() {
 
 /// Adds 2 s of a daemon's work on other CPUs to each run on two CPUs. Each of these runs takes 4 s
 /// and 8 s of CPU time.
-fn daemon_works(made: &mut Study) {
-    around(made, 2, |s| s.busy_elsewhere_ns = seconds(2.0));
+fn add_daemon(made: &mut Study) {
+    change_surroundings(made, 2, |s| s.busy_elsewhere_ns = seconds(2.0));
 }
 
-fn quiet_busy(busy: f64) -> impl FnOnce(&mut Study) {
+fn set_quiet_load(busy: f64) -> impl FnOnce(&mut Study) {
     move |made| {
         let quiet = Quiet { watched_ns: seconds(0.5), busy_ns: seconds(0.5 * busy), steal_ns: Nanos::ZERO };
         made.header.closing.as_mut().unwrap().quiet = Some(quiet);
@@ -265,34 +265,34 @@ fn quiet_busy(busy: f64) -> impl FnOnce(&mut Study) {
 
 #[test]
 fn work_outside_of_the_tree() {
-    let Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 64, .. } = only(&[1, 2], daemon_works) else {
+    let Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 64, .. } = only_warning(&[1, 2], add_daemon) else {
         panic!("not seen")
     };
-    about(busy_cpus, 2.0 / 4.0);
+    assert_close(busy_cpus, 2.0 / 4.0);
     // The machine was almost idle between the runs.
-    let warning = only(&[1, 2], |made| {
-        daemon_works(made);
-        quiet_busy(0.05)(made);
+    let warning = only_warning(&[1, 2], |made| {
+        add_daemon(made);
+        set_quiet_load(0.05)(made);
     });
     let Warning::WorkOutsideTree { busy_cpus, .. } = warning else { panic!("{warning:?}") };
-    about(busy_cpus, 2.0 / 4.0);
+    assert_close(busy_cpus, 2.0 / 4.0);
     // The machine was as busy while the command did not run: an unrelated program, not the
     // command's daemon.
-    let warning = only(&[1, 2], |made| {
-        daemon_works(made);
-        quiet_busy(0.5)(made);
+    let warning = only_warning(&[1, 2], |made| {
+        add_daemon(made);
+        set_quiet_load(0.5)(made);
     });
     assert!(matches!(warning, Warning::NotQuiet { busy_cpus: 0.5, .. }), "{warning:?}");
     // Housekeeping of 1% of the tree.
-    silent(&[1, 2], |made| around(made, 2, |s| s.busy_elsewhere_ns = seconds(0.08)));
+    assert_no_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.busy_elsewhere_ns = seconds(0.08)));
 }
 
 #[test]
 fn only_who_explains_a_good_part_of_the_disturbance_is_named() {
     // Eight runs on two CPUs with 2 s of other programs' work in each: 16 s.
     let named = |others: &[(&str, f64)]| {
-        let warning = only(&[1, 2], |made| {
-            daemon_works(made);
+        let warning = only_warning(&[1, 2], |made| {
+            add_daemon(made);
             let neighbour =
                 |(name, cpu): &(&str, f64)| Neighbour { name: (*name).into(), cpu_ns: seconds(*cpu) };
             made.header.closing.as_mut().unwrap().neighbours = others.iter().map(neighbour).collect();
@@ -308,11 +308,11 @@ fn only_who_explains_a_good_part_of_the_disturbance_is_named() {
 #[test]
 fn work_on_the_allotted_cpus_counts_too_but_ours_does_not() {
     let more = |s: &mut Surroundings| s.busy_allotted_ns += seconds(2.0);
-    let warning = only(&[1, 2], |made| around(made, 2, more));
+    let warning = only_warning(&[1, 2], |made| change_surroundings(made, 2, more));
     assert!(matches!(warning, Warning::WorkOutsideTree { cpus: 2, .. }), "{warning:?}");
-    silent(&[1, 2], |made| {
-        around(made, 2, more);
-        around(made, 2, |s| s.own_ns = seconds(2.0));
+    assert_no_warning(&[1, 2], |made| {
+        change_surroundings(made, 2, more);
+        change_surroundings(made, 2, |s| s.own_ns = seconds(2.0));
     });
 }
 
@@ -325,7 +325,7 @@ fn clients_of_daemons_are_known() {
         (program("cat docker"), "", false),
         (program("docker-compose up"), "", false),
     ] {
-        let mut made = clean(&[1]);
+        let mut made = clean_study(&[1]);
         made.header.command = command;
         let found = warnings(&made);
         assert_eq!(found.len(), usize::from(expected), "{found:?}");
@@ -336,10 +336,10 @@ fn clients_of_daemons_are_known() {
 #[test]
 fn a_busy_machine() {
     let not_quiet = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 64, neighbours: vec![] };
-    assert_eq!(only(&[1], quiet_busy(0.5)), not_quiet);
-    silent(&[1], quiet_busy(0.08));
-    silent(&[1], |made| {
-        quiet_busy(0.0)(made);
+    assert_eq!(only_warning(&[1], set_quiet_load(0.5)), not_quiet);
+    assert_no_warning(&[1], set_quiet_load(0.08));
+    assert_no_warning(&[1], |made| {
+        set_quiet_load(0.0)(made);
         made.header.closing.as_mut().unwrap().quiet.as_mut().unwrap().watched_ns = Nanos::ZERO;
     });
 }
@@ -347,7 +347,7 @@ fn a_busy_machine() {
 #[test]
 fn getrusage_alone() {
     let with = |estimator| {
-        let mut made = clean(&[1, 2]);
+        let mut made = clean_study(&[1, 2]);
         made.runs[0].cpu.estimator = estimator;
         warnings(&made)
     };
@@ -359,7 +359,7 @@ fn getrusage_alone() {
 #[test]
 fn survivors_are_named_once() {
     let survivors = |kept: bool| {
-        only(&[1], |made| {
+        only_warning(&[1], |made| {
             made.header.plan.keep_survivors = kept;
             made.runs[0].survivors = vec!["sleep".into(), "agent".into()];
             made.runs[1].survivors = vec!["sleep".into()];
@@ -373,14 +373,14 @@ fn survivors_are_named_once() {
 
 #[test]
 fn failed_runs_and_damaged_lines() {
-    let warning = only(&[1, 2], |made| {
+    let warning = only_warning(&[1, 2], |made| {
         let failed = Run { exit: Exit::Code(1), ..run(made, 2, 1.0) };
         made.runs.push(failed);
     });
     let failures = vec![FailureCount { how: Failure::Status(1), count: 1 }];
     assert_eq!(warning, Warning::FailedRuns { cpus: 2, count: 1, failures, success: [0].into() });
-    assert_eq!(only(&[1], |made| made.damaged_lines = 3), Warning::DamagedLines { count: 3 });
-    silent(&[1, 2], |made| {
+    assert_eq!(only_warning(&[1], |made| made.damaged_lines = 3), Warning::DamagedLines { count: 3 });
+    assert_no_warning(&[1, 2], |made| {
         let failed = Run { phase: Phase::Warmup, exit: Exit::Code(1), ..run(made, 2, 1.0) };
         made.runs.push(failed);
     });
@@ -389,8 +389,8 @@ fn failed_runs_and_damaged_lines() {
 #[test]
 fn the_other_cpus_help_unless_they_are_off() {
     for limit in [Limit::Affinity, Limit::Cpuset] {
-        assert_eq!(only(&[1, 2], |made| made.header.plan.limit = limit), Warning::OtherCpusHelp);
-        silent(&[64], |made| made.header.plan.limit = limit);
+        assert_eq!(only_warning(&[1, 2], |made| made.header.plan.limit = limit), Warning::OtherCpusHelp);
+        assert_no_warning(&[64], |made| made.header.plan.limit = limit);
     }
     let mut nothing = study(&[1]);
     nothing.header.plan.limit = Limit::Affinity;
@@ -405,23 +405,23 @@ fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
             run.cpu = cpu(run.elapsed_ns.as_secs_f64() * 1.9, run.elapsed_ns.as_secs_f64() * 0.1, estimator);
         }
     };
-    let warning = only(&[1, 2], |made| both(made, CpuEstimator::Cgroup));
+    let warning = only_warning(&[1, 2], |made| both(made, CpuEstimator::Cgroup));
     let Warning::RanOutsideCpus { cpus: 1, share, evidence: OutsideEvidence::CpuTime } = warning else {
         panic!("{warning:?}")
     };
-    about(share, 1.0);
+    assert_close(share, 1.0);
     // The runs use all of their CPUs' time, and what fork and the clocks may add to it.
-    silent(&[1, 2], |made| {
+    assert_no_warning(&[1, 2], |made| {
         made.runs.iter_mut().for_each(|run| run.cpu.user_ns += seconds(0.009));
     });
     // In version 1 the cgroup of the runs also counts processes that a hook left running. A
     // survivor counts with the runs after it.
-    silent(&[1, 2], |made| {
+    assert_no_warning(&[1, 2], |made| {
         made.header.plan.hooks.setup = Some("server &".into());
         both(made, CpuEstimator::CgroupV1);
     });
     let kept = {
-        let mut made = clean(&[1, 2]);
+        let mut made = clean_study(&[1, 2]);
         both(&mut made, CpuEstimator::Cgroup);
         made.header.plan.keep_survivors = true;
         made.runs[0].survivors = vec!["server".to_owned()];
@@ -433,7 +433,7 @@ fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
 #[test]
 fn cpus_that_are_not_balanced_are_warned_of_where_there_are_several() {
     let off = |limit, restriction: Restriction| {
-        let mut made = clean(&[1, 2]);
+        let mut made = clean_study(&[1, 2]);
         made.header.plan.limit = limit;
         made.header.host.topology.usable.cpus = (0..4).map(CpuId).collect();
         made.header.host.topology.usable.restrictions = vec![restriction];

@@ -3,7 +3,7 @@
 
 import { h } from "../dom.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
-import type { SaidNotice } from "../record/SaidNotice.ts";
+import type { NoticeText } from "../record/NoticeText.ts";
 
 /** Lines under a heading; nothing if there are no lines. */
 export function lineList(title: string, lines: string[]): HTMLElement | false {
@@ -11,7 +11,7 @@ export function lineList(title: string, lines: string[]): HTMLElement | false {
 }
 
 /** Notices that a reader of the figures needs; nothing if there are none. */
-export function noticeList(notices: SaidNotice[]): HTMLElement | false {
+export function noticeList(notices: NoticeText[]): HTMLElement | false {
   return notices.length > 0 &&
     h("div", {}, h("h3", {}, "What to know of these figures"), h("ul", { class: "notices" }, ...notices.map((notice) => h("li", { class: notice.severity }, h("strong", {}, notice.severity === "note" ? "Note: " : "Warning: "), notice.text))));
 }

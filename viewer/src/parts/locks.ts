@@ -11,7 +11,7 @@ import type { PageLocks } from "../record/PageLocks.ts";
 import { svg } from "../sheet/svg.ts";
 import { led, lineList, noticeList } from "./answer.ts";
 import { downloadView, LOCK_METHOD, lockDetails } from "./details.ts";
-import { sortableTable } from "./said.ts";
+import { sortableTable } from "./texts.ts";
 
 /** Piece of a lock's line, drawn as in the pictures. */
 function swatch(lock: LockName): Element {

@@ -6,7 +6,7 @@
 import * as Plot from "@observablehq/plot";
 
 import { cpus, figure, plain } from "../format.ts";
-import type { SaidSuite } from "../record/SaidSuite.ts";
+import type { SuiteText } from "../record/SuiteText.ts";
 import type { SuiteRow } from "../record/SuiteRow.ts";
 import { widthOf } from "../sheet/svg.ts";
 import { cut } from "../timeline/cut.ts";
@@ -40,7 +40,7 @@ interface Line {
 }
 
 /** Rows with the words of their verdicts, which are the last column of the table. */
-function lines({ summary, table }: SaidSuite): Line[] {
+function lines({ summary, table }: SuiteText): Line[] {
   const verdicts = table.columns.at(-1)?.cells ?? [];
   return summary.rows.map((row, i) => ({ row, verdict: verdicts[i] ?? "" }));
 }
@@ -57,12 +57,12 @@ function inWords({ row, verdict }: Line): string {
 }
 
 /** Content of the picture in a sentence for each line, for readers who do not see it. */
-export function suiteInWords(said: SaidSuite): string {
+export function suiteInWords(said: SuiteText): string {
   return `Speedups then and now. ${lines(said).map(inWords).join("; ")}.`;
 }
 
 /** Picture of the suite. */
-export function suitePicture(said: SaidSuite, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
+export function suitePicture(said: SuiteText, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
   const all = lines(said);
   const then = all.filter(({ row }) => row.then);
   const now = all.filter(({ row }) => row.now);

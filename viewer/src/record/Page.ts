@@ -2,9 +2,9 @@
 import type { ListedStudy } from "./ListedStudy.ts";
 import type { PageLocks } from "./PageLocks.ts";
 import type { PageStudy } from "./PageStudy.ts";
-import type { SaidBenchmark } from "./SaidBenchmark.ts";
-import type { SaidComparison } from "./SaidComparison.ts";
-import type { SaidSuite } from "./SaidSuite.ts";
+import type { BenchmarkText } from "./BenchmarkText.ts";
+import type { ComparisonText } from "./ComparisonText.ts";
+import type { SuiteText } from "./SuiteText.ts";
 
 /**
  * Data of one report page.
@@ -29,15 +29,15 @@ locks: Array<PageLocks>,
 /**
  * Comparison of the first two studies, if one was requested.
  */
-comparison: SaidComparison | null, 
+comparison: ComparisonText | null, 
 /**
  * Classic benchmarks, published and measured, if the page shows a suite.
  */
-benchmarks: Array<SaidBenchmark>, 
+benchmarks: Array<BenchmarkText>, 
 /**
  * Summary of these benchmarks.
  */
-suite: SaidSuite | null, 
+suite: SuiteText | null, 
 /**
  * Studies that the reader can open, if the page shows a directory.
  */

@@ -2,7 +2,7 @@
 import type { Gain } from "./Gain.ts";
 import type { PageRun } from "./PageRun.ts";
 import type { PageTimeline } from "./PageTimeline.ts";
-import type { Said } from "./Said.ts";
+import type { StudyText } from "./StudyText.ts";
 import type { StackPart } from "./StackPart.ts";
 import type { View } from "./View.ts";
 
@@ -21,7 +21,7 @@ view: View,
 /**
  * Text of the study.
  */
-said: Said, 
+said: StudyText, 
 /**
  * Parts of the speedup stacks, each bar in drawing order from zero.
  */

@@ -2,7 +2,7 @@
 import type { Abstention } from "./Abstention.ts";
 import type { BoundsView } from "./BoundsView.ts";
 import type { Caveat } from "./Caveat.ts";
-import type { Contestant } from "./Contestant.ts";
+import type { ModelView } from "./ModelView.ts";
 import type { FirstLimit } from "./FirstLimit.ts";
 import type { PredictedPoint } from "./PredictedPoint.ts";
 
@@ -37,7 +37,7 @@ bounds: BoundsView | null,
 /**
  * All models with their test results, the one with the largest weight first.
  */
-models: Array<Contestant>, 
+models: Array<ModelView>, 
 /**
  * Karp and Flatt's serial fraction at each measured count above the smallest; empty with fewer
  * than two of these counts. A growing fraction is a cost of each added CPU, a steady one is

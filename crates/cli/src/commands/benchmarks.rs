@@ -9,7 +9,7 @@ use morecores_study::Study;
 use morecores_study::benchmark::{Benchmark, BenchmarkPart};
 use morecores_study::published::Published;
 use morecores_view::View;
-use morecores_view::page::{SaidBenchmark, SaidSuite};
+use morecores_view::page::{BenchmarkText, SuiteText};
 
 use super::derive::study_name;
 use crate::options::study_in;
@@ -36,9 +36,9 @@ fn benchmarks_in(directory: &Path) -> Vec<&'static Benchmark> {
 /// Classic benchmarks of a directory, published and measured.
 pub(super) struct ThenAndNow<T> {
     /// Tables of each benchmark that has a study: published results beside measured ones.
-    pub(super) benchmarks: Vec<SaidBenchmark>,
+    pub(super) benchmarks: Vec<BenchmarkText>,
     /// Summary of all benchmarks, including those without a study in the directory.
-    pub(super) suite: SaidSuite,
+    pub(super) suite: SuiteText,
     /// Every readable study, in the order of the benchmarks.
     pub(super) studies: Vec<T>,
 }
@@ -73,11 +73,11 @@ pub(super) fn then_and_now<T>(
         let mut there: Vec<_> = benchmark.parts.iter().filter(|part| studies[part.study].is_ok()).collect();
         there.dedup_by_key(|part| part.study);
         let names = there.iter().map(|part| study_name(&study_in(directory, part))).collect();
-        words::said_benchmark(&result(benchmark), &published, names)
+        words::benchmark_text(&result(benchmark), &published, names)
     });
     let said = said.collect();
     let all: Vec<_> = Benchmark::ALL.iter().map(result).collect();
-    let suite = words::said_suite(words::suite_summary(&all, &published));
+    let suite = words::suite_text(words::suite_summary(&all, &published));
     drop(all);
     let studies = order.iter().filter_map(|study| studies.remove(study)?.ok()).collect();
     Ok(ThenAndNow { benchmarks: said, suite, studies })

@@ -114,8 +114,8 @@ pub(super) fn evidence(
     from: Option<&[u32]>,
     memory: Option<Bytes>,
 ) -> Evidence {
-    let limit = memory.map(|memory| memory.0).or_else(|| memory::limit(study));
-    let room = memory::demand(study, from).zip(limit);
+    let limit = memory.map(|memory| memory.0).or_else(|| memory::memory_limit(study));
+    let room = memory::fit_demand(study, from).zip(limit);
     let memory = room.map(|(demand, limit)| MemoryBudget { demand, limit: limit as f64 });
     Evidence { memory, ..Evidence::from_view(view, programs, is_told_n(study), from) }
 }

@@ -227,6 +227,6 @@ fn compared(directory: &Path, base: &str, new: &str) -> Result<Answer> {
         Side { name: new, study: &new_study, view: &new_shown.view },
         0.0,
     )?;
-    let comparison = Some(words::said_comparison(&comparison));
+    let comparison = Some(words::comparison_text(&comparison));
     Answer::page(&Page { studies: vec![base_shown, new_shown], comparison, ..new_page() }, false)
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use morecores_study::trace::Call;
-use morecores_view::{Culprit, NOBODY};
+use morecores_view::{Culprit, NO_CULPRIT};
 
 use super::programs::Programs;
 use crate::trace::{Charge, Occupant, SpanParts, Timeline, call_name};
@@ -31,7 +31,7 @@ pub(super) fn culprits(
                 let since = timeline.thread(id).names.get(charge.name_index).map(|name| name.from);
                 programs.name(programs.program_at(id, since.unwrap_or_default()))
             }
-            None => NOBODY.to_owned(),
+            None => NO_CULPRIT.to_owned(),
         };
         let command = by_name.entry(name).or_default();
         command.seconds += charge.seconds;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use morecores_study::Nanos;
 use morecores_study::trace::{Interrupt, TraceHeader};
-use morecores_view::{NOBODY, SerialAndParallel, SerialPhase};
+use morecores_view::{NO_CULPRIT, SerialAndParallel, SerialPhase};
 
 use super::concurrency::ConcurrencySpan;
 use super::programs::Programs;
@@ -154,7 +154,7 @@ fn phase_culprits(
         let cause = causes.into_iter().max_by_key(|(_, time)| *time).map(|(cause, _)| cause);
         let runner = runner.map(|(program, _)| programs.name(program));
         let first_choice = if blocked.0 > span.length().0 / 2 { cause.or(runner) } else { runner };
-        first_choice.unwrap_or_else(|| NOBODY.to_owned())
+        first_choice.unwrap_or_else(|| NO_CULPRIT.to_owned())
     };
     spans.iter().zip(ran).zip(blocked).map(choose).collect()
 }
@@ -188,14 +188,14 @@ fn period_end_cause(
         Some(Cause::Uninterruptible) => "kernel".to_owned(),
         Some(Cause::Peer) => match outside() {
             // The tool ended the run: the event that the command waited for did not come.
-            Some(id) if is_measuring_tool(timeline, id) => NOBODY.to_owned(),
+            Some(id) if is_measuring_tool(timeline, id) => NO_CULPRIT.to_owned(),
             Some(id) => programs.thread_name(timeline, id, period.to),
             None => device().unwrap_or_else(|| "network".to_owned()),
         },
         Some(Cause::KernelLock) => "kernel lock".to_owned(),
         Some(Cause::UserLock) => "user lock".to_owned(),
         Some(Cause::Thread(id)) => programs.name(programs.program_at(id, period.to)),
-        Some(Cause::Endless | Cause::Unknown) | None => device().unwrap_or_else(|| NOBODY.to_owned()),
+        Some(Cause::Endless | Cause::Unknown) | None => device().unwrap_or_else(|| NO_CULPRIT.to_owned()),
     }
 }
 

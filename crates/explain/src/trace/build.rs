@@ -13,7 +13,7 @@ use morecores_study::trace::{
     Comm, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Object, Tid, TraceHeader, TraceSource,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
-use morecores_view::Misfits;
+use morecores_view::Inconsistencies;
 
 use number_map::NumberMap;
 
@@ -142,7 +142,7 @@ impl<'h> Builder<'h> {
             samples: Vec::new(),
             calls: Vec::new(),
             lost_events: 0,
-            misfits: Misfits::default(),
+            misfits: Inconsistencies::default(),
         };
         let mut builder = Self {
             header,

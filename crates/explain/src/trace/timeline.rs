@@ -11,7 +11,7 @@ use morecores_study::trace::{
     SampleMode, Tid, TraceHeader, TraceSource,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
-use morecores_view::Misfits;
+use morecores_view::Inconsistencies;
 
 /// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`], a
 /// `ThreadId` is never reused for another thread.
@@ -72,7 +72,7 @@ pub struct Timeline {
     /// Number of lost events, counted by the events themselves.
     pub lost_events: u64,
     /// Number of contradictions between events.
-    pub misfits: Misfits,
+    pub misfits: Inconsistencies,
 }
 
 impl Timeline {

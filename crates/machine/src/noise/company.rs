@@ -1,6 +1,6 @@
 //! Selection of the CPUs that are measured alone, and of the pairs that are measured together.
 
-use morecores_study::noise::Company;
+use morecores_study::noise::CpuRelation;
 use morecores_study::{CpuId, CpuSet, Topology};
 
 /// At most `most` of the CPUs, evenly spread, so that the sample covers every package of a large
@@ -14,27 +14,27 @@ pub(super) fn spread(cpus: &CpuSet, most: usize) -> CpuSet {
 }
 
 /// One pair of each kind, if one of `alone` and another of `cpus` can form it.
-pub(super) fn pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(Company, CpuSet)> {
+pub(super) fn pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(CpuRelation, CpuSet)> {
     let mut found = Vec::new();
-    for company in [Company::Siblings, Company::Cores, Company::Packages] {
+    for relation in [CpuRelation::Siblings, CpuRelation::Cores, CpuRelation::Packages] {
         let pair = alone.iter().find_map(|one| {
             let other =
-                cpus.iter().find(|other| *other != one && kinship(topology, one, *other) == company)?;
+                cpus.iter().find(|other| *other != one && kinship(topology, one, *other) == relation)?;
             Some(CpuSet::from_iter([one, other]))
         });
-        found.extend(pair.map(|pair| (company, pair)));
+        found.extend(pair.map(|pair| (relation, pair)));
     }
     found
 }
 
-fn kinship(topology: &Topology, one: CpuId, other: CpuId) -> Company {
+fn kinship(topology: &Topology, one: CpuId, other: CpuId) -> CpuRelation {
     let together = |a: Option<&CpuSet>| a.is_some_and(|set| set.contains(other));
     if together(topology.core_of(one).map(|core| &core.cpus)) {
-        Company::Siblings
+        CpuRelation::Siblings
     } else if topology.packages.len() < 2 || together(topology.package_of(one).map(|package| &package.cpus)) {
-        Company::Cores
+        CpuRelation::Cores
     } else {
-        Company::Packages
+        CpuRelation::Packages
     }
 }
 
@@ -65,10 +65,10 @@ mod tests {
     fn a_pair_of_each_kind() {
         let all = set("0-7");
         let expected =
-            [(Company::Siblings, set("0,4")), (Company::Cores, set("0-1")), (Company::Packages, set("0,2"))];
+            [(CpuRelation::Siblings, set("0,4")), (CpuRelation::Cores, set("0-1")), (CpuRelation::Packages, set("0,2"))];
         assert_eq!(pairs(&machine(), &all, &all), expected);
         assert_eq!(pairs(&machine(), &set("0-1"), &set("0-1")), expected[1..2]);
-        assert_eq!(pairs(&Topology::default(), &all, &all), [(Company::Cores, set("0-1"))]);
+        assert_eq!(pairs(&Topology::default(), &all, &all), [(CpuRelation::Cores, set("0-1"))]);
     }
 
     #[test]

@@ -38,14 +38,14 @@ pub(super) const DISK: &str = "the disk";
 /// because the command does not run at all without enough memory.
 pub(super) fn memory_size_limit(evidence: &Evidence, targets: &[u32]) -> Option<FirstLimit> {
     let (budget, largest) = (evidence.memory?, *targets.last()?);
-    let needed = budget.demand.at(largest);
+    let needed = budget.demand.bytes_on(largest);
     (needed > budget.limit).then(|| FirstLimit {
         resource: Resource::MemorySize {
             needed_bytes: needed as u64,
             limit_bytes: budget.limit as u64,
             at_cpus: largest,
         },
-        cpus: budget.demand.most(budget.limit),
+        cpus: budget.demand.cpus_within(budget.limit),
     })
 }
 

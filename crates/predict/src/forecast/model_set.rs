@@ -1,7 +1,7 @@
 //! Forecast of each model for a CPU count, with its uncertainty: the replays of the traced program,
 //! and the closed forms together.
 
-use morecores_view::Contestant;
+use morecores_view::ModelView;
 
 use super::ensemble::{Ensemble, likely_inflation};
 use super::evidence::Evidence;
@@ -138,14 +138,14 @@ impl<'e> ModelSet<'e> {
     }
 
     /// All models; the weight of a closed form is its share among the closed forms.
-    pub(super) fn model_views(&self) -> Vec<Contestant> {
+    pub(super) fn model_views(&self) -> Vec<ModelView> {
         let mut all = Vec::new();
         if !self.evidence.programs.is_empty() {
             let back_test = self.back_test.map(|(_, error)| error);
-            all.push(Contestant { model: REPLAY.to_owned(), back_test, residual: None, weight: 1.0 });
+            all.push(ModelView { model: REPLAY.to_owned(), back_test, residual: None, weight: 1.0 });
         }
         let forms = self.average.iter().flat_map(|average| &average.candidates);
-        all.extend(forms.map(|candidate| Contestant {
+        all.extend(forms.map(|candidate| ModelView {
             model: candidate.form.name().to_owned(),
             back_test: candidate.back_test,
             residual: Some(candidate.residual),

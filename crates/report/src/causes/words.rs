@@ -2,7 +2,7 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
-use morecores_view::NOBODY;
+use morecores_view::NO_CULPRIT;
 
 use super::{Blame, Cause, Withheld};
 use crate::Component;
@@ -162,11 +162,11 @@ fn ran(cause: &Cause) -> String {
     let waiting =
         waiting_in.as_ref().map(|call| format!(", the others waiting in {call}")).unwrap_or_default();
     let who = match commands.as_slice() {
-        [(only, _)] if *alone && only == NOBODY => "nothing of the command ran".to_owned(),
+        [(only, _)] if *alone && only == NO_CULPRIT => "nothing of the command ran".to_owned(),
         [(only, _)] if *alone => format!("only `{only}` ran"),
         several => {
             let each = several.iter().map(|(name, cpus)| {
-                let name = if name == NOBODY { "none" } else { &format!("`{name}`") };
+                let name = if name == NO_CULPRIT { "none" } else { &format!("`{name}`") };
                 format!("{name} ({})", cpu_share(*cpus))
             });
             format!("few threads ran, mostly {}", list(each))

@@ -1,7 +1,7 @@
-//! The machine's noise: a row for each CPU, a line for each company, and the floor.
+//! The machine's noise: a row for each CPU, a line for each relation of CPUs, and the floor.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use morecores_study::noise::Company;
+use morecores_study::noise::CpuRelation;
 use morecores_view::{CpuNoise, Disturbance, MachineNoise};
 
 use crate::Style;
@@ -51,7 +51,7 @@ pub(super) fn noise(noise: &MachineNoise, style: &Style) -> Vec<String> {
                at it.";
     lines.extend(style.wrap(key, "  ").iter().map(|line| style.paint().dim(line)));
     for disturbance in &noise.disturbances {
-        lines.extend(style.wrap(&company(disturbance), "    "));
+        lines.extend(style.wrap(&disturbance_line(disturbance), "    "));
     }
     if noise.floor.is_some_and(|floor| noise.between_cpus > floor) {
         let text =
@@ -78,13 +78,13 @@ fn table(noise: &MachineNoise, style: &Style) -> Vec<String> {
     lines.enumerate().map(|(row, line)| if row == 0 { style.paint().dim(&line) } else { line }).collect()
 }
 
-fn company(disturbance: &Disturbance) -> String {
-    let who = match disturbance.company {
-        Company::Alone => "alone",
-        Company::Siblings => "threads of one core",
-        Company::Cores => "cores of one package",
-        Company::Packages => "cores of two packages",
-        Company::All => "all of them",
+fn disturbance_line(disturbance: &Disturbance) -> String {
+    let who = match disturbance.relation {
+        CpuRelation::Alone => "alone",
+        CpuRelation::Siblings => "threads of one core",
+        CpuRelation::Cores => "cores of one package",
+        CpuRelation::Packages => "cores of two packages",
+        CpuRelation::All => "all of them",
     };
     let interval = disturbance.slowdown.ci95.map_or_else(
         || ", with too few rounds for an interval".to_owned(),

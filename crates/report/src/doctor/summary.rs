@@ -1,7 +1,7 @@
 //! The summary of a diagnosis, in plain words.
 
 use morecores_machine::{Diagnosis, Remedy, State, Subject};
-use morecores_study::noise::Company;
+use morecores_study::noise::CpuRelation;
 use morecores_view::MachineNoise;
 
 use crate::format::{cpus, list, percent, ratio, rough, time};
@@ -71,7 +71,7 @@ fn seen(noise: &MachineNoise) -> String {
 
 /// Best speedup that all CPUs together can give, if they slow each other down.
 fn attainable(noise: &MachineNoise) -> Option<String> {
-    let all = noise.disturbances.iter().find(|disturbance| disturbance.company == Company::All)?;
+    let all = noise.disturbances.iter().find(|disturbance| disturbance.relation == CpuRelation::All)?;
     let n = all.cpus.len();
     let waited = noise.cpus.iter().filter_map(|cpu| cpu.waited).fold(0.0, f64::max);
     if waited > WORTH_SAYING - 1.0 {

@@ -1,7 +1,7 @@
 //! A study of locks in the words of a page.
 
 use morecores_view::LocksView;
-use morecores_view::page::{PageLocks, SaidColumn, SaidNotice, SaidTable};
+use morecores_view::page::{PageLocks, TextColumn, NoticeText, TextTable};
 
 use super::severity;
 use crate::locks::tables::{Table, by_itself, contentions, everything};
@@ -9,9 +9,9 @@ use crate::locks::{advice, notices, prices};
 
 /// One study of locks of a page, called `name` and made by `command`.
 pub fn page_locks(name: &str, command: &str, view: LocksView) -> PageLocks {
-    let mut tables: Vec<(String, SaidTable)> = by_itself(&view, true).map(said).into_iter().collect();
+    let mut tables: Vec<(String, TextTable)> = by_itself(&view, true).map(said).into_iter().collect();
     tables.extend(contentions(&view).iter().map(|of| said(everything(&view, of))));
-    let notice = |notice: crate::Notice| SaidNotice {
+    let notice = |notice: crate::Notice| NoticeText {
         severity: severity(notice.severity).to_owned(),
         text: notice.text,
     };
@@ -26,12 +26,12 @@ pub fn page_locks(name: &str, command: &str, view: LocksView) -> PageLocks {
     }
 }
 
-fn said(table: Table) -> (String, SaidTable) {
+fn said(table: Table) -> (String, TextTable) {
     let rows = table.columns.first().map_or(0, |column| column.cells.len());
-    let columns = table.columns.into_iter().map(|column| SaidColumn {
+    let columns = table.columns.into_iter().map(|column| TextColumn {
         header: column.header.replace('\n', " "),
         figures: column.rank.is_some(),
         cells: column.cells,
     });
-    (table.title, SaidTable { columns: columns.collect(), now: vec![true; rows] })
+    (table.title, TextTable { columns: columns.collect(), now: vec![true; rows] })
 }

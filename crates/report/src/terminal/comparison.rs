@@ -2,7 +2,7 @@
 //!
 //! This module only lays out; `crate::comparison` decides the words and the rows.
 
-use morecores_view::{Comparison, Judged};
+use morecores_view::{Comparison, ConditionResult};
 
 use super::Style;
 use super::grid::Grid;
@@ -68,7 +68,7 @@ fn note_lines(line: &str, style: &Style) -> Vec<String> {
     style.wrap_labelled(&text, "  ", |label| style.paint().label(Severity::Note, label))
 }
 
-fn condition(one: &Judged, style: &Style) -> Vec<String> {
+fn condition(one: &ConditionResult, style: &Style) -> Vec<String> {
     let severity = if one.holds == Some(false) { Severity::Note } else { Severity::Serious };
     let text = format!("condition: {}", judged(one));
     style.wrap_labelled(&text, "  ", |label| style.paint().label(severity, label))

@@ -1,7 +1,7 @@
 //! A prediction: the table of measured and predicted counts, the comparison of the models, and the
 //! sentences beside them.
 
-use morecores_view::{Contestant, Prediction, View};
+use morecores_view::{ModelView, Prediction, View};
 
 use super::Style;
 use super::grid::Grid;
@@ -145,7 +145,7 @@ fn models(prediction: &Prediction, style: &Style) -> Vec<String> {
     let title = format!("models, by their share in the prediction{test}:");
     let mut lines = style.wrap(&title, "  ");
     let error = |error: Option<f64>| error.map_or(ABSENT.to_owned(), signed);
-    let of = |of: &dyn Fn(&Contestant) -> String| prediction.models.iter().map(of).collect::<Vec<_>>();
+    let of = |of: &dyn Fn(&ModelView) -> String| prediction.models.iter().map(of).collect::<Vec<_>>();
     let mut grid = Grid::new(style);
     grid.labels("model", of(&|model| form_name(&model.model).to_owned()));
     grid.figures(0, "share", of(&|model| percent(model.weight)));

@@ -10,7 +10,7 @@ mod tables;
 use std::path::Path;
 
 use morecores_study::trace::TraceSource;
-use morecores_view::{Misfits, TraceView};
+use morecores_view::{Inconsistencies, TraceView};
 
 use super::Style;
 use crate::format::count;
@@ -84,7 +84,7 @@ fn untraced(trace: &TraceView, style: &Style) -> Vec<String> {
 /// event.
 fn misfits(trace: &TraceView, style: &Style) -> Vec<String> {
     // A wake-up before the sleep is no contradiction: it arrived earlier.
-    let Misfits { misplaced, unborn, unwoken, early: _ } = trace.misfits;
+    let Inconsistencies { misplaced, unborn, unwoken, early: _ } = trace.misfits;
     // Perf events cover only the command: its starter, which made the first thread, is in none.
     let unborn = if trace.source == TraceSource::Perf { 0 } else { unborn };
     let kinds = [

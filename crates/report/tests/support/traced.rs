@@ -19,7 +19,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         overhead: Some(0.008),
         events: 1_234_567,
         lost_events: 0,
-        misfits: Misfits::default(),
+        misfits: Inconsistencies::default(),
         components: Components::default(),
         unexplained_by_cpu: Vec::new(),
         overaccounted_s: 0.0,
@@ -41,7 +41,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         culprits: Vec::new(),
         others: Vec::new(),
         untold_others_s: None,
-        behind_user_lock: BehindLock::default(),
+        behind_user_lock: HolderWaits::default(),
         untraced: Vec::new(),
     };
     change(&mut trace);

@@ -5,11 +5,11 @@
 
 use std::str::FromStr;
 
-use crate::{Estimate, Judged};
+use crate::{Estimate, ConditionResult};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::figure::{Figure, figure};
+use super::figure::{Figure, find_figure};
 use super::ratios::log_difference;
 use morecores_statistics::Interval;
 
@@ -22,7 +22,7 @@ pub struct Condition {
     is_below: bool,
     or_equal: bool,
     limit: f64,
-    of_base: bool,
+    relative_to_base: bool,
 }
 
 /// Reason why a condition cannot be judged.
@@ -56,21 +56,21 @@ impl FromStr for Condition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Self, ConditionError> {
-        let wrong = || ConditionError::Shape(text.to_owned());
-        let sign = text.find(['<', '>']).ok_or_else(wrong)?;
+        let shape_error = || ConditionError::Shape(text.to_owned());
+        let sign = text.find(['<', '>']).ok_or_else(shape_error)?;
         let (figure, rest) = text.split_at(sign);
         let is_below = rest.starts_with('<');
         let or_equal = rest[1..].starts_with('=');
         let number = rest[1 + usize::from(or_equal)..].trim();
-        let (figure, cpus) = figure.trim().rsplit_once('@').ok_or_else(wrong)?;
-        let of_base = number.ends_with('%');
-        let limit: f64 = number.trim_end_matches('%').trim().parse().map_err(|_| wrong())?;
-        let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        if figure.is_empty() || !figure.chars().all(named) || !limit.is_finite() {
-            return Err(wrong());
+        let (figure, cpus) = figure.trim().rsplit_once('@').ok_or_else(shape_error)?;
+        let relative_to_base = number.ends_with('%');
+        let limit: f64 = number.trim_end_matches('%').trim().parse().map_err(|_| shape_error())?;
+        let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if figure.is_empty() || !figure.chars().all(is_name_char) || !limit.is_finite() {
+            return Err(shape_error());
         }
-        let cpus = cpus.parse().map_err(|_| wrong())?;
-        let limit = if of_base { limit / 100.0 } else { limit };
+        let cpus = cpus.parse().map_err(|_| shape_error())?;
+        let limit = if relative_to_base { limit / 100.0 } else { limit };
         Ok(Self {
             text: text.to_owned(),
             figure: figure.to_owned(),
@@ -78,7 +78,7 @@ impl FromStr for Condition {
             is_below,
             or_equal,
             limit,
-            of_base,
+            relative_to_base,
         })
     }
 }
@@ -109,19 +109,19 @@ pub fn judge(
     condition: &Condition,
     base: (&str, &Value),
     new: (&str, &Value),
-) -> Result<Judged, ConditionError> {
-    let of = |(study, view): (&str, &Value)| {
-        figure(view, &condition.figure, condition.cpus).ok_or_else(|| ConditionError::NoFigure {
+) -> Result<ConditionResult, ConditionError> {
+    let find = |(study, view): (&str, &Value)| {
+        find_figure(view, &condition.figure, condition.cpus).ok_or_else(|| ConditionError::NoFigure {
             condition: condition.text.clone(),
             study: study.to_owned(),
             figure: format!("{}@{}", condition.figure, condition.cpus),
         })
     };
-    let new = of(new)?;
-    let base = condition.of_base.then(|| of(base)).transpose()?;
+    let new = find(new)?;
+    let base = condition.relative_to_base.then(|| find(base)).transpose()?;
     let compared = match base {
         None => new,
-        Some(base) => share(new, base).ok_or_else(|| ConditionError::NoShare(condition.text.clone()))?,
+        Some(base) => share_of_base(new, base).ok_or_else(|| ConditionError::NoShare(condition.text.clone()))?,
     };
     let holds = match compared.estimate.ci95 {
         Some(ends) => {
@@ -130,19 +130,19 @@ pub fn judge(
         }
         None => (!compared.is_sampled).then(|| condition.holds_at(compared.estimate.value)),
     };
-    Ok(Judged {
+    Ok(ConditionResult {
         condition: condition.text.clone(),
         base: base.map(|base| base.estimate),
         new: new.estimate,
         compared: compared.estimate,
         limit: condition.limit,
-        of_base: condition.of_base,
+        of_base: condition.relative_to_base,
         holds,
     })
 }
 
 /// Returns the ratio of `new` to `base`; none if one of them is not positive.
-fn share(new: Figure, base: Figure) -> Option<Figure> {
+fn share_of_base(new: Figure, base: Figure) -> Option<Figure> {
     let (above, below) = (new.estimate, base.estimate);
     if !(above.value > 0.0 && below.value > 0.0) {
         return None;
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_is_no_condition_is_refused() {
-        for wrong in [
+        for text in [
             "",
             "speedup",
             "speedup < 2",
@@ -208,7 +208,7 @@ mod tests {
             "a b@2 < 3",
             "speedup@2 = 3",
         ] {
-            assert_eq!(wrong.parse::<Condition>(), Err(ConditionError::Shape(wrong.to_owned())));
+            assert_eq!(text.parse::<Condition>(), Err(ConditionError::Shape(text.to_owned())));
         }
         let condition: Condition = "speedup@8 < 95%".parse().expect("a condition");
         let error =

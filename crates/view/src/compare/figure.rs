@@ -28,31 +28,31 @@ pub(super) struct Figure {
 
 /// Returns the figure `name` at `cpus` CPUs in a view as JSON; none if it does not exist or is not
 /// a number.
-pub(super) fn figure(view: &Value, name: &str, cpus: u32) -> Option<Figure> {
+pub(super) fn find_figure(view: &Value, name: &str, cpus: u32) -> Option<Figure> {
     let (path, key) = name.rsplit_once('.').map_or(("", name), |(path, key)| (path, key));
     PLACES.iter().find_map(|(list, within)| {
         let at = format!("{list}{within}").replace('/', ".");
-        let holder = member(view.pointer(list)?, cpus)?.pointer(within)?;
+        let object = member_for_cpus(view.pointer(list)?, cpus)?.pointer(within)?;
         // `points.elapsed_s.max`, `elapsed_s.max` and `max_rss_bytes` are all found at this place.
         let path = path.strip_prefix(at.trim_start_matches('.')).unwrap_or(path).trim_matches('.');
-        let holder =
-            if path.is_empty() { holder } else { holder.pointer(&format!("/{}", path.replace('.', "/")))? };
-        [key.to_owned(), format!("{key}_s")].iter().find_map(|key| named(holder, key))
+        let object =
+            if path.is_empty() { object } else { object.pointer(&format!("/{}", path.replace('.', "/")))? };
+        [key.to_owned(), format!("{key}_s")].iter().find_map(|key| parse_figure(object, key))
     })
 }
 
 /// Returns the member for `cpus` CPUs. Of several traces, the trace of the timed runs comes before
 /// a trace made for a prediction.
-fn member(list: &Value, cpus: u32) -> Option<&Value> {
-    let of_count = |member: &&Value| member.get("cpus").and_then(Value::as_u64) == Some(u64::from(cpus));
-    let members = || list.as_array().into_iter().flatten().filter(of_count);
+fn member_for_cpus(list: &Value, cpus: u32) -> Option<&Value> {
+    let has_count = |member: &&Value| member.get("cpus").and_then(Value::as_u64) == Some(u64::from(cpus));
+    let members = || list.as_array().into_iter().flatten().filter(has_count);
     members()
         .find(|m| m.get("overhead").is_none_or(|overhead| !overhead.is_null()))
         .or_else(|| members().next())
 }
 
-fn named(holder: &Value, key: &str) -> Option<Figure> {
-    let value = holder.get(key)?;
+fn parse_figure(object: &Value, key: &str) -> Option<Figure> {
+    let value = object.get(key)?;
     let ends = |value: &Value| serde_json::from_value::<[f64; 2]>(value.clone()).ok();
     if let Some(number) = value.as_f64() {
         let band = match key {
@@ -60,10 +60,10 @@ fn named(holder: &Value, key: &str) -> Option<Figure> {
             "elapsed_s" => Some("elapsed_band90_s".to_owned()),
             _ => None,
         };
-        let beside =
-            [Some(format!("{key}_ci95")), band].into_iter().flatten().find_map(|key| holder.get(&key));
-        let estimate = Estimate { value: number, ci95: beside.and_then(ends) };
-        return Some(Figure { estimate, is_sampled: beside.is_some() });
+        let interval =
+            [Some(format!("{key}_ci95")), band].into_iter().flatten().find_map(|key| object.get(&key));
+        let estimate = Estimate { value: number, ci95: interval.and_then(ends) };
+        return Some(Figure { estimate, is_sampled: interval.is_some() });
     }
     let number = value.get("median").or_else(|| value.get("value"))?.as_f64()?;
     let estimate = Estimate { value: number, ci95: value.get("ci95").and_then(ends) };
@@ -91,23 +91,23 @@ mod tests {
         })
     }
 
-    fn of(name: &str, cpus: u32) -> Option<(f64, Option<[f64; 2]>, bool)> {
-        figure(&view(), name, cpus).map(|f| (f.estimate.value, f.estimate.ci95, f.is_sampled))
+    fn lookup(name: &str, cpus: u32) -> Option<(f64, Option<[f64; 2]>, bool)> {
+        find_figure(&view(), name, cpus).map(|f| (f.estimate.value, f.estimate.ci95, f.is_sampled))
     }
 
     #[test]
     fn figures_are_found_by_their_keys() {
-        assert_eq!(of("speedup", 2), Some((1.6, Some([1.5, 1.7]), true)));
-        assert_eq!(of("elapsed", 1), Some((10.0, Some([9.5, 10.5]), true)));
-        assert_eq!(of("elapsed_s", 2), Some((6.0, None, true)), "a median of too few runs");
-        assert_eq!(of("elapsed_s.max", 1), Some((11.0, None, false)));
-        assert_eq!(of("points.elapsed_s.max", 1), Some((11.0, None, false)));
-        assert_eq!(of("efficiency", 2), Some((0.8, Some([0.7, 0.9]), true)));
-        assert_eq!(of("max_rss_bytes", 1), Some((4096.0, None, false)));
-        assert_eq!(of("idle_disk", 2), Some((0.2, None, false)));
-        assert_eq!(of("traces.components.idle_disk", 2), Some((3.0, None, false)));
-        assert_eq!(of("waiting_ratio", 2).map(|f| f.0), Some(0.1), "of the timed runs' own trace");
-        assert_eq!(of("speedup", 8), Some((4.0, Some([3.0, 5.0]), true)));
+        assert_eq!(lookup("speedup", 2), Some((1.6, Some([1.5, 1.7]), true)));
+        assert_eq!(lookup("elapsed", 1), Some((10.0, Some([9.5, 10.5]), true)));
+        assert_eq!(lookup("elapsed_s", 2), Some((6.0, None, true)), "a median of too few runs");
+        assert_eq!(lookup("elapsed_s.max", 1), Some((11.0, None, false)));
+        assert_eq!(lookup("points.elapsed_s.max", 1), Some((11.0, None, false)));
+        assert_eq!(lookup("efficiency", 2), Some((0.8, Some([0.7, 0.9]), true)));
+        assert_eq!(lookup("max_rss_bytes", 1), Some((4096.0, None, false)));
+        assert_eq!(lookup("idle_disk", 2), Some((0.2, None, false)));
+        assert_eq!(lookup("traces.components.idle_disk", 2), Some((3.0, None, false)));
+        assert_eq!(lookup("waiting_ratio", 2).map(|f| f.0), Some(0.1), "of the timed runs' own trace");
+        assert_eq!(lookup("speedup", 8), Some((4.0, Some([3.0, 5.0]), true)));
     }
 
     #[test]

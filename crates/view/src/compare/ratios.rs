@@ -16,7 +16,7 @@ use morecores_statistics::ratio_interval_with_alpha;
 
 /// Runs of both studies at one CPU count.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(super) struct PairedSamples {
     pub(super) cpus: u32,
     pub(super) base: Vec<f64>,
     pub(super) new: Vec<f64>,
@@ -24,27 +24,27 @@ pub(super) struct Measured {
     pub(super) new_design: Design,
 }
 
-impl Measured {
+impl PairedSamples {
     /// Returns the larger noise floor of the two studies.
     fn noise_floor(&self) -> Option<f64> {
         Some(noise_floor(&self.base)?.max(noise_floor(&self.new)?))
     }
 }
 
-/// Verdicts on all ratios of one comparison. The number of ratios enters each verdict.
+/// Tests of all ratios of one comparison. The number of ratios enters each test.
 #[derive(Debug)]
-pub(super) struct Verdicts<'a> {
+pub(super) struct RatioTests<'a> {
     /// Smallest common count, the base of the speedups.
-    first: Option<&'a Measured>,
+    first: Option<&'a PairedSamples>,
     ratios: u32,
     better: Better,
-    at_least: f64,
+    minimum_difference: f64,
 }
 
-impl<'a> Verdicts<'a> {
-    pub(super) fn new(measured: &'a [Measured], better: Better, at_least: f64) -> Self {
-        let counts = measured.len() as u32;
-        Self { first: measured.first(), ratios: (2 * counts).saturating_sub(1), better, at_least }
+impl<'a> RatioTests<'a> {
+    pub(super) fn new(measured: &'a [PairedSamples], better: Better, minimum_difference: f64) -> Self {
+        let counts = samples.len() as u32;
+        Self { first: samples.first(), ratios: (2 * counts).saturating_sub(1), better, minimum_difference }
     }
 
     /// Returns the number of ratios: one for each count, and one speedup for each count above the
@@ -54,9 +54,9 @@ impl<'a> Verdicts<'a> {
     }
 
     /// Returns the ratio of NEW to BASE at one count.
-    pub(super) fn ratio(&self, here: &Measured) -> Ratio {
-        let (value, interval) = self.quotient(&here.new, here.new_design, &here.base, here.base_design);
-        self.judged(value, interval, here.noise_floor(), self.better)
+    pub(super) fn ratio(&self, samples: &PairedSamples) -> Ratio {
+        let (value, interval) = self.quotient(&samples.new, samples.new_design, &samples.base, samples.base_design);
+        self.judge_ratio(value, interval, samples.noise_floor(), self.better)
     }
 
     /// Returns the speedup of BASE, the speedup of NEW, and the ratio of NEW's to BASE's. Returns
@@ -66,41 +66,41 @@ impl<'a> Verdicts<'a> {
     /// estimates recovery") for the difference of two independent estimates. Here these are the
     /// logarithms of the speedups. Each side contributes the part of its own interval that points
     /// away from the other side.
-    pub(super) fn speedup(&self, here: &Measured) -> Option<(f64, f64, Ratio)> {
-        let first = self.first.filter(|first| first.cpus != here.cpus)?;
-        let of = |first: &[f64], here: &[f64], design: Design| match self.better {
+    pub(super) fn speedup(&self, samples: &PairedSamples) -> Option<(f64, f64, Ratio)> {
+        let first = self.first.filter(|first| first.cpus != samples.cpus)?;
+        let speedup_of_side = |first: &[f64], here: &[f64], design: Design| match self.better {
             Better::Lower => self.quotient(first, design, here, design),
             Better::Higher => self.quotient(here, design, first, design),
         };
-        let base = of(&first.base, &here.base, here.base_design);
-        let new = of(&first.new, &here.new, here.new_design);
+        let base = speedup_of_side(&first.base, &samples.base, samples.base_design);
+        let new = speedup_of_side(&first.new, &samples.new, samples.new_design);
         let interval = new.1.zip(base.1).map(|(n, b)| log_difference((new.0, n), (base.0, b)));
-        let floors = first.noise_floor().zip(here.noise_floor());
+        let floors = first.noise_floor().zip(samples.noise_floor());
         let noise = floors.map(|(a, b)| a.ln_1p().hypot(b.ln_1p()).exp_m1());
-        Some((base.0, new.0, self.judged(new.0 / base.0, interval, noise, Better::Higher)))
+        Some((base.0, new.0, self.judge_ratio(new.0 / base.0, interval, noise, Better::Higher)))
     }
 
     /// Returns the ratio of two medians and its interval, at its part of the probability of error.
     fn quotient(
         &self,
         above: &[f64],
-        of_above: Design,
+        above_design: Design,
         below: &[f64],
-        of_below: Design,
+        below_design: Design,
     ) -> (f64, Option<Interval>) {
         let value = median(above).zip(median(below)).map_or(f64::NAN, |(a, b)| a / b);
-        let alpha = of_above.ratio_alpha(above.len()).zip(of_below.ratio_alpha(below.len()));
+        let alpha = above_design.ratio_alpha(above.len()).zip(below_design.ratio_alpha(below.len()));
         let interval = alpha.and_then(|(a, b)| {
             ratio_interval_with_alpha(above, below, a.max(b) / f64::from(self.ratios.max(1)))
         });
         (value, interval)
     }
 
-    fn judged(&self, value: f64, interval: Option<Interval>, floor: Option<f64>, better: Better) -> Ratio {
+    fn judge_ratio(&self, value: f64, interval: Option<Interval>, floor: Option<f64>, better: Better) -> Ratio {
         let beyond = |limit: f64| value.ln().abs() > limit.ln_1p();
         let difference = match (interval, floor) {
             (Some(interval), Some(floor)) => {
-                let is_one = !interval.contains(1.0) && beyond(floor) && beyond(self.at_least);
+                let is_one = !interval.contains(1.0) && beyond(floor) && beyond(self.minimum_difference);
                 match (is_one, (value > 1.0) == (better == Better::Higher)) {
                     (false, _) => Difference::None,
                     (true, true) => Difference::Better,
@@ -117,10 +117,10 @@ impl<'a> Verdicts<'a> {
 /// Returns the interval of the quotient of two positive estimates with intervals of their own (Zou
 /// & Donner 2008, on logarithms).
 pub(super) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> Interval {
-    let ((a, of_a), (b, of_b)) = (above, below);
+    let ((a, a_interval), (b, b_interval)) = (above, below);
     let middle = (a / b).ln();
-    let down = (a / of_a.lo).ln().hypot((of_b.hi / b).ln());
-    let up = (of_a.hi / a).ln().hypot((b / of_b.lo).ln());
+    let down = (a / a_interval.lo).ln().hypot((b_interval.hi / b).ln());
+    let up = (a_interval.hi / a).ln().hypot((b / b_interval.lo).ln());
     Interval { lo: (middle - down).exp(), hi: (middle + up).exp() }
 }
 
@@ -143,9 +143,9 @@ mod tests {
         assert!((both.hi - expected).abs() < 1e-12 && (both.lo - 1.0 / expected).abs() < 1e-12, "{both:?}");
     }
 
-    fn measured(cpus: u32, base: &[f64], new: &[f64]) -> Measured {
+    fn samples(cpus: u32, base: &[f64], new: &[f64]) -> PairedSamples {
         let design = Design::Fixed;
-        Measured { cpus, base: base.to_vec(), new: new.to_vec(), base_design: design, new_design: design }
+        PairedSamples { cpus, base: base.to_vec(), new: new.to_vec(), base_design: design, new_design: design }
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         let more = ten.map(|v| v * 1.1);
         let both = [measured(1, &ten, &ten), measured(2, &ten, &more)];
         for (better, expected) in [(Better::Lower, Difference::Worse), (Better::Higher, Difference::Better)] {
-            let verdicts = Verdicts::new(&both, better, 0.0);
+            let verdicts = RatioTests::new(&both, better, 0.0);
             assert_eq!(verdicts.ratios(), 3);
             assert_eq!(verdicts.ratio(&both[1]).difference, expected);
             assert_eq!(verdicts.ratio(&both[0]).difference, Difference::None);
@@ -163,12 +163,12 @@ mod tests {
             assert!(verdicts.speedup(&both[0]).is_none());
         }
         // The difference of 10% lies below a requested minimum of 20%.
-        assert_eq!(Verdicts::new(&both, Better::Lower, 0.2).ratio(&both[1]).difference, Difference::None);
+        assert_eq!(RatioTests::new(&both, Better::Lower, 0.2).ratio(&both[1]).difference, Difference::None);
     }
 
     #[test]
     fn too_few_runs_say_nothing() {
         let few = [measured(1, &[1.0; 5], &[9.0; 5])];
-        assert_eq!(Verdicts::new(&few, Better::Lower, 0.0).ratio(&few[0]).difference, Difference::Unknown);
+        assert_eq!(RatioTests::new(&few, Better::Lower, 0.0).ratio(&few[0]).difference, Difference::Unknown);
     }
 }

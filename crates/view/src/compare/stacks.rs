@@ -8,23 +8,23 @@ use crate::{ComparedStack, Components, Losses, StackView, View};
 use crate::stack::{culprits, losses};
 
 /// Compares the stacks at each CPU count that has one in both studies.
-pub(super) fn stacks(base: &View, new: &View) -> Vec<ComparedStack> {
-    let like = |of: &StackView| base.stack.iter().find(|b| b.cpus == of.cpus && b.base_cpus == of.base_cpus);
-    new.stack.iter().filter_map(|new| Some(stack(like(new)?, new))).collect()
+pub(super) fn compare_stacks(base: &View, new: &View) -> Vec<ComparedStack> {
+    let base_stack = |stack: &StackView| base.stack.iter().find(|b| b.cpus == stack.cpus && b.base_cpus == stack.base_cpus);
+    new.stack.iter().filter_map(|new| Some(compare_stack(base_stack(new)?, new))).collect()
 }
 
-fn stack(base: &StackView, new: &StackView) -> ComparedStack {
+fn compare_stack(base: &StackView, new: &StackView) -> ComparedStack {
     ComparedStack {
         cpus: new.cpus,
         base_speedup: base.speedup * f64::from(base.base_cpus),
         new_speedup: new.speedup * f64::from(new.base_cpus),
-        grown: losses(&in_cpus(&new.losses), &in_cpus(&base.losses), |new, base| new - base),
+        grown: losses(&components_in_cpus(&new.losses), &components_in_cpus(&base.losses), |new, base| new - base),
         culprits: culprits(&new.culprits, &base.culprits, |new, base| new - base),
     }
 }
 
 /// Puts losses, in CPUs, into the fields of their components.
-fn in_cpus(losses: &Losses) -> Components {
+fn components_in_cpus(losses: &Losses) -> Components {
     Components {
         user_work_s: losses.user_work,
         kernel_work_s: losses.kernel_work,

@@ -14,18 +14,18 @@ use morecores_statistics::{Summary, median, outliers};
 
 /// CPU time, in seconds, below which its split into user and system time is unknown: 25 ticks of 4
 /// ms (`CONFIG_HZ=250`). Their share has a standard error of up to 10 percentage points.
-const SPLIT_KNOWN: f64 = 0.1;
+const LEAST_SPLIT_S: f64 = 0.1;
 
 /// Factor by which a memory high-water mark must exceed the starting process's own mark to be the
 /// command's. Both marks grow in steps of whole pages and huge pages.
-const ABOVE_FLOOR: f64 = 1.02;
+const FLOOR_TOLERANCE: f64 = 1.02;
 
 impl Sample<'_> {
     /// Computes the figures of this count. `base` is the smallest count of the study, perhaps this
     /// one.
-    pub(super) fn view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
+    pub(super) fn point_view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
         let (elapsed, values) = (self.elapsed(), self.values());
-        let cpu = CpuTimes::of(&self.runs);
+        let cpu = CpuTimes::from_runs(&self.runs);
         let better = plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
         let is_base = std::ptr::eq(self.point, base.point);
         let speedup = if is_base {
@@ -38,12 +38,12 @@ impl Sample<'_> {
         // Karp and Flatt's formula compares with one CPU.
         let serial = if base.point.cpus == 1 { serial_fraction(speedup, self.point.cpus) } else { None };
         let growth = f64::from(self.point.cpus) / f64::from(base.point.cpus);
-        let total = |what: fn(&Surroundings) -> Nanos| {
+        let total = |value: fn(&Surroundings) -> Nanos| {
             self.surroundings()
                 .next()
-                .map(|_| self.surroundings().map(|s| what(s).as_secs_f64()).sum::<f64>())
+                .map(|_| self.surroundings().map(|s| value(s).as_secs_f64()).sum::<f64>())
         };
-        let others = self.others();
+        let others = self.other_cpu_seconds();
         let max_rss = self.median(|run| run.rusage.max_rss_bytes.0 as f64);
         let floor = self.median(|run| run.max_rss_floor_bytes.0 as f64);
         PointView {
@@ -60,20 +60,20 @@ impl Sample<'_> {
             system_s: summary(&cpu.system, design),
             cpu_percent: 100.0
                 * self
-                    .median_of(|run| {
+                    .median_if_known(|run| {
                         let used = run.cpu.user_ns + run.cpu.system_ns;
                         ratio(used.as_secs_f64(), run.elapsed_ns.as_secs_f64())
                     })
                     .unwrap_or(0.0),
             max_rss_bytes: max_rss as u64,
-            max_rss_is_bound: max_rss <= floor * ABOVE_FLOOR,
+            max_rss_is_bound: max_rss <= floor * FLOOR_TOLERANCE,
             tree_peak_bytes: self
-                .median_of(|run| Some(run.tree.peak_memory_bytes?.0 as f64))
+                .median_if_known(|run| Some(run.tree.peak_memory_bytes?.0 as f64))
                 .map(|m| m as u64),
             minor_faults: self.median(|run| run.rusage.minor_faults as f64),
             major_faults: self.median(|run| run.rusage.major_faults as f64),
-            swapped_in_pages: self.mean_of(|run| run.tree.swapped_in_pages),
-            swapped_out_pages: self.mean_of(|run| run.tree.swapped_out_pages),
+            swapped_in_pages: self.mean_if_known(|run| run.tree.swapped_in_pages),
+            swapped_out_pages: self.mean_if_known(|run| run.tree.swapped_out_pages),
             voluntary_switches: self.median(|run| run.rusage.voluntary_switches as f64),
             involuntary_switches: self.median(|run| run.rusage.involuntary_switches as f64),
             block_read_bytes: self
@@ -96,7 +96,7 @@ impl Sample<'_> {
                 unit: metric.unit.clone(),
                 better: metric.better,
             }),
-            further_metrics: plan.further_metrics.iter().map(|metric| self.figure(metric, design)).collect(),
+            further_metrics: plan.further_metrics.iter().map(|metric| self.further_figure(metric, design)).collect(),
             speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(ends) },
             efficiency: speedup.value / growth,
             efficiency_ci95: speedup.interval.map(|interval| ends(interval).map(|end| end / growth)),
@@ -109,7 +109,7 @@ impl Sample<'_> {
     }
 
     /// Computes the figure of a further metric, which no verdict uses.
-    fn figure(&self, metric: &FurtherMetric, design: Design) -> FigureView {
+    fn further_figure(&self, metric: &FurtherMetric, design: Design) -> FigureView {
         let values: Vec<f64> = self.runs.iter().filter_map(|run| run.figure(&metric.name)).collect();
         FigureView { name: metric.name.clone(), summary: summary(&values, design), unit: metric.unit.clone() }
     }
@@ -128,16 +128,16 @@ impl Sample<'_> {
         shares
     }
 
-    fn median(&self, what: impl Fn(&Run) -> f64) -> f64 {
-        self.median_of(|run| Some(what(run))).unwrap_or(0.0)
+    fn median(&self, value: impl Fn(&Run) -> f64) -> f64 {
+        self.median_if_known(|run| Some(value(run))).unwrap_or(0.0)
     }
 
-    fn median_of(&self, what: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
-        median(&self.runs.iter().filter_map(|run| what(run)).collect::<Vec<_>>())
+    fn median_if_known(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
+        median(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>())
     }
 
-    fn mean_of(&self, what: impl Fn(&Run) -> Option<u64>) -> Option<f64> {
-        let values: Vec<f64> = self.runs.iter().filter_map(|run| what(run)).map(|v| v as f64).collect();
+    fn mean_if_known(&self, value: impl Fn(&Run) -> Option<u64>) -> Option<f64> {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| value(run)).map(|v| v as f64).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 }
@@ -153,23 +153,23 @@ struct CpuTimes {
 }
 
 impl CpuTimes {
-    fn of(runs: &[&Run]) -> Self {
+    fn from_runs(runs: &[&Run]) -> Self {
         let column =
-            |what: fn(&Run) -> Nanos| runs.iter().map(|run| what(run).as_secs_f64()).collect::<Vec<_>>();
+            |value: fn(&Run) -> Nanos| runs.iter().map(|run| value(run).as_secs_f64()).collect::<Vec<_>>();
         let (mut user, mut system) = (column(|r| r.cpu.user_ns), column(|r| r.cpu.system_ns));
-        let rung = |estimator: &CpuEstimator| match estimator {
+        let accuracy_rank = |estimator: &CpuEstimator| match estimator {
             CpuEstimator::Cgroup => 0,
             CpuEstimator::CgroupV1 => 1,
             CpuEstimator::Taskstats => 2,
             CpuEstimator::Getrusage => 3,
         };
         let estimator =
-            runs.iter().map(|run| run.cpu.estimator).max_by_key(rung).unwrap_or(CpuEstimator::Getrusage);
+            runs.iter().map(|run| run.cpu.estimator).max_by_key(accuracy_rank).unwrap_or(CpuEstimator::Getrusage);
         let totals: Vec<f64> = user.iter().zip(&system).map(|(u, s)| u + s).collect();
         // The total of a cgroup is exact, but its split comes from ticks. For short runs only the
         // sum of their ticks gives a reliable split.
         let by_ticks = estimator != CpuEstimator::Getrusage;
-        if by_ticks && median(&totals).is_some_and(|total| total < SPLIT_KNOWN) {
+        if by_ticks && median(&totals).is_some_and(|total| total < LEAST_SPLIT_S) {
             let share = ratio(system.iter().sum(), totals.iter().sum()).unwrap_or(0.0);
             user = totals.iter().map(|total| total * (1.0 - share)).collect();
             system = totals.iter().map(|total| total * share).collect();
@@ -184,8 +184,8 @@ impl CpuTimes {
     /// Returns system time divided by user + system time; none if all runs together had too few
     /// ticks to tell.
     fn kernel_ratio(&self) -> Option<f64> {
-        let told = !self.by_ticks || self.sum() >= SPLIT_KNOWN;
-        ratio(self.system.iter().sum(), self.sum()).filter(|_| told)
+        let is_known = !self.by_ticks || self.sum() >= LEAST_SPLIT_S;
+        ratio(self.system.iter().sum(), self.sum()).filter(|_| is_known)
     }
 }
 

@@ -11,7 +11,7 @@ use morecores_study::{
 };
 
 use crate::memory::killed_for_memory;
-use crate::others::Others;
+use crate::others::OtherPrograms;
 use crate::sample::Sample;
 use morecores_statistics::MIN_RUNS;
 use morecores_statistics::aa_test;
@@ -20,28 +20,28 @@ use morecores_statistics::{median, outliers};
 
 /// Share of the CPUs' time that may be lost without a warning. A smaller share cannot move a
 /// speedup by more than the default precision.
-const NEGLIGIBLE: f64 = 0.01;
+const NEGLIGIBLE_SHARE: f64 = 0.01;
 /// Threshold of the ratio of the first run to the median of the others; a run above it is of a
 /// different kind. A cold page cache costs more than this, noise does not.
-const FIRST_RUN: f64 = 1.1;
+const FIRST_RUN_RATIO: f64 = 1.1;
 /// Largest number of used CPUs that counts as running on one.
-const ONE_CPU: f64 = 1.1;
+const MAX_CPUS_OF_ONE: f64 = 1.1;
 /// Threshold of the ratio of the growth in used CPUs to the growth in given CPUs; less is no
 /// growth.
-const FOLLOWS: f64 = 0.1;
+const LEAST_GROWTH: f64 = 0.1;
 /// Threshold of other programs' share of the added CPUs; more may explain why the command used no
 /// more CPUs. The threshold is more than twice the growth that counts as none.
-const TAKEN: f64 = 0.25;
+const TAKEN_SHARE: f64 = 0.25;
 /// Probability below which runs do not count as independent of each other.
 const DEPENDENT: f64 = 0.01;
 
 /// Excess of one run's CPU time over the time of its CPUs, in seconds, that proves nothing. It
 /// covers the time of the process between fork and exec, and a tick of 10 ms (`CONFIG_HZ=100`), the
 /// coarsest of the compared clocks.
-const BEYOND_CLOCKS: f64 = 0.01;
+const CLOCK_TOLERANCE_S: f64 = 0.01;
 
 /// Programs that hand their work to a daemon, each with its daemon.
-const CLIENTS: &[(&str, &str)] = &[
+const DAEMON_CLIENTS: &[(&str, &str)] = &[
     ("docker", "the Docker engine"),
     ("podman", "conmon and the OCI runtime, in a cgroup of their own"),
     ("nerdctl", "containerd"),
@@ -63,19 +63,19 @@ const CLIENTS: &[(&str, &str)] = &[
 ];
 
 /// Returns all warnings of a study; `points` are the views of those `samples` that have runs.
-pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
-    let mut warnings = of_study(study, points);
+pub(super) fn study_warnings(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
+    let mut warnings = whole_study_warnings(study, points);
     warnings.extend(samples.iter().filter_map(|sample| killed_for_memory(study, sample.point)));
     for sample in samples.iter().filter(|sample| !sample.failed.is_empty()) {
         warnings.push(failed_runs(&study.header.plan, sample));
     }
     for sample in samples {
         if let Some(point) = points.iter().find(|p| p.cpus == sample.point.cpus && p.n == sample.point.n) {
-            of_runs(study, sample, point, &mut warnings);
-            of_machine(study, sample, point, &mut warnings);
+            push_run_warnings(study, sample, point, &mut warnings);
+            push_machine_warnings(study, sample, point, &mut warnings);
         }
     }
-    threads(study, samples, points, &mut warnings);
+    push_thread_warnings(study, samples, points, &mut warnings);
     warnings
 }
 
@@ -96,20 +96,20 @@ fn failed_runs(plan: &Plan, sample: &Sample<'_>) -> Warning {
 }
 
 /// Returns the warnings of the study as a whole.
-fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
+fn whole_study_warnings(study: &Study, points: &[PointView]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let header = &study.header;
     if study.damaged_lines > 0 {
         warnings.push(Warning::DamagedLines { count: study.damaged_lines });
     }
-    let base = program(&header.command);
-    if let Some((program, daemon)) = CLIENTS.iter().find(|(client, _)| *client == base) {
+    let client = program_name(&header.command);
+    if let Some((program, daemon)) = DAEMON_CLIENTS.iter().find(|(name, _)| *name == client) {
         warnings.push(Warning::KnownClient { program: (*program).to_owned(), daemon: (*daemon).to_owned() });
     }
     if points.iter().any(|point| point.kernel_ratio_estimator == CpuEstimator::Getrusage) {
         warnings.push(Warning::OnlyGetrusage);
     }
-    warnings.extend(Others::of_study(study).not_quiet());
+    warnings.extend(OtherPrograms::from_study(study).busy_machine());
     let frequency = &header.host.frequency;
     let steady = frequency.governor.as_deref().is_none_or(|governor| governor == "performance");
     if !steady || frequency.boost == Some(true) {
@@ -132,7 +132,7 @@ fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
 }
 
 /// Adds the warnings that follow from the runs of one count.
-fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
+fn push_run_warnings(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
     let (cpus, values) = (point.cpus, sample.values());
     if values.len() < MIN_RUNS {
         warnings.push(Warning::TooFewRuns { cpus, runs: point.runs });
@@ -154,13 +154,13 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
     let (first, later) = (values[0], &values[1..]);
     let ratio = median(later).map_or(1.0, |later| first / later);
     let beyond_all = later.iter().all(|value| *value < first);
-    if ratio > FIRST_RUN && beyond_all && point.metric.is_none() {
+    if ratio > FIRST_RUN_RATIO && beyond_all && point.metric.is_none() {
         warnings.push(Warning::FirstRunDiffers { cpus, ratio });
     }
     let (before, after) = values.split_at(values.len() / 2);
     let changed = aa_test(before, after, study.header.plan.seed).filter(|c| c.difference > c.floor);
     let drift =
-        changed.filter(|c| c.difference > NEGLIGIBLE).and_then(|_| Some(median(after)? / median(before)?));
+        changed.filter(|c| c.difference > NEGLIGIBLE_SHARE).and_then(|_| Some(median(after)? / median(before)?));
     if let Some(ratio) = drift {
         // A change of speed also gives two speeds, but the two do not alternate.
         warnings.push(Warning::Drift { cpus, ratio });
@@ -169,7 +169,7 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
     if let Some(correlation) = serial_correlation(&values).filter(|c| c.p_value < DEPENDENT) {
         warnings.push(Warning::DependentRuns { cpus, correlation: correlation.coefficient });
     }
-    let wide = summary.ci95.is_some_and(|[low, high]| high - low > NEGLIGIBLE * summary.median);
+    let wide = summary.ci95.is_some_and(|[low, high]| high - low > NEGLIGIBLE_SHARE * summary.median);
     if wide && has_two_speeds(&without_outliers(&values)) {
         warnings.push(Warning::TwoSpeeds { cpus });
     }
@@ -183,14 +183,14 @@ fn without_outliers(values: &[f64]) -> Vec<f64> {
 }
 
 /// Adds the warnings of the machine's influence on one count.
-fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
+fn push_machine_warnings(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
     let cpus = point.cpus;
     let covered: f64 = sample.surroundings().map(covered_cpu_seconds(cpus)).sum();
-    if let Some(steal) = point.steal_s.filter(|steal| covered > 0.0 && *steal / covered > NEGLIGIBLE) {
+    if let Some(steal) = point.steal_s.filter(|steal| covered > 0.0 && *steal / covered > NEGLIGIBLE_SHARE) {
         warnings.push(Warning::Steal { cpus, share: steal / covered });
     }
     let wall = covered / f64::from(cpus);
-    if let Some(seconds) = point.throttled_s.filter(|t| *t > NEGLIGIBLE * wall) {
+    if let Some(seconds) = point.throttled_s.filter(|t| *t > NEGLIGIBLE_SHARE * wall) {
         warnings.push(Warning::Throttled { cpus, seconds });
     }
     let usable = &study.header.host.topology.usable;
@@ -200,7 +200,7 @@ fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &
         let by_cpuset = cpu_set.intersection(&usable.not_balanced(Limit::Cpuset)).is_empty();
         warnings.push(Warning::NotBalanced { cpus, cpu_set, by_cpuset });
     }
-    if let Some(share) = beyond_cpus(study, sample).filter(|share| *share > NEGLIGIBLE) {
+    if let Some(share) = excess_cpu_share(study, sample).filter(|share| *share > NEGLIGIBLE_SHARE) {
         warnings.push(Warning::RanOutsideCpus { cpus, share, evidence: OutsideEvidence::CpuTime });
     }
     if let Some(quota) = study.header.host.topology.usable.quota_cpus.filter(|quota| *quota < f64::from(cpus))
@@ -213,13 +213,13 @@ fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &
     if point.adds.contains(&CpuKind::OtherCoreType) {
         warnings.push(Warning::MixedCoreTypes { cpus });
     }
-    warnings.extend(Others::of_study(study).during(cpus, sample.surroundings()));
+    warnings.extend(OtherPrograms::from_study(study).work_outside_tree(cpus, sample.surroundings()));
 }
 
 /// Returns the excess of the runs' CPU time over the time of their CPUs, divided by the latter. It
 /// is a lower bound of their time on other CPUs. Returns none if the CPU time of each run may
 /// include that of processes before it or beside it.
-fn beyond_cpus(study: &Study, sample: &Sample<'_>) -> Option<f64> {
+fn excess_cpu_share(study: &Study, sample: &Sample<'_>) -> Option<f64> {
     let plan = &study.header.plan;
     let is_own = |run: &&Run| {
         let hooks = plan.hooks.setup.is_some() || plan.hooks.prepare.is_some();
@@ -232,7 +232,7 @@ fn beyond_cpus(study: &Study, sample: &Sample<'_>) -> Option<f64> {
         let available = f64::from(run.cpus) * run.elapsed_ns.as_secs_f64();
         let used = (run.cpu.user_ns + run.cpu.system_ns).as_secs_f64();
         whole += available;
-        beyond += Some(used - available).filter(|excess| *excess > BEYOND_CLOCKS).unwrap_or(0.0);
+        beyond += Some(used - available).filter(|excess| *excess > CLOCK_TOLERANCE_S).unwrap_or(0.0);
     }
     (whole > 0.0).then(|| beyond / whole)
 }
@@ -244,25 +244,25 @@ fn covered_cpu_seconds(cpus: u32) -> impl Fn(&Surroundings) -> f64 {
 /// Adds a warning for each count at which the command was given more CPUs and used no more. There
 /// is no warning if other programs used these CPUs or did the command's work, or if the CPUs are
 /// not load-balanced.
-fn threads(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings: &mut Vec<Warning>) {
-    let told = study.header.plan.tells_n(&study.header.command);
+fn push_thread_warnings(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings: &mut Vec<Warning>) {
+    let tells_n = study.header.plan.tells_n(&study.header.command);
     let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
     // Points of the same count differ in `n` alone, so they have no more CPUs.
     for point in points.iter().filter(|point| point.cpus > base.cpus) {
         let given = f64::from(point.cpus - base.cpus);
         let followed = (used(point) - used(base)) / given;
-        let stay = |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == point.cpus);
-        let explained = taken(samples, point).max(outside_cpus(warnings, point)) >= TAKEN * given
-            || warnings.iter().any(stay);
-        if used(point) < ONE_CPU * f64::from(base.cpus) && followed < FOLLOWS && !explained {
-            warnings.push(Warning::ThreadsDidNotFollow { cpus: point.cpus, used: used(point), told });
+        let is_not_balanced = |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == point.cpus);
+        let explained = cpus_taken(samples, point).max(cpus_outside_tree(warnings, point)) >= TAKEN_SHARE * given
+            || warnings.iter().any(is_not_balanced);
+        if used(point) < MAX_CPUS_OF_ONE * f64::from(base.cpus) && followed < LEAST_GROWTH && !explained {
+            warnings.push(Warning::ThreadsDidNotFollow { cpus: point.cpus, used: used(point), told: tells_n });
         }
     }
 }
 
 /// Returns the CPUs' worth of the allotted CPUs' time that other processes and the hypervisor took.
-fn taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
+fn cpus_taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
     let Some(sample) = samples.iter().find(|s| (s.point.cpus, s.point.n) == (point.cpus, point.n)) else {
         return 0.0;
     };
@@ -272,16 +272,16 @@ fn taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
 }
 
 /// Returns the CPUs that other programs kept busy during the command, if there is a warning of it.
-fn outside_cpus(warnings: &[Warning], point: &PointView) -> f64 {
-    let of_point = |warning: &Warning| match warning {
+fn cpus_outside_tree(warnings: &[Warning], point: &PointView) -> f64 {
+    let outside_work = |warning: &Warning| match warning {
         Warning::WorkOutsideTree { cpus, busy_cpus, .. } if *cpus == point.cpus => Some(*busy_cpus),
         _ => None,
     };
-    warnings.iter().find_map(of_point).unwrap_or(0.0)
+    warnings.iter().find_map(outside_work).unwrap_or(0.0)
 }
 
 /// Returns the program's name without its directory.
-fn program(command: &Command) -> String {
+fn program_name(command: &Command) -> String {
     let words = command.words();
     let word = match command {
         Command::Program { .. } => words.first(),

@@ -17,13 +17,13 @@ pub struct Comparison {
     /// Schema name, [`COMPARISON_SCHEMA`].
     pub schema: String,
     /// Study BASE, the reference.
-    pub base: Compared,
+    pub base: ComparedStudy,
     /// Study NEW, compared with BASE.
-    pub new: Compared,
+    pub new: ComparedStudy,
     /// Unit of the metric that both studies measure; null if they measure the elapsed time.
     pub metric: Option<String>,
     /// Other differences between the two studies than time. Each may explain a difference in time.
-    pub unlike: Vec<Unlike>,
+    pub unlike: Vec<Mismatch>,
     /// CPU counts in both studies, ascending.
     pub points: Vec<ComparedPoint>,
     /// CPU counts in BASE only.
@@ -39,13 +39,13 @@ pub struct Comparison {
     /// the user set none.
     pub at_least: f64,
     /// Verdicts on the conditions that the user gave.
-    pub conditions: Vec<Judged>,
+    pub conditions: Vec<ConditionResult>,
 }
 
 /// One of the two studies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Compared {
+pub struct ComparedStudy {
     /// Path of the study.
     pub study: String,
     /// Words of the command.
@@ -59,7 +59,7 @@ pub struct Compared {
 /// Difference in the making of the two studies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Unlike {
+pub struct Mismatch {
     /// Differing aspect.
     pub aspect: Aspect,
     /// Value in BASE, in words.
@@ -166,7 +166,7 @@ pub struct ComparedStack {
 /// Condition that the user gave, with its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Judged {
+pub struct ConditionResult {
     /// Condition as the user wrote it.
     pub condition: String,
     /// Figure in BASE; null if the condition is about NEW alone.

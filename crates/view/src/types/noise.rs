@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Estimate;
-use morecores_study::noise::Company;
+use morecores_study::noise::CpuRelation;
 use morecores_study::{CpuId, CpuSet};
 
 /// Noise of one CPU.
@@ -26,7 +26,7 @@ pub struct CpuNoise {
     pub waited: Option<f64>,
     /// Number of times per second that the kernel took the loop off the CPU.
     pub switches_per_s: Option<f64>,
-    /// Share of its time, alone or in company, that a hypervisor took.
+    /// Share of its time, alone or with other CPUs, that a hypervisor took.
     pub steal: f64,
     /// Ratio of the time of a repetition with all usable CPUs busy to its time alone; null with
     /// only one CPU.
@@ -37,10 +37,11 @@ pub struct CpuNoise {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disturbance {
     /// Relation between the CPUs.
-    pub company: Company,
+    #[serde(rename = "company")]
+    pub relation: CpuRelation,
     /// CPUs that ran together.
     pub cpus: CpuSet,
-    /// Ratio of the time of a repetition in this company to its time alone, over the CPUs that were
+    /// Ratio of the time of a repetition with these CPUs to its time alone, over the CPUs that were
     /// measured alone.
     pub slowdown: Estimate,
     /// CPU with the largest slowdown.
@@ -66,6 +67,6 @@ pub struct MachineNoise {
     pub between_cpus: f64,
     /// CPUs that were measured alone.
     pub cpus: Vec<CpuNoise>,
-    /// Disturbances by company; the company of all CPUs comes last.
+    /// Disturbances by relation of the CPUs; all CPUs together comes last.
     pub disturbances: Vec<Disturbance>,
 }

@@ -22,7 +22,7 @@ pub struct Prediction {
     /// Lower limits of the elapsed time on any number of these CPUs; null without a trace.
     pub bounds: Option<BoundsView>,
     /// All models with their test results, the one with the largest weight first.
-    pub models: Vec<Contestant>,
+    pub models: Vec<ModelView>,
     /// Karp and Flatt's serial fraction at each measured count above the smallest; empty with fewer
     /// than two of these counts. A growing fraction is a cost of each added CPU, a steady one is
     /// serial work.
@@ -119,7 +119,7 @@ pub struct BoundsView {
 /// Model that competes for the prediction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Contestant {
+pub struct ModelView {
     /// Name of the model: `replay`, or a closed form.
     pub model: String,
     /// Relative error of its prediction of the largest measured count from the smaller ones; null

@@ -70,7 +70,7 @@ pub struct Components {
 /// waited itself. Divided by the target of the holder's wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct BehindLock {
+pub struct HolderWaits {
     /// Holder's wait for a device.
     pub disk_s: f64,
     /// Holder's wait for a process outside the tree.
@@ -82,7 +82,7 @@ pub struct BehindLock {
 /// Counts of contradictions between the events of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Misfits {
+pub struct Inconsistencies {
     /// Switches away from a thread not known to run on that CPU, and starts of threads already
     /// running on another CPU.
     pub misplaced: u64,
@@ -189,7 +189,7 @@ pub struct SerialAndParallel {
 }
 
 /// Placeholder for a program's name where no program ran.
-pub const NOBODY: &str = "nothing";
+pub const NO_CULPRIT: &str = "nothing";
 
 /// Command that ran while CPUs were idle for lack of parallel work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -226,7 +226,7 @@ pub struct TraceView {
     /// Number of lost events, missed ones included; above zero, every figure is a guess.
     pub lost_events: u64,
     /// Contradictions between the events.
-    pub misfits: Misfits,
+    pub misfits: Inconsistencies,
     /// CPU-seconds by component.
     pub components: Components,
     /// `components.unexplained_s` by CPU.
@@ -283,7 +283,7 @@ pub struct TraceView {
     pub untold_others_s: Option<f64>,
     /// Waits of the holders of the locks in `idle_user_lock_s`.
     #[serde(default)]
-    pub behind_user_lock: BehindLock,
+    pub behind_user_lock: HolderWaits,
     /// Facts that this trace cannot tell, with the reasons.
     pub untraced: Vec<Untraced>,
 }

@@ -33,10 +33,10 @@ pub(crate) fn study(counts: &[u32]) -> Study {
 
 /// Creates the study of [`study`] with times in proportion to perfect scaling, eight runs per
 /// point, and noise below 1%.
-pub(crate) fn clean(counts: &[u32]) -> Study {
+pub(crate) fn clean_study(counts: &[u32]) -> Study {
     let mut made = study(counts);
     for &cpus in counts {
-        add(&mut made, cpus, &quiet_times(8.0 / f64::from(cpus)));
+        add_runs(&mut made, cpus, &quiet_times(8.0 / f64::from(cpus)));
     }
     made
 }
@@ -67,14 +67,14 @@ pub(crate) fn seconds(s: f64) -> Nanos {
 
 /// Appends timed runs of these elapsed seconds that kept all their CPUs busy, one tenth of the time
 /// in the kernel.
-pub(crate) fn add(study: &mut Study, cpus: u32, elapsed: &[f64]) {
+pub(crate) fn add_runs(study: &mut Study, cpus: u32, elapsed: &[f64]) {
     for &elapsed in elapsed {
         let run = run(study, cpus, elapsed);
         study.runs.push(run);
     }
 }
 
-/// Creates a run as [`add`] appends it.
+/// Creates a run as [`add_runs`] appends it.
 pub(crate) fn run(study: &Study, cpus: u32, elapsed: f64) -> Run {
     let index = study.runs.len() as u32;
     Run {
@@ -85,7 +85,7 @@ pub(crate) fn run(study: &Study, cpus: u32, elapsed: f64) -> Run {
         cpu: cpu(elapsed * f64::from(cpus) * 0.9, elapsed * f64::from(cpus) * 0.1, CpuEstimator::Cgroup),
         rusage: Rusage { max_rss_bytes: Bytes(1 << 30), ..Rusage::default() },
         max_rss_floor_bytes: Bytes(1 << 20),
-        surroundings: Some(alone(elapsed, cpus)),
+        surroundings: Some(quiet_surroundings(elapsed, cpus)),
         ..morecores_testkit::run(&point(cpus, cpus), seconds(elapsed))
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn cpu(user: f64, system: f64, estimator: CpuEstimator) -> CpuTime {
 }
 
 /// Creates surroundings in which only the tree used CPU time, and nothing was taken from it.
-pub(crate) fn alone(elapsed: f64, cpus: u32) -> Surroundings {
+pub(crate) fn quiet_surroundings(elapsed: f64, cpus: u32) -> Surroundings {
     let tree = seconds(elapsed * f64::from(cpus));
     Surroundings {
         covers_ns: seconds(elapsed),
@@ -111,7 +111,7 @@ pub(crate) fn alone(elapsed: f64, cpus: u32) -> Surroundings {
 }
 
 /// Changes the surroundings of every run on `cpus` CPUs.
-pub(crate) fn around(study: &mut Study, cpus: u32, change: impl Fn(&mut Surroundings)) {
+pub(crate) fn change_surroundings(study: &mut Study, cpus: u32, change: impl Fn(&mut Surroundings)) {
     let ours = study.runs.iter_mut().filter(|run| run.cpus == cpus);
     ours.filter_map(|run| run.surroundings.as_mut()).for_each(change);
 }

@@ -2,7 +2,7 @@
 
 use morecores_study::Nanos;
 use morecores_study::trace::Call;
-use morecores_view::BehindLock;
+use morecores_view::HolderWaits;
 
 use crate::trace::causes::Cause;
 use crate::trace::timeline::ThreadId;
@@ -37,7 +37,7 @@ pub struct IdleTimes {
     pub too_little_work: f64,
     /// Part of [`user_lock`](Self::user_lock) in which the lock's holder waited too. The total does
     /// not include it a second time.
-    pub behind_user_lock: BehindLock,
+    pub behind_user_lock: HolderWaits,
 }
 
 impl IdleTimes {

@@ -3,7 +3,7 @@
 /**
  * Model that competes for the prediction.
  */
-export type Contestant = { 
+export type ModelView = { 
 /**
  * Name of the model: `replay`, or a closed form.
  */

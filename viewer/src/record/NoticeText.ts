@@ -3,7 +3,7 @@
 /**
  * Text of one warning.
  */
-export type SaidNotice = { 
+export type NoticeText = { 
 /**
  * Severity: `note`, `caution` or `serious`.
  */

@@ -4,7 +4,7 @@
  * Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
  * waited itself. Divided by the target of the holder's wait.
  */
-export type BehindLock = { 
+export type HolderWaits = { 
 /**
  * Holder's wait for a device.
  */

@@ -7,23 +7,23 @@ use crate::{OutsideEvidence, PointView, TraceView, Warning};
 
 /// Share of the allotted CPUs' time that may be spent on other CPUs, as for steal. A smaller share
 /// cannot move a speedup by more than the default precision.
-const ELSEWHERE: f64 = 0.01;
+const OUTSIDE_SHARE: f64 = 0.01;
 /// Threshold of the overhead; a longer traced run has other waits than the untraced runs. At 10%
 /// the tracer takes as much as a loss worth reporting.
-const OVERHEAD: f64 = 0.1;
+const MAX_OVERHEAD: f64 = 0.1;
 /// Share of the allotted CPUs' time that may stay unexplained. The bound is the error of the
 /// components on programs whose truth is known (docs/methods/explain.md, "Accuracy").
-const UNEXPLAINED: f64 = 0.03;
+const MAX_UNEXPLAINED: f64 = 0.03;
 /// Share of the allotted CPUs' time in spinning loops that exceeds a library's short spin before it
 /// sleeps.
-const SPINNING: f64 = 0.05;
+const SPIN_SHARE: f64 = 0.05;
 /// Seconds of sampled time below which a share is a matter of chance: 20 samples at 197 Hz. Their
 /// number has a standard error of a fifth.
-const SAMPLED: f64 = 0.1;
+const LEAST_SPIN_S: f64 = 0.1;
 
 /// Returns the traces in ascending order, each with its overhead over the untraced runs of its
 /// point, if there are any.
-pub(super) fn beside(points: &[PointView], traces: &[TraceView]) -> Vec<TraceView> {
+pub(super) fn with_overhead(points: &[PointView], traces: &[TraceView]) -> Vec<TraceView> {
     let mut traces = traces.to_vec();
     traces.sort_by_key(|trace| (trace.cpus, trace.n));
     for trace in &mut traces {
@@ -42,18 +42,18 @@ pub(super) fn crowded_base(
     points: &[PointView],
     traces: &[TraceView],
     online: u32,
-    told: bool,
+    tells_n: bool,
 ) -> Option<Warning> {
     let [base, _, ..] = points else { return None };
     let trace = traces.iter().find(|trace| (trace.cpus, trace.n) == (base.cpus, base.n))?;
     let workers = trace.workers.clone().filter(|workers| workers.threads > base.cpus.max(base.n))?;
     let machine_sized = workers.threads == online;
-    Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told })
+    Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told: tells_n })
 }
 
 /// Adds a warning of a trace. The share that a trace measures replaces the lower bound from the
 /// timed runs.
-pub(super) fn add(warnings: &mut Vec<Warning>, warning: Warning) {
+pub(super) fn push_warning(warnings: &mut Vec<Warning>, warning: Warning) {
     if let Warning::RanOutsideCpus { cpus: traced, .. } = warning {
         warnings.retain(|w| !matches!(w, Warning::RanOutsideCpus { cpus, .. } if *cpus == traced));
     }
@@ -61,27 +61,27 @@ pub(super) fn add(warnings: &mut Vec<Warning>, warning: Warning) {
 }
 
 /// Returns the warnings of one trace.
-pub(super) fn warnings(trace: &TraceView) -> Vec<Warning> {
+pub(super) fn trace_warnings(trace: &TraceView) -> Vec<Warning> {
     let cpus = trace.cpus;
-    let of_cpus = |seconds: f64| seconds / (f64::from(cpus) * trace.elapsed_s);
+    let share_of_cpus = |seconds: f64| seconds / (f64::from(cpus) * trace.elapsed_s);
     let mut warnings = Vec::new();
     if trace.lost_events > 0 {
         let share = trace.lost_events as f64 / (trace.lost_events as f64 + trace.events as f64);
         warnings.push(Warning::LossyTrace { cpus, lost_events: trace.lost_events, share });
     }
-    let share = of_cpus(trace.outside_tree_s);
-    if share > ELSEWHERE {
+    let share = share_of_cpus(trace.outside_tree_s);
+    if share > OUTSIDE_SHARE {
         warnings.push(Warning::RanOutsideCpus { cpus, share, evidence: OutsideEvidence::Trace });
     }
-    if let Some(overhead) = trace.overhead.filter(|overhead| *overhead > OVERHEAD) {
+    if let Some(overhead) = trace.overhead.filter(|overhead| *overhead > MAX_OVERHEAD) {
         warnings.push(Warning::TraceOverhead { cpus, overhead });
     }
-    let share = of_cpus(trace.components.unexplained_s);
-    if share.abs() > UNEXPLAINED {
+    let share = share_of_cpus(trace.components.unexplained_s);
+    if share.abs() > MAX_UNEXPLAINED {
         warnings.push(Warning::UnexplainedTime { cpus, share });
     }
-    if let Some(spin) = trace.user_spin_s.filter(|spin| *spin > SAMPLED && of_cpus(*spin) > SPINNING) {
-        warnings.push(Warning::UserSpinning { cpus, share: of_cpus(spin) });
+    if let Some(spin) = trace.user_spin_s.filter(|spin| *spin > LEAST_SPIN_S && share_of_cpus(*spin) > SPIN_SHARE) {
+        warnings.push(Warning::UserSpinning { cpus, share: share_of_cpus(spin) });
     }
     warnings
 }

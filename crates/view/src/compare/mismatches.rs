@@ -4,45 +4,45 @@
 
 use std::ffi::OsString;
 
-use crate::{Aspect, Unlike};
+use crate::{Aspect, Mismatch};
 use morecores_study::{Cache, Host, Variable};
 
 use super::Side;
 
 /// Returns all differences in the making of the two studies, the most important first.
-pub(super) fn unlike(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<Unlike> {
-    let mut unlike: Vec<Unlike> = [
-        (Aspect::Command, command(base), command(new)),
-        (Aspect::Machine, machine(&base.view.host), machine(&new.view.host)),
+pub(super) fn mismatches(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<Mismatch> {
+    let mut mismatches: Vec<Mismatch> = [
+        (Aspect::Command, command_line(base), command_line(new)),
+        (Aspect::Machine, machine_name(&base.view.host), machine_name(&new.view.host)),
         (Aspect::Kernel, base.view.host.kernel.clone(), new.view.host.kernel.clone()),
         (Aspect::Limit, base.view.plan.limit.to_string(), new.view.plan.limit.to_string()),
-        (Aspect::Cache, cache(base).to_owned(), cache(new).to_owned()),
+        (Aspect::Cache, cache_state(base).to_owned(), cache_state(new).to_owned()),
         (Aspect::Tool, base.view.tool.clone(), new.view.tool.clone()),
     ]
     .into_iter()
     .filter(|(_, base, new)| base != new)
-    .map(|(aspect, base, new)| Unlike { aspect, base, new })
+    .map(|(aspect, base, new)| Mismatch { aspect, base, new })
     .collect();
     for cpus in common {
         let point = |side: Side<'_>| side.view.points.iter().find(|p| p.cpus == *cpus).cloned();
-        let (Some(of_base), Some(of_new)) = (point(base), point(new)) else { continue };
-        let mut tell = |aspect: Aspect, base: String, new: String| {
+        let (Some(base_point), Some(new_point)) = (point(base), point(new)) else { continue };
+        let mut add_if_different = |aspect: Aspect, base: String, new: String| {
             if base != new {
-                unlike.push(Unlike {
+                mismatches.push(Mismatch {
                     aspect,
                     base: format!("{base} at {cpus}"),
                     new: format!("{new} at {cpus}"),
                 });
             }
         };
-        tell(Aspect::CpuSet, of_base.cpu_set.to_string(), of_new.cpu_set.to_string());
-        tell(Aspect::N, of_base.n.to_string(), of_new.n.to_string());
+        add_if_different(Aspect::CpuSet, base_point.cpu_set.to_string(), new_point.cpu_set.to_string());
+        add_if_different(Aspect::N, base_point.n.to_string(), new_point.n.to_string());
     }
-    unlike
+    mismatches
 }
 
 /// Returns the variables set for the command, and the words of the command.
-fn command(side: Side<'_>) -> String {
+fn command_line(side: Side<'_>) -> String {
     let assignment = |variable: &Variable| {
         let value = variable.value.as_ref()?;
         Some(format!("{}={}", variable.name.display(), value.display()))
@@ -54,11 +54,11 @@ fn command(side: Side<'_>) -> String {
     variables.chain(side.study.header.command.argv().into_iter().map(word)).collect::<Vec<_>>().join(" ")
 }
 
-fn machine(host: &Host) -> String {
+fn machine_name(host: &Host) -> String {
     format!("{} ({}, {} usable CPUs)", host.hostname, host.cpu_model, host.topology.usable.cpus.len())
 }
 
-fn cache(side: Side<'_>) -> &'static str {
+fn cache_state(side: Side<'_>) -> &'static str {
     match side.view.plan.cache {
         Cache::Warm => "warm",
         Cache::Cold { .. } => "cold",

@@ -3,7 +3,7 @@
 /**
  * Counts of contradictions between the events of a trace.
  */
-export type Misfits = { 
+export type Inconsistencies = { 
 /**
  * Switches away from a thread not known to run on that CPU, and starts of threads already
  * running on another CPU.

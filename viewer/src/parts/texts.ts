@@ -4,18 +4,18 @@ import { h, section } from "../dom.ts";
 import { responsive } from "../pictures/responsive.ts";
 import { onPage } from "../pictures/setting.ts";
 import { SUITE_KEY, suiteInWords, suitePicture } from "../pictures/suite.ts";
-import type { SaidBenchmark } from "../record/SaidBenchmark.ts";
-import type { SaidColumn } from "../record/SaidColumn.ts";
-import type { SaidComparison } from "../record/SaidComparison.ts";
-import type { SaidSuite } from "../record/SaidSuite.ts";
-import type { SaidTable } from "../record/SaidTable.ts";
+import type { BenchmarkText } from "../record/BenchmarkText.ts";
+import type { TextColumn } from "../record/TextColumn.ts";
+import type { ComparisonText } from "../record/ComparisonText.ts";
+import type { SuiteText } from "../record/SuiteText.ts";
+import type { TextTable } from "../record/TextTable.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 
 /** Units of the figures in a table, in units without a prefix; seconds for times. */
 const UNITS: Record<string, number> = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1, k: 1e3, M: 1e6, G: 1e9, "%": 0.01 };
 
-function saidTable(label: string, { columns, now }: SaidTable): HTMLElement {
-  const kind = (column: SaidColumn) => (column.figures ? "figure" : "name");
+function saidTable(label: string, { columns, now }: TextTable): HTMLElement {
+  const kind = (column: TextColumn) => (column.figures ? "figure" : "name");
   const headers = columns.map((column) => h("th", { scope: "col", class: kind(column) }, column.header));
   const row = (index: number) => h("tr", { class: now[index] ? "now" : "then" }, ...columns.map((column) => h("td", { class: kind(column) }, column.cells[index])));
   const rows = (columns[0]?.cells ?? []).map((_, index) => row(index));
@@ -32,7 +32,7 @@ export function sizeOf(text: string): number | null {
  * Table that can be sorted, searched and copied. Figures are sorted by size, names by their
  * letters.
  */
-export function sortableTable(title: string, { columns }: SaidTable): TableHandle {
+export function sortableTable(title: string, { columns }: TextTable): TableHandle {
   const rows = (columns[0]?.cells ?? []).map((_, index) => index);
   const shown = columns.map(({ header, figures, cells }): Column<number> => {
     const text = (row: number) => cells[row] ?? "";
@@ -43,8 +43,8 @@ export function sortableTable(title: string, { columns }: SaidTable): TableHandl
   return handle;
 }
 
-export function comparisonSection(said: SaidComparison): HTMLElement {
-  const columns = said.columns.map(([header, cells]): SaidColumn => ({ header, cells, figures: true }));
+export function comparisonSection(said: ComparisonText): HTMLElement {
+  const columns = said.columns.map(([header, cells]): TextColumn => ({ header, cells, figures: true }));
   return section(
     "comparison",
     "What changed",
@@ -60,7 +60,7 @@ export function comparisonSection(said: SaidComparison): HTMLElement {
 /**
  * Published and measured figures of a benchmark. `address` returns the address of the named study.
  */
-export function benchmarkSection(said: SaidBenchmark, index: number, address: (study: string) => string): HTMLElement {
+export function benchmarkSection(said: BenchmarkText, index: number, address: (study: string) => string): HTMLElement {
   return section(
     `benchmark-${index}`,
     said.title,
@@ -71,7 +71,7 @@ export function benchmarkSection(said: SaidBenchmark, index: number, address: (s
 }
 
 /** All benchmarks in one table and one picture. */
-export function suiteSection(said: SaidSuite): HTMLElement {
+export function suiteSection(said: SuiteText): HTMLElement {
   const picture = responsive((width) => suitePicture(said, onPage(width)), () => suiteInWords(said));
   return section(
     "summary",

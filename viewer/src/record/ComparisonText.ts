@@ -3,7 +3,7 @@
 /**
  * Text of a comparison.
  */
-export type SaidComparison = { 
+export type ComparisonText = { 
 /**
  * Warning that a difference may not be a change, because the commands differ.
  */
