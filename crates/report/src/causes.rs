@@ -1,16 +1,16 @@
 //! Causes that keep a command from running faster with more CPUs: decided from the speedup stack
 //! first, worded second.
 //!
-//! [`causes`] selects the losses worth a sentence and the culprit of each; [`word_cause`] puts a
+//! [`causes`] selects the losses worth a sentence and the culprit of each; [`cause_clause`] puts a
 //! cause into words. Neither computes a loss: the figures come from the stack unchanged.
 
 mod decide;
-mod words;
+mod text;
 
 pub(crate) use decide::tight_loop;
-pub use decide::{causes, main_cause, withheld};
-pub use words::word_cause;
-pub(crate) use words::{word_causes, word_withheld};
+pub use decide::{causes, main_cause, no_cause_reason};
+pub use text::cause_clause;
+pub(crate) use text::{cause_clauses, no_cause_sentence};
 
 use crate::Component;
 
@@ -26,22 +26,22 @@ pub struct Cause {
     /// CPU count of the baseline.
     pub base_cpus: u32,
     /// Culprit of the loss, if the trace identifies one.
-    pub blame: Blame,
+    pub explanation: Explanation,
 }
 
 /// Reason why no cause is named although the runs were traced.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Withheld {
+pub enum NoCauseReason {
     /// A traced run took so much longer or shorter than the timed runs that its causes need not be
     /// theirs.
-    Unlike {
+    TraceDiffers {
         /// CPU count of the traced run.
         cpus: u32,
         /// Elapsed time of the traced run over the median of the timed runs.
         times: f64,
     },
     /// The command ran on more CPUs than it was allotted.
-    NotHeld {
+    RanOutsideCpus {
         /// CPU count with the largest share of time on other CPUs.
         cpus: u32,
     },
@@ -53,7 +53,7 @@ pub enum Withheld {
         threads: u32,
     },
     /// The timed runs are so short that tracing changes them.
-    Short {
+    TooShort {
         /// CPU count of the runs.
         cpus: u32,
         /// Median of the timed runs, in seconds.
@@ -61,7 +61,7 @@ pub enum Withheld {
     },
     /// The figure that the command prints scales differently from the whole run, and a trace
     /// describes only the whole run.
-    Figure {
+    FigureDiffers {
         /// CPU count of the points compared.
         cpus: u32,
         /// Speedup of the figure.
@@ -73,11 +73,11 @@ pub enum Withheld {
 
 /// Culprit of a loss.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Blame {
+pub enum Explanation {
     /// The trace does not identify a culprit.
     Unknown,
     /// Commands that ran while CPUs were idle, with the CPUs charged to each, most first.
-    Ran {
+    Commands {
         /// Name and CPUs of each command.
         commands: Vec<(String, f64)>,
         /// Whether the first command accounts for nearly all of the loss.
@@ -95,7 +95,7 @@ pub enum Blame {
         mostly: bool,
     },
     /// Component for which the holders of the locks mostly waited themselves.
-    Behind(Component),
+    HoldersWaited(Component),
     /// Perhaps processes outside the command's tree, which used these CPUs and which the trace does
     /// not see.
     PerhapsProcesses,

@@ -9,7 +9,7 @@ use morecores_study::{Command, Variable};
 
 /// Words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user
 /// typed it.
-pub fn for_reading(words: &[String]) -> String {
+pub fn display_command(words: &[String]) -> String {
     let quote = |(position, word): (usize, &String)| {
         // Braces alone need no quotes here: every example is written like `-j{n}`. An equals sign
         // needs none either, except in the first word, where it would set a variable.
@@ -25,18 +25,18 @@ pub fn for_reading(words: &[String]) -> String {
 
 /// Words of a command for reading, after the variables set for it, as a user types them before a
 /// command.
-pub fn with_variables(words: &[String], env: &[Variable]) -> String {
+pub fn display_command_with_variables(words: &[String], env: &[Variable]) -> String {
     let assignment = |variable: &Variable| {
         let value = variable.value.as_ref()?.to_string_lossy();
-        Some(format!("{}={}", variable.name.to_string_lossy(), for_reading(&[value.into_owned()])))
+        Some(format!("{}={}", variable.name.to_string_lossy(), display_command(&[value.into_owned()])))
     };
-    let parts = env.iter().filter_map(assignment).chain([for_reading(words)]);
+    let parts = env.iter().filter_map(assignment).chain([display_command(words)]);
     parts.collect::<Vec<_>>().join(" ")
 }
 
 /// The command at one CPU count, after the variables set for it, as a shell line that repeats the
 /// run.
-pub(crate) fn for_a_shell(command: &Command, env: &[Variable], n: u32) -> String {
+pub(crate) fn shell_command(command: &Command, env: &[Variable], n: u32) -> String {
     let assignment = |variable: &Variable| {
         variable.value_at(n).map(|value| [variable.name.as_os_str(), &value].join(OsStr::new("=")))
     };
@@ -75,20 +75,20 @@ mod tests {
 
     #[test]
     fn the_number_is_put_in_and_quoted() {
-        assert_eq!(for_a_shell(&program(&["make", "-j{n}", "vmlinux"]), &[], 2), "make -j2 vmlinux");
-        assert_eq!(for_a_shell(&program(&["awk", "{{n}} {n}"]), &[], 2), "awk '{n} 2'");
-        assert_eq!(for_a_shell(&Command::Shell { line: "seq {n} | wc".into() }, &[], 8), "seq 8 | wc");
+        assert_eq!(shell_command(&program(&["make", "-j{n}", "vmlinux"]), &[], 2), "make -j2 vmlinux");
+        assert_eq!(shell_command(&program(&["awk", "{{n}} {n}"]), &[], 2), "awk '{n} 2'");
+        assert_eq!(shell_command(&Command::Shell { line: "seq {n} | wc".into() }, &[], 8), "seq 8 | wc");
     }
 
     #[test]
     fn a_shell_gets_the_bytes_that_are_no_text() {
         let odd = OsStr::from_bytes(b"a'\xff\n").to_owned();
         let line =
-            for_a_shell(&Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] }, &[], 1);
+            shell_command(&Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] }, &[], 1);
         assert_eq!(line, r"printf '%s' $'a\'\377\012'");
         let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
         assert_eq!(output.stdout, odd.as_bytes());
-        assert_eq!(for_a_shell(&Command::Shell { line: odd }, &[], 1), r"sh -c $'a\'\377\012'");
+        assert_eq!(shell_command(&Command::Shell { line: odd }, &[], 1), r"sh -c $'a\'\377\012'");
     }
 
     #[test]
@@ -97,16 +97,16 @@ mod tests {
             |name: &str, value: Option<&str>| Variable { name: name.into(), value: value.map(Into::into) };
         let env = [variable("A", Some("{n}")), variable("B", Some("x y")), variable("PS1", None)];
         let make = program(&["make", "-j{n}"]);
-        assert_eq!(with_variables(&make.words(), &env), "A={n} B='x y' make -j{n}");
-        assert_eq!(for_a_shell(&make, &env, 2), "env 'A=2' 'B=x y' make -j2");
+        assert_eq!(display_command_with_variables(&make.words(), &env), "A={n} B='x y' make -j{n}");
+        assert_eq!(shell_command(&make, &env, 2), "env 'A=2' 'B=x y' make -j2");
         let shell = Command::Shell { line: "echo $A {n}".into() };
-        assert_eq!(for_a_shell(&shell, &env[..1], 2), "env 'A=2' sh -c 'echo $A 2'");
-        assert_eq!(for_a_shell(&shell, &env[2..], 2), "echo $A 2");
+        assert_eq!(shell_command(&shell, &env[..1], 2), "env 'A=2' sh -c 'echo $A 2'");
+        assert_eq!(shell_command(&shell, &env[2..], 2), "echo $A 2");
     }
 
     #[test]
     fn a_command_reads_as_it_was_typed() {
-        let words = |c: Command| for_reading(&c.words());
+        let words = |c: Command| display_command(&c.words());
         assert_eq!(words(program(&["make", "-j{n}", "vmlinux"])), "make -j{n} vmlinux");
         assert_eq!(words(program(&["make", "-C", "x", "O=a", "--file=b c"])), "make -C x O=a '--file=b c'");
         assert_eq!(words(program(&["A=b", "="])), "'A=b' '='");

@@ -7,19 +7,19 @@
 use morecores_view::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, ConditionResult, Warning};
 
 use crate::Component;
-use crate::format::{ABSENT, TimeUnit, Uncertain, bounded, cpu_share, cpus, list, percent, ratio};
-use crate::stack::FOLDED;
-use crate::warning::spoilt;
+use crate::format::{ABSENT, TimeUnit, UncertainFigure, figure_with_bounds, cpu_share, cpus, join_with_and, percent, ratio};
+use crate::stack::FOLDED_SHARE;
+use crate::warning::spoiling_sentences;
 
 /// Number of components named in a sentence about growth. A choice: the table has more.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Changes, as one paragraph. The paragraph begins with a short answer and a colon.
-pub(crate) fn answer(comparison: &Comparison) -> String {
-    let at = |difference: Difference| -> Vec<&ComparedPoint> {
+pub(crate) fn verdict_text(comparison: &Comparison) -> String {
+    let points_with = |difference: Difference| -> Vec<&ComparedPoint> {
         comparison.points.iter().filter(|p| p.difference == difference).collect()
     };
-    let (better, worse, same) = (at(Difference::Better), at(Difference::Worse), at(Difference::None));
+    let (better, worse, same) = (points_with(Difference::Better), points_with(Difference::Worse), points_with(Difference::None));
     let rate = is_rate(comparison);
     let lead = match (better.is_empty(), worse.is_empty(), same.is_empty()) {
         (true, true, true) => "Too few runs to tell",
@@ -29,39 +29,39 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
         (false, false, _) => "Better and worse",
     };
     let mut clauses: Vec<String> =
-        [worse, better].into_iter().flatten().map(|point| claim(point, rate)).collect();
+        [worse, better].into_iter().flatten().map(|point| claim_clause(point, rate)).collect();
     clauses.extend(same_clause(&same));
-    let unknown: Vec<String> = at(Difference::Unknown).iter().map(|p| p.cpus.to_string()).collect();
+    let unknown: Vec<String> = points_with(Difference::Unknown).iter().map(|p| p.cpus.to_string()).collect();
     if !unknown.is_empty() {
         clauses.push(format!(
             "on {} there are fewer than the six runs that an interval needs (NEW takes {})",
-            counted(&unknown),
-            list(at(Difference::Unknown).iter().map(|p| format!("{} times as long", ratio(p.ratio.value))))
+            cpus_text(&unknown),
+            join_with_and(points_with(Difference::Unknown).iter().map(|p| format!("{} times as long", ratio(p.ratio.value))))
         ));
     }
     let mut sentences = vec![format!("{lead}: {}.", clauses.join("; "))];
-    sentences.extend(scaling(comparison));
+    sentences.extend(scaling_sentences(comparison));
     sentences.join(" ")
 }
 
 /// Clause for one CPU count: `on 2 CPUs NEW takes 1.09 times as long (interval 1.06 to 1.12)`.
-fn claim(point: &ComparedPoint, rate: bool) -> String {
+fn claim_clause(point: &ComparedPoint, rate: bool) -> String {
     let what = if rate { "of BASE's metric" } else { "as long" };
     let verb = if rate { "has" } else { "takes" };
     format!(
         "on {} NEW {verb} {} times {what}{}",
         cpus(point.cpus),
-        value(point),
-        interval(point.ratio.ci95, point.ratio.value)
+        ratio_text(point),
+        interval_text(point.ratio.ci95, point.ratio.value)
     )
 }
 
-fn value(point: &ComparedPoint) -> String {
-    bounded(point.ratio.value, point.ratio.ci95).0
+fn ratio_text(point: &ComparedPoint) -> String {
+    figure_with_bounds(point.ratio.value, point.ratio.ci95).0
 }
 
-fn interval(ci95: Option<[f64; 2]>, value: f64) -> String {
-    match bounded(value, ci95).1 {
+fn interval_text(ci95: Option<[f64; 2]>, value: f64) -> String {
+    match figure_with_bounds(value, ci95).1 {
         Some([low, high]) => format!(" (interval {low} to {high})"),
         None => " (no interval)".to_owned(),
     }
@@ -74,38 +74,38 @@ fn same_clause(same: &[&ComparedPoint]) -> Option<String> {
         return None;
     }
     let counts: Vec<String> = same.iter().map(|point| point.cpus.to_string()).collect();
-    let hidden = same.iter().filter_map(|point| hidden(point)).fold(0.0, f64::max);
+    let hidden = same.iter().filter_map(|point| hidden_difference(point)).fold(0.0, f64::max);
     Some(format!(
         "on {} none that noise would not make, and any there is is below {}",
-        counted(&counts),
+        cpus_text(&counts),
         percent(hidden)
     ))
 }
 
 /// Largest difference that the interval leaves open.
-fn hidden(point: &ComparedPoint) -> Option<f64> {
+fn hidden_difference(point: &ComparedPoint) -> Option<f64> {
     let [low, high] = point.ratio.ci95?;
     Some((high - 1.0).max(1.0 / low - 1.0))
 }
 
-fn counted(counts: &[String]) -> String {
+fn cpus_text(counts: &[String]) -> String {
     let noun = if counts == ["1"] { "CPU" } else { "CPUs" };
-    format!("{} {noun}", list(counts))
+    format!("{} {noun}", join_with_and(counts))
 }
 
 /// Change of the speedup at each count with a difference.
-fn scaling(comparison: &Comparison) -> Vec<String> {
-    let told = comparison.points.iter().filter_map(|p| Some((p.cpus, p.speedup?)));
-    told.filter(|(_, s)| matches!(s.difference, Difference::Better | Difference::Worse))
+fn scaling_sentences(comparison: &Comparison) -> Vec<String> {
+    let speedups = comparison.points.iter().filter_map(|p| Some((p.cpus, p.speedup?)));
+    speedups.filter(|(_, s)| matches!(s.difference, Difference::Better | Difference::Worse))
         .map(|(count, s)| {
             let how = if s.difference == Difference::Better { "better" } else { "worse" };
-            let (times, _) = bounded(s.ratio.value, s.ratio.ci95);
+            let (times, _) = figure_with_bounds(s.ratio.value, s.ratio.ci95);
             format!(
                 "It scales {how}: a speedup of {} on {} instead of {}, {times} times{}.",
                 ratio(s.new),
                 cpus(count),
                 ratio(s.base),
-                interval(s.ratio.ci95, s.ratio.value)
+                interval_text(s.ratio.ci95, s.ratio.value)
             )
         })
         .collect()
@@ -128,9 +128,9 @@ pub(crate) fn different_commands(comparison: &Comparison) -> Option<String> {
 }
 
 /// Other differences between the studies, one sentence each, the most telling first.
-pub(crate) fn unlike(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn mismatch_lines(comparison: &Comparison) -> Vec<String> {
     let others = comparison.unlike.iter().filter(|unlike| unlike.aspect != Aspect::Command);
-    let said = others.map(|unlike| {
+    let sentences = others.map(|unlike| {
         let what = match unlike.aspect {
             Aspect::Command => "Other commands",
             Aspect::Machine => "Other machines",
@@ -147,7 +147,7 @@ pub(crate) fn unlike(comparison: &Comparison) -> Vec<String> {
         };
         format!("{what}: {} in BASE, {} in NEW{means}.", unlike.base, unlike.new)
     });
-    let mut lines: Vec<String> = said.collect();
+    let mut lines: Vec<String> = sentences.collect();
     for (counts, here, there) in
         [(&comparison.only_base, "BASE", "NEW"), (&comparison.only_new, "NEW", "BASE")]
     {
@@ -155,23 +155,23 @@ pub(crate) fn unlike(comparison: &Comparison) -> Vec<String> {
         if !counts.is_empty() {
             lines.push(format!(
                 "{} are in {here} alone, and compared with nothing in {there}.",
-                counted(&counts)
+                cpus_text(&counts)
             ));
         }
     }
-    for (side, compared) in [("BASE", &comparison.base), ("NEW", &comparison.new)] {
-        let spoilt = spoilt(&compared.warnings);
-        if !spoilt.is_empty() {
-            lines.push(format!("Of {side}: {}", spoilt.join(" ")));
+    for (side, study) in [("BASE", &comparison.base), ("NEW", &comparison.new)] {
+        let spoiling = spoiling_sentences(&study.warnings);
+        if !spoiling.is_empty() {
+            lines.push(format!("Of {side}: {}", spoiling.join(" ")));
         }
     }
     lines
 }
 
 /// Components that grew and shrank at the largest count, in CPUs; none without two stacks.
-pub(crate) fn grown(comparison: &Comparison) -> Option<String> {
+pub(crate) fn growth_text(comparison: &Comparison) -> Option<String> {
     let stack = comparison.stack.last()?;
-    let least = FOLDED * f64::from(stack.cpus);
+    let least = FOLDED_SHARE * f64::from(stack.cpus);
     let mut parts: Vec<(Component, f64)> = Component::ALL
         .into_iter()
         .filter_map(|component| Some((component, component.loss(&stack.grown)?)))
@@ -179,69 +179,69 @@ pub(crate) fn grown(comparison: &Comparison) -> Option<String> {
         .collect();
     parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     let whole = cpus(stack.cpus);
-    let told = if parts.is_empty() {
-        format!("Of {whole} no kind of loss grew or shrank by more than {}.", percent(FOLDED))
+    let text = if parts.is_empty() {
+        format!("Of {whole} no kind of loss grew or shrank by more than {}.", percent(FOLDED_SHARE))
     } else {
-        let said = parts.iter().take(NAMED).map(|(component, more)| {
-            let who = if *component == Component::IdleTooLittleWork {
-                culprit(stack, *more)
+        let changes = parts.iter().take(MAX_NAMED).map(|(component, more)| {
+            let culprit = if *component == Component::IdleTooLittleWork {
+                culprit_text(stack, *more)
             } else {
                 String::new()
             };
-            format!("\"{}\" by {}{who}", component.loss_name(), signed(*more))
+            format!("\"{}\" by {}{culprit}", component.loss_name(), signed_cpus(*more))
         });
-        let said = list(said);
+        let changes = join_with_and(changes);
         format!(
-            "What changed most of {whole}, in CPUs lost: {said}. From one traced run of each, without intervals."
+            "What changed most of {whole}, in CPUs lost: {changes}. From one traced run of each, without intervals."
         )
     };
-    let guess = if lossy(comparison) { " A trace lost events: these are guesses." } else { "" };
-    Some(told + guess)
+    let guess = if has_lossy_trace(comparison) { " A trace lost events: these are guesses." } else { "" };
+    Some(text + guess)
 }
 
 /// Whether a trace of either study lost events.
-fn lossy(comparison: &Comparison) -> bool {
+fn has_lossy_trace(comparison: &Comparison) -> bool {
     let warnings = [&comparison.base, &comparison.new].into_iter().flat_map(|side| &side.warnings);
     warnings.into_iter().any(|warning| matches!(warning, Warning::LossyTrace { .. }))
 }
 
 /// Names the command that ran meanwhile, if one stands out: ` (while cc1 ran +0.10)`.
-fn culprit(stack: &ComparedStack, more: f64) -> String {
-    let of = |c: &&morecores_view::Culprit| c.lost_cpus * more.signum();
-    let most = stack.culprits.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
-    most.filter(|c| of(c) > 0.0)
-        .map(|c| format!(" (while {} ran {})", c.name, signed(c.lost_cpus)))
+fn culprit_text(stack: &ComparedStack, more: f64) -> String {
+    let growth = |c: &&morecores_view::Culprit| c.lost_cpus * more.signum();
+    let most = stack.culprits.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)));
+    most.filter(|c| growth(c) > 0.0)
+        .map(|c| format!(" (while {} ran {})", c.name, signed_cpus(c.lost_cpus)))
         .unwrap_or_default()
 }
 
 /// CPUs with their sign: `+0.12`.
-pub(crate) fn signed(more: f64) -> String {
+pub(crate) fn signed_cpus(more: f64) -> String {
     let text = cpu_share(more);
     if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
 /// Outcome of one condition, in one sentence.
-pub(crate) fn judged(judged: &ConditionResult) -> String {
-    let figure = |value: f64| if judged.of_base { percent(value) } else { ratio(value) };
-    let outcome = match judged.holds {
+pub(crate) fn condition_text(result: &ConditionResult) -> String {
+    let figure = |value: f64| if result.of_base { percent(value) } else { ratio(value) };
+    let outcome = match result.holds {
         Some(true) => "holds",
         Some(false) => "does not hold",
         None => "cannot be told",
     };
-    let ends = match judged.compared.ci95 {
+    let ends = match result.compared.ci95 {
         Some([low, high]) => format!(" (95% interval {} to {})", figure(low), figure(high)),
-        None if judged.holds.is_none() => " (too few runs for an interval)".to_owned(),
+        None if result.holds.is_none() => " (too few runs for an interval)".to_owned(),
         None => String::new(),
     };
-    let of_base = match judged.base {
-        Some(base) => format!(" of BASE: {} after {}", ratio(judged.new.value), ratio(base.value)),
+    let share_of_base = match result.base {
+        Some(base) => format!(" of BASE: {} after {}", ratio(result.new.value), ratio(base.value)),
         None => String::new(),
     };
-    format!("{} {outcome}: it is {}{of_base}{ends}", judged.condition, figure(judged.compared.value))
+    format!("{} {outcome}: it is {}{share_of_base}{ends}", result.condition, figure(result.compared.value))
 }
 
 /// Figures of the table, column by column: header and cells.
-pub(crate) fn columns(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
+pub(crate) fn table_columns(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
     let points = &comparison.points;
     let medians = points.iter().flat_map(|p| [p.base.median, p.new.median]);
     let (unit, name) = match &comparison.metric {
@@ -251,29 +251,29 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
             (unit.seconds(), unit.symbol().to_owned())
         }
     };
-    let of_points = |cell: &dyn Fn(&ComparedPoint) -> String| points.iter().map(cell).collect::<Vec<_>>();
+    let cells_of_points = |cell: &dyn Fn(&ComparedPoint) -> String| points.iter().map(cell).collect::<Vec<_>>();
     let mut columns = vec![
-        ("CPUs".to_owned(), of_points(&|p| p.cpus.to_string())),
-        (format!("BASE ({name})"), of_points(&|p| Uncertain::new(p.base.median, p.base.ci95, unit).inline())),
-        (format!("NEW ({name})"), of_points(&|p| Uncertain::new(p.new.median, p.new.ci95, unit).inline())),
-        ("NEW/BASE".to_owned(), of_points(&|p| Uncertain::new(p.ratio.value, p.ratio.ci95, 1.0).inline())),
-        ("that is".to_owned(), of_points(&|p| word(p.difference).to_owned())),
+        ("CPUs".to_owned(), cells_of_points(&|p| p.cpus.to_string())),
+        (format!("BASE ({name})"), cells_of_points(&|p| UncertainFigure::new(p.base.median, p.base.ci95, unit).inline())),
+        (format!("NEW ({name})"), cells_of_points(&|p| UncertainFigure::new(p.new.median, p.new.ci95, unit).inline())),
+        ("NEW/BASE".to_owned(), cells_of_points(&|p| UncertainFigure::new(p.ratio.value, p.ratio.ci95, 1.0).inline())),
+        ("that is".to_owned(), cells_of_points(&|p| difference_word(p.difference).to_owned())),
     ];
     if points.iter().any(|p| p.speedup.is_some()) {
         let speedup = |cell: &dyn Fn(&morecores_view::ComparedSpeedup) -> String| {
-            of_points(&|p| p.speedup.as_ref().map_or(ABSENT.to_owned(), cell))
+            cells_of_points(&|p| p.speedup.as_ref().map_or(ABSENT.to_owned(), cell))
         };
         columns.push(("speedup".to_owned(), speedup(&|s| format!("{} → {}", ratio(s.base), ratio(s.new)))));
         columns.push((
             "NEW/BASE".to_owned(),
-            speedup(&|s| Uncertain::new(s.ratio.value, s.ratio.ci95, 1.0).inline()),
+            speedup(&|s| UncertainFigure::new(s.ratio.value, s.ratio.ci95, 1.0).inline()),
         ));
-        columns.push(("that is".to_owned(), speedup(&|s| word(s.difference).to_owned())));
+        columns.push(("that is".to_owned(), speedup(&|s| difference_word(s.difference).to_owned())));
     }
     columns
 }
 
-fn word(difference: Difference) -> &'static str {
+fn difference_word(difference: Difference) -> &'static str {
     match difference {
         Difference::Better => "better",
         Difference::Worse => "worse",
@@ -284,13 +284,13 @@ fn word(difference: Difference) -> &'static str {
 
 /// Rows for the components that grew: a name, and CPUs at each count. A component without a large
 /// enough figure at any count gets no row.
-pub(crate) fn grown_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<String>)> {
+pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<String>)> {
     let stacks = &comparison.stack;
     let more = |component: Component, stack: &ComparedStack| component.loss(&stack.grown);
     let is_large = |component: &Component| {
-        let large =
-            |s: &ComparedStack| more(*component, s).is_some_and(|m| m.abs() >= FOLDED * f64::from(s.cpus));
-        stacks.iter().any(large)
+        let is_large_in =
+            |s: &ComparedStack| more(*component, s).is_some_and(|m| m.abs() >= FOLDED_SHARE * f64::from(s.cpus));
+        stacks.iter().any(is_large_in)
     };
     let mut shown: Vec<Component> = Component::ALL.into_iter().filter(is_large).collect();
     if let Some(largest) = stacks.last() {
@@ -300,16 +300,16 @@ pub(crate) fn grown_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Stri
     if stacks.is_empty() || shown.is_empty() {
         return Vec::new();
     }
-    let mut rows = vec![("speedup", stacks.iter().map(|s| signed(s.new_speedup - s.base_speedup)).collect())];
+    let mut rows = vec![("speedup", stacks.iter().map(|s| signed_cpus(s.new_speedup - s.base_speedup)).collect())];
     rows.extend(shown.into_iter().map(|component| {
-        let cell = |s: &ComparedStack| more(component, s).map_or(ABSENT.to_owned(), signed);
+        let cell = |s: &ComparedStack| more(component, s).map_or(ABSENT.to_owned(), signed_cpus);
         (component.loss_name(), stacks.iter().map(cell).collect())
     }));
     rows
 }
 
 /// Explains how to read the figures.
-pub(crate) fn note(comparison: &Comparison) -> String {
+pub(crate) fn table_note(comparison: &Comparison) -> String {
     let at_least = if comparison.at_least > 0.0 {
         format!(", nor one below {}", percent(comparison.at_least))
     } else {

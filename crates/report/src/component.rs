@@ -8,24 +8,24 @@ use morecores_view::{HolderWaits, Components, Losses, TraceView};
 /// Smallest CPU time of other programs, relative to the idle time that may contain it, for the
 /// report to mention it. A choice: less is within the disagreement of the CPUs' counters and the
 /// trace.
-const OTHERS_IN_IDLE: f64 = 0.1;
+const LEAST_OTHERS_SHARE: f64 = 0.1;
 
 /// Whether idle time with ready threads may be other programs' time: the trace does not see them,
 /// and they used these CPUs.
-pub(crate) fn idle_or_others(trace: &TraceView) -> bool {
+pub(crate) fn idle_includes_others(trace: &TraceView) -> bool {
     let idle = trace.components.idle_scheduling_s;
-    trace.untold_others_s.is_some_and(|others| others > 0.0 && others >= OTHERS_IN_IDLE * idle)
+    trace.untold_others_s.is_some_and(|others| others > 0.0 && others >= LEAST_OTHERS_SHARE * idle)
 }
 
 /// CPU-seconds lost to the command's own locks while the holder waited, by the object of the
 /// holder's wait.
-pub(crate) fn behind(trace: &TraceView) -> [(Component, f64); 3] {
+pub(crate) fn holder_waits(trace: &TraceView) -> [(Component, f64); 3] {
     let HolderWaits { disk_s, peer_s, timer_s } = trace.behind_user_lock;
     [(Component::IdleDisk, disk_s), (Component::IdlePeer, peer_s), (Component::IdleTimer, timer_s)]
 }
 
 /// Name of the object of a wait, if the component is such a wait.
-pub(crate) fn awaited(component: Component) -> &'static str {
+pub(crate) fn awaited_name(component: Component) -> &'static str {
     match component {
         Component::IdleDisk => "a disk",
         Component::IdlePeer => "a process that is not part of the command",
@@ -213,7 +213,7 @@ impl Component {
     /// another.
     pub(crate) fn name_in(self, trace: &TraceView) -> &'static str {
         match self {
-            Self::IdleScheduling if idle_or_others(trace) => "idle or other processes",
+            Self::IdleScheduling if idle_includes_others(trace) => "idle or other processes",
             other => other.name(),
         }
     }

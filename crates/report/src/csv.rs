@@ -11,12 +11,12 @@ use std::io;
 use morecores_view::{FigureView, LockPoint, LockResult, LocksView, PointView, Summary, View};
 
 /// Computes a column's value for a point.
-type Value = fn(&PointView) -> String;
+type PointValue = fn(&PointView) -> String;
 
 /// Columns in order: the name and the value. Units: `_s` seconds, `_bytes` bytes, `_percent`
 /// percent, `_pages` pages; a name without a unit is a count, a ratio or a text. `_low` and `_high`
 /// bound a 95% interval.
-const COLUMNS: &[(&str, Value)] = &[
+const COLUMNS: &[(&str, PointValue)] = &[
     ("cpus", |p| p.cpus.to_string()),
     ("n", |p| p.n.to_string()),
     ("cpu_set", |p| p.cpu_set.to_string()),
@@ -37,9 +37,9 @@ const COLUMNS: &[(&str, Value)] = &[
     ("serial_fraction", |p| optional(p.serial_fraction)),
     ("serial_fraction_low", |p| bound(p.serial_fraction_ci95, 0)),
     ("serial_fraction_high", |p| bound(p.serial_fraction_ci95, 1)),
-    ("metric_median", |p| metric(p, |m| Some(m.median))),
-    ("metric_low", |p| metric(p, |m| m.ci95.map(|c| c[0]))),
-    ("metric_high", |p| metric(p, |m| m.ci95.map(|c| c[1]))),
+    ("metric_median", |p| metric_value(p, |m| Some(m.median))),
+    ("metric_low", |p| metric_value(p, |m| m.ci95.map(|c| c[0]))),
+    ("metric_high", |p| metric_value(p, |m| m.ci95.map(|c| c[1]))),
     ("metric_unit", |p| p.metric.as_ref().and_then(|m| m.unit.clone()).unwrap_or_default()),
     ("user_median_s", |p| p.user_s.median.to_string()),
     ("system_median_s", |p| p.system_s.median.to_string()),
@@ -77,7 +77,7 @@ pub fn view_csv(view: &View, out: impl io::Write) -> Result<(), csv::Error> {
         .flat_map(|metric| ["median", "low", "high", "unit"].map(|what| format!("{}_{what}", metric.name)));
     writer.write_record(COLUMNS.iter().map(|(name, _)| (*name).to_owned()).chain(further_names))?;
     for point in &view.points {
-        let figures = point.further_metrics.iter().flat_map(figure);
+        let figures = point.further_metrics.iter().flat_map(figure_cells);
         writer.write_record(COLUMNS.iter().map(|(_, value)| value(point)).chain(figures))?;
     }
     writer.flush()?;
@@ -136,12 +136,12 @@ fn bound(ci95: Option<[f64; 2]>, side: usize) -> String {
     optional(ci95.map(|c| c[side]))
 }
 
-fn figure(figure: &FigureView) -> [String; 4] {
+fn figure_cells(figure: &FigureView) -> [String; 4] {
     let summary = &figure.summary;
     let unit = figure.unit.clone().unwrap_or_default();
     [summary.median.to_string(), bound(summary.ci95, 0), bound(summary.ci95, 1), unit]
 }
 
-fn metric(point: &PointView, value: fn(&Summary) -> Option<f64>) -> String {
+fn metric_value(point: &PointView, value: fn(&Summary) -> Option<f64>) -> String {
     optional(point.metric.as_ref().and_then(|m| value(&m.summary)))
 }

@@ -12,38 +12,38 @@ use morecores_view::MachineNoise;
 use crate::Style;
 
 /// Columns of a state and of a subject's name, with the spaces behind each.
-const STATE: usize = "limited".len() + 2;
-const NAME: usize = "hardware counters".len() + 2;
+const STATE_WIDTH: usize = "limited".len() + 2;
+const NAME_WIDTH: usize = "hardware counters".len() + 2;
 
 /// Indentation of every line of a group.
 const INDENT: usize = 2;
 
 /// Narrowest text that leaves a fact half of its line beside state and name.
-const BESIDE: usize = 64;
+const LEAST_TWO_COLUMN_WIDTH: usize = 64;
 
 /// Whole report, each line ended by a newline. Only a command makes a line wider than the style's
 /// width: it is not broken, so that it can be copied.
-pub fn doctor(diagnosis: &Diagnosis, noise: Option<&MachineNoise>, style: &Style) -> String {
-    let mut sections = vec![machine(diagnosis, style)];
+pub fn doctor_report(diagnosis: &Diagnosis, noise: Option<&MachineNoise>, style: &Style) -> String {
+    let mut sections = vec![machine_lines(diagnosis, style)];
     for (area, title) in
         [(Area::Measuring, "Measuring"), (Area::Tracing, "Tracing"), (Area::Machine, "Machine")]
     {
         let findings: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.what.area() == area).collect();
         if !findings.is_empty() {
             let mut lines = vec![style.paint().bold(title)];
-            lines.extend(findings.iter().flat_map(|f| finding(f, style)));
+            lines.extend(findings.iter().flat_map(|f| finding_lines(f, style)));
             sections.push(lines);
         }
     }
     if let Some(noise) = noise {
-        sections.push(noise::noise(noise, style));
+        sections.push(noise::noise_lines(noise, style));
     }
-    sections.push(style.wrap(&summary::summary(diagnosis, noise), ""));
+    sections.push(style.wrap(&summary::summary_text(diagnosis, noise), ""));
     sections.iter().map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
 /// The machine in a line.
-fn machine(diagnosis: &Diagnosis, style: &Style) -> Vec<String> {
+fn machine_lines(diagnosis: &Diagnosis, style: &Style) -> Vec<String> {
     let host = &diagnosis.host;
     let memory = (host.memory_bytes.0 > 0).then(|| host.memory_bytes.to_string());
     let parts = [
@@ -59,21 +59,21 @@ fn machine(diagnosis: &Diagnosis, style: &Style) -> Vec<String> {
 }
 
 /// A finding: its fact; unless its state is fine, also its effect and the remedy.
-fn finding(finding: &Finding, style: &Style) -> Vec<String> {
+fn finding_lines(finding: &Finding, style: &Style) -> Vec<String> {
     let state = match finding.state {
         State::Fine => "fine",
         State::Limited => "limited",
         State::Missing => "missing",
     };
-    let label = format!("{:INDENT$}{state:STATE$}{:NAME$}", "", name(finding.what));
-    let beside = style.text_width() >= BESIDE;
-    let column = " ".repeat(if beside { INDENT + STATE + NAME } else { INDENT * 2 });
+    let label = format!("{:INDENT$}{state:STATE_WIDTH$}{:NAME_WIDTH$}", "", subject_name(finding.what));
+    let two_columns = style.text_width() >= LEAST_TWO_COLUMN_WIDTH;
+    let column = " ".repeat(if two_columns { INDENT + STATE_WIDTH + NAME_WIDTH } else { INDENT * 2 });
 
-    let mut lines = if beside {
-        style.wrap_behind(&finding.fact, &label, &column)
+    let mut lines = if two_columns {
+        style.wrap_after(&finding.fact, &label, &column)
     } else {
         let mut lines = vec![label.trim_end().to_owned()];
-        lines.extend(indented(&finding.fact, &column, style));
+        lines.extend(wrap_indented(&finding.fact, &column, style));
         lines
     };
     if let Some(first) = lines.first_mut() {
@@ -82,27 +82,27 @@ fn finding(finding: &Finding, style: &Style) -> Vec<String> {
     let Some(remedy) = &finding.remedy else { return lines };
     let dim = |line: &String| style.paint().dim(line);
     let matters = format!("matters for {}", finding.matters);
-    lines.extend(indented(&matters, &column, style).iter().map(dim));
+    lines.extend(wrap_indented(&matters, &column, style).iter().map(dim));
     match remedy {
         Remedy::Command { command, reboot, .. } => {
             let letters = Style { unicode: true, ..*style };
             lines.push(format!("{column}$ {}", style.paint().bold(&letters.text(command))));
             if *reboot {
-                lines.extend(indented("It takes effect at the next boot.", &column, style));
+                lines.extend(wrap_indented("It takes effect at the next boot.", &column, style));
             }
         }
-        Remedy::Nothing { why } => lines.extend(indented(why, &column, style)),
+        Remedy::Nothing { why } => lines.extend(wrap_indented(why, &column, style)),
     }
     lines
 }
 
 /// Wraps text into a column that begins at the end of `column`.
-fn indented(text: &str, column: &str, style: &Style) -> Vec<String> {
-    style.wrap_behind(text, column, column)
+fn wrap_indented(text: &str, column: &str, style: &Style) -> Vec<String> {
+    style.wrap_after(text, column, column)
 }
 
 /// Readable name of a subject.
-fn name(subject: Subject) -> &'static str {
+fn subject_name(subject: Subject) -> &'static str {
     match subject {
         Subject::UsableCpus => "usable CPUs",
         Subject::Quiet => "quiet",

@@ -4,11 +4,11 @@
 //! [`Style::text`](crate::Style) replaces them for a terminal that has only ASCII. Machine-readable
 //! reports write plain numbers and do not use this module.
 
-mod uncertain;
+mod uncertain_figure;
 
 use morecores_study::Bytes;
 
-pub(crate) use uncertain::{Half, Uncertain, figures_with_intervals, interval_note};
+pub(crate) use uncertain_figure::{Half, UncertainFigure, figures_with_intervals, interval_note};
 
 /// Significant digits of a figure without an interval.
 const PLAIN_DIGITS: i32 = 3;
@@ -83,12 +83,12 @@ impl TimeUnit {
 /// Figure and the ends of its interval, all rounded to the place of the first digit of the wider
 /// side. In a sentence both ends stand beside the figure, and more digits would only be harder to
 /// read.
-pub(crate) fn bounded(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[String; 2]>) {
+pub(crate) fn figure_with_bounds(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[String; 2]>) {
     let places = match ci95.map(|[low, high]| (value - low).max(high - value)) {
         Some(half) if half > 0.0 => (-magnitude(half)).max(least_places(value)).clamp(0, MAX_DIGITS - 1),
         _ => plain_places(value),
     };
-    (fixed(value, places), ci95.map(|ends| ends.map(|end| fixed(end, places))))
+    (round_to_places(value, places), ci95.map(|ends| ends.map(|end| round_to_places(end, places))))
 }
 
 /// Number of decimal places of a figure; a negative number rounds to tens, hundreds, ….
@@ -97,7 +97,7 @@ pub(crate) fn bounded(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[St
 /// rule of the Particle Data Group, which has the same reason: one digit of 0.14 would be 40% off.
 /// The figure is rounded to the same place, but keeps two significant digits however wide its
 /// interval is: "1" beside an efficiency of 38% would contradict that efficiency.
-fn places(value: f64, half: Option<f64>) -> i32 {
+fn decimal_places(value: f64, half: Option<f64>) -> i32 {
     let most = MAX_DIGITS - 1 - magnitude(value.abs());
     match half {
         Some(half) if half > 0.0 => {
@@ -127,7 +127,7 @@ fn plain_places(value: f64) -> i32 {
 }
 
 /// Rounds `value` to `places` decimal places, or to tens, hundreds, … if `places` is negative.
-fn fixed(value: f64, places: i32) -> String {
+fn round_to_places(value: f64, places: i32) -> String {
     if !value.is_finite() {
         return ABSENT.to_owned();
     }
@@ -147,12 +147,12 @@ fn fixed(value: f64, places: i32) -> String {
 
 /// Number with three significant digits and no unit: `1.93`, `28.0`, `1234`.
 pub fn ratio(value: f64) -> String {
-    fixed(value, plain_places(value))
+    round_to_places(value, plain_places(value))
 }
 
 /// Number of a guess, with two significant digits: `6.4`, `28`, `130`.
-pub(crate) fn rough(value: f64) -> String {
-    fixed(value, 1 - magnitude(value))
+pub(crate) fn two_digits(value: f64) -> String {
+    round_to_places(value, 1 - magnitude(value))
 }
 
 /// Share in percent, with two significant digits below 10% and none after the point above: `0.21%`,
@@ -162,7 +162,7 @@ pub fn percent(share: f64) -> String {
     if percent > 0.0 && percent < 0.005 {
         return "<0.01%".to_owned();
     }
-    format!("{}%", fixed(percent, percent_places(percent)))
+    format!("{}%", round_to_places(percent, percent_places(percent)))
 }
 
 /// Threshold in percent: `1%`.
@@ -189,7 +189,7 @@ pub(crate) fn serial_fraction(fraction: Option<f64>, ci95: Option<[f64; 2]>) -> 
         (Some(fraction), Some([low, high])) if high > low => {
             let half = (high - fraction).max(fraction - low) * 100.0;
             let places = percent_places(fraction * 100.0).min((-magnitude(half)).max(0));
-            format!("{}%", fixed(fraction * 100.0, places))
+            format!("{}%", round_to_places(fraction * 100.0, places))
         }
         (Some(fraction), _) => percent(fraction),
     }
@@ -200,7 +200,7 @@ pub fn count(value: f64) -> String {
     const PREFIXES: [&str; 4] = ["k", "M", "G", "T"];
     if value.abs() < 9_999.5 {
         // Medians of an even number of counts may end in a half, which is noise.
-        return fixed(value, 0);
+        return round_to_places(value, 0);
     }
     let mut scaled = value / 1e3;
     let mut prefix = 0;
@@ -208,7 +208,7 @@ pub fn count(value: f64) -> String {
         scaled /= 1e3;
         prefix += 1;
     }
-    format!("{} {}", fixed(scaled, plain_places(scaled)), PREFIXES[prefix])
+    format!("{} {}", round_to_places(scaled, plain_places(scaled)), PREFIXES[prefix])
 }
 
 /// Amount of data: `24.5 MiB`.
@@ -229,7 +229,7 @@ pub fn duration(seconds: f64) -> String {
     if seconds < 10.0 {
         time(seconds)
     } else if seconds < 99.5 {
-        format!("{} s", fixed(seconds, 0))
+        format!("{} s", round_to_places(seconds, 0))
     } else if minutes < 60.0 {
         format!("{minutes:.0} min")
     } else {
@@ -239,22 +239,22 @@ pub fn duration(seconds: f64) -> String {
 
 /// Figures of one column with equal numbers of decimal places: three significant digits of the
 /// largest figure and one more.
-pub(crate) fn column(values: &[f64]) -> Vec<String> {
+pub(crate) fn column_cells(values: &[f64]) -> Vec<String> {
     let largest = values.iter().filter(|v| v.is_finite()).fold(0.0, |a: f64, v| a.max(v.abs()));
     let places = plain_places(largest) + i32::from(largest < 999.5);
-    values.iter().map(|v| fixed(*v, places.min(3))).collect()
+    values.iter().map(|v| round_to_places(*v, places.min(3))).collect()
 }
 
 /// Share in percent with its standard error: `11.2 ± 0.4%`.
 pub(crate) fn percent_with_error(share: f64, error: f64) -> String {
     let half = error * 100.0;
     let share = share * 100.0;
-    Uncertain::new(share, (half > 0.0).then_some([share - half, share + half]), 1.0).inline() + "%"
+    UncertainFigure::new(share, (half > 0.0).then_some([share - half, share + half]), 1.0).inline() + "%"
 }
 
 /// CPUs of a speedup stack, always to a hundredth so that readers can add them up: `0.31`.
 pub(crate) fn cpu_share(cpus: f64) -> String {
-    fixed(cpus, 2)
+    round_to_places(cpus, 2)
 }
 
 /// Number of CPUs: `1 CPU`, `2 CPUs`.
@@ -263,7 +263,7 @@ pub fn cpus(n: u32) -> String {
 }
 
 /// List in words: `a`, `a and b`, `a, b and c`.
-pub(crate) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+pub(crate) fn join_with_and<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|i| i.to_string()).collect();
     match items.split_last() {
         None => String::new(),
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_figure_in_a_sentence_has_the_digits_of_its_interval() {
-        assert_eq!(bounded(1.21, Some([0.1, 3.4])).0, "1.2");
+        assert_eq!(figure_with_bounds(1.21, Some([0.1, 3.4])).0, "1.2");
     }
 
     #[test]
@@ -314,8 +314,8 @@ mod tests {
             ["0", "988", "12.3 k", "1.00 M", "4.56 M"]
         );
         assert_eq!([4.2, 45.0, 960.0, 3_840.0].map(duration), ["4.20 s", "45 s", "16 min", "1 h 4 min"]);
-        assert_eq!([6.43, 27.8, 131.0].map(rough), ["6.4", "28", "130"]);
+        assert_eq!([6.43, 27.8, 131.0].map(two_digits), ["6.4", "28", "130"]);
         assert_eq!(time(569.2e-6), "569 µs");
-        assert_eq!(list([1, 2, 4]), "1, 2 and 4");
+        assert_eq!(join_with_and([1, 2, 4]), "1, 2 and 4");
     }
 }

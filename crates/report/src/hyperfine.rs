@@ -51,37 +51,37 @@ pub fn hyperfine_json(study: &Study) -> Result<String, serde_json::Error> {
     for run in study.runs.iter().filter(|r| r.phase == Phase::Timed && r.counts(&study.header.plan)) {
         by_count.entry(run.cpus).or_default().push(run);
     }
-    let results = by_count.iter().map(|(&cpus, runs)| result(study, cpus, runs)).collect();
+    let results = by_count.iter().map(|(&cpus, runs)| benchmark_result(study, cpus, runs)).collect();
     let mut text = serde_json::to_string_pretty(&Export { results })?;
     text.push('\n');
     Ok(text)
 }
 
 /// Result of one CPU count; `runs` is not empty.
-fn result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
+fn benchmark_result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
     let times: Vec<f64> = runs.iter().map(|r| r.elapsed_ns.as_secs_f64()).collect();
-    let mean_of = |value: fn(&Run) -> f64| runs.iter().map(|r| value(r)).sum::<f64>() / runs.len() as f64;
+    let mean = |value: fn(&Run) -> f64| runs.iter().map(|r| value(r)).sum::<f64>() / runs.len() as f64;
     let n = runs.first().map_or(cpus, |run| run.n);
     let mut sorted = times.clone();
     sorted.sort_by(f64::total_cmp);
     BenchmarkResult {
-        command: command::for_a_shell(&study.header.command, &study.header.plan.env, n),
-        mean: mean_of(|r| r.elapsed_ns.as_secs_f64()),
+        command: command::shell_command(&study.header.command, &study.header.plan.env, n),
+        mean: mean(|r| r.elapsed_ns.as_secs_f64()),
         stddev: standard_deviation(&times),
         median: median(&times).unwrap_or(f64::NAN),
-        user: mean_of(|r| r.cpu.user_ns.as_secs_f64()),
-        system: mean_of(|r| r.cpu.system_ns.as_secs_f64()),
+        user: mean(|r| r.cpu.user_ns.as_secs_f64()),
+        system: mean(|r| r.cpu.system_ns.as_secs_f64()),
         min: sorted[0],
         max: sorted[sorted.len() - 1],
         memory_usage_byte: runs.iter().map(|r| r.rusage.max_rss_bytes.0).collect(),
-        exit_codes: runs.iter().map(|r| code(r.exit)).collect(),
+        exit_codes: runs.iter().map(|r| exit_code(r.exit)).collect(),
         parameters: BTreeMap::from([("cpus", cpus.to_string())]),
         times,
     }
 }
 
 /// Exit status, if the run has one.
-fn code(exit: Exit) -> Option<i32> {
+fn exit_code(exit: Exit) -> Option<i32> {
     match exit {
         Exit::Code(code) => Some(code),
         Exit::Signal(_) | Exit::Stopped(_) | Exit::TimedOut => None,

@@ -60,22 +60,22 @@ pub fn locks_json(view: &LocksView) -> Result<String, serde_json::Error> {
 const SUITE_SCHEMA: &str = "morecores.suite/1";
 
 #[derive(Serialize)]
-struct Suite<'a> {
+struct SuiteJson<'a> {
     schema: &'static str,
-    benchmarks: Vec<OfBenchmark<'a>>,
+    benchmarks: Vec<BenchmarkJson<'a>>,
     /// One row for each part, with its speedups then and now.
     summary: Vec<SuiteRow>,
 }
 
 #[derive(Serialize)]
-struct OfBenchmark<'a> {
+struct BenchmarkJson<'a> {
     name: &'static str,
     title: &'static str,
-    parts: Vec<OfPart<'a>>,
+    parts: Vec<PartJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct OfPart<'a> {
+struct PartJson<'a> {
     study: &'static str,
     what: &'static str,
     /// Prefixes of the ids of the published rows.
@@ -94,7 +94,7 @@ pub fn suite_json(
     results: &[BenchmarkResult<'_>],
     published: &Published,
 ) -> Result<String, serde_json::Error> {
-    let benchmarks = results.iter().map(|result| OfBenchmark {
+    let benchmarks = results.iter().map(|result| BenchmarkJson {
         name: result.benchmark.name,
         title: result.benchmark.title,
         parts: result
@@ -102,7 +102,7 @@ pub fn suite_json(
             .parts
             .iter()
             .zip(&result.studies)
-            .map(|(part, study)| OfPart {
+            .map(|(part, study)| PartJson {
                 study: part.study,
                 what: part.what,
                 published: part.published,
@@ -112,7 +112,7 @@ pub fn suite_json(
             .collect(),
     });
     let SuiteSummary { rows, .. } = suite_summary(results, published);
-    let suite = Suite { schema: SUITE_SCHEMA, benchmarks: benchmarks.collect(), summary: rows };
+    let suite = SuiteJson { schema: SUITE_SCHEMA, benchmarks: benchmarks.collect(), summary: rows };
     let mut text = serde_json::to_string_pretty(&suite)?;
     text.push('\n');
     Ok(text)

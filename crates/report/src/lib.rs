@@ -25,11 +25,11 @@ mod tuning;
 mod verdict;
 mod warning;
 
-pub use causes::{Blame, Cause, Withheld, causes, main_cause, withheld, word_cause};
-pub use command::{for_reading, with_variables};
+pub use causes::{Explanation, Cause, NoCauseReason, causes, main_cause, no_cause_reason, cause_clause};
+pub use command::{display_command, display_command_with_variables};
 pub use component::Component;
 pub use csv::{locks_csv, view_csv};
-pub use doctor::doctor;
+pub use doctor::doctor_report;
 pub use format::{TimeUnit, count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::{comparison_json, gains_json, locks_json, prediction_json, suite_json, view_json};
@@ -44,7 +44,7 @@ pub use terminal::{
     Price, Style, comparison_report, gains_report, locks_report, prediction_report, run_report, suite_report,
     suite_summary_report, trace_report,
 };
-pub use topology::topology;
-pub use tuning::spin_tuning;
-pub use verdict::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict, decide, word};
-pub use warning::{Notice, Severity, notices, sentence, success_list};
+pub use topology::topology_report;
+pub use tuning::spin_tuning_report;
+pub use verdict::{VerdictKind, CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, decide, verdict_text};
+pub use warning::{Notice, Severity, notices, success_list, warning_sentence};

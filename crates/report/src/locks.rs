@@ -11,7 +11,7 @@ pub(crate) mod tables;
 
 use morecores_view::Estimate;
 
-use crate::format::{ABSENT, TimeUnit, bounded, count, ratio};
+use crate::format::{ABSENT, TimeUnit, figure_with_bounds, count, ratio};
 
 /// Text in a table of this module for a figure that does not exist.
 pub(crate) fn absent() -> String {
@@ -19,7 +19,7 @@ pub(crate) fn absent() -> String {
 }
 
 /// Length of time from nanoseconds, without needless digits: `0`, `100 ns`, `1 µs`, `2.5 ms`.
-pub(crate) fn span(ns: u64) -> String {
+pub(crate) fn planned_time(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
     match units.into_iter().find(|(size, _)| ns >= *size) {
         None if ns == 0 => "0".to_owned(),
@@ -36,7 +36,7 @@ pub(crate) fn span(ns: u64) -> String {
 pub(crate) fn time_with_ends(ns: &Estimate) -> String {
     let unit = TimeUnit::for_column([ns.value * 1e-9]);
     let scaled = |value: f64| value * 1e-9 / unit.seconds();
-    let (value, ends) = bounded(scaled(ns.value), ns.ci95.map(|ends| ends.map(scaled)));
+    let (value, ends) = figure_with_bounds(scaled(ns.value), ns.ci95.map(|ends| ends.map(scaled)));
     format!("{value} {}{}", unit.symbol(), in_brackets(ends))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn rate_with_ends(per_s: &Estimate) -> String {
         v if v >= 9_999.5 => (1e3, " k"),
         _ => (1.0, ""),
     };
-    let (value, ends) = bounded(per_s.value / unit, per_s.ci95.map(|ends| ends.map(|end| end / unit)));
+    let (value, ends) = figure_with_bounds(per_s.value / unit, per_s.ci95.map(|ends| ends.map(|end| end / unit)));
     format!("{value}{symbol}{}", in_brackets(ends))
 }
 
@@ -65,14 +65,14 @@ pub(crate) fn rate(per_s: f64) -> String {
 /// Share with the ends of its interval, in percent: `73% [71, 75]`.
 pub(crate) fn share_with_ends(share: &Estimate) -> String {
     let percent = |value: f64| value * 100.0;
-    let (value, ends) = bounded(percent(share.value), share.ci95.map(|ends| ends.map(percent)));
+    let (value, ends) = figure_with_bounds(percent(share.value), share.ci95.map(|ends| ends.map(percent)));
     format!("{value}%{}", in_brackets(ends))
 }
 
 /// CPUs with the ends of their interval: `1.02 [1.01, 1.04]`.
 pub(crate) fn cpus_with_ends(cpus: &Estimate) -> String {
-    let two = |value: f64| crate::format::cpu_share(value);
-    format!("{}{}", two(cpus.value), in_brackets(cpus.ci95.map(|ends| ends.map(two))))
+    let two_places = |value: f64| crate::format::cpu_share(value);
+    format!("{}{}", two_places(cpus.value), in_brackets(cpus.ci95.map(|ends| ends.map(two_places))))
 }
 
 /// Ends of an interval in brackets, unless they are equal.

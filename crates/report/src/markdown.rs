@@ -13,12 +13,12 @@ use std::fmt::{self, Write};
 
 use morecores_view::{FigureView, PointView, View};
 
-use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, figures_with_intervals, interval_note, percent};
+use crate::format::{ABSENT, TimeUnit, UncertainFigure, cpus, figures_with_intervals, interval_note, percent};
 pub use comparison::comparison_markdown;
 pub use locks::locks_markdown;
 pub use suite::{suite_markdown, suite_summary_markdown};
 
-use crate::{Severity, command, decide, notices, word};
+use crate::{Severity, command, decide, notices, verdict_text};
 
 /// Writes the verdict, the table, the speedup stack (the traced runs if there is no stack), and the
 /// warnings.
@@ -27,23 +27,23 @@ use crate::{Severity, command, decide, notices, word};
 ///
 /// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
-    writeln!(out, "{}\n", code(&command::with_variables(&view.command, &view.plan.env)))?;
+    writeln!(out, "{}\n", code_span(&command::display_command_with_variables(&view.command, &view.plan.env)))?;
     let verdict = decide(view);
-    if verdict.is_worth_saying(view) {
-        writeln!(out, "{}\n", prose(&word(&verdict)))?;
+    if verdict.has_result(view) {
+        writeln!(out, "{}\n", escape_prose(&verdict_text(&verdict)))?;
     }
     if !view.points.is_empty() {
-        table(view, out)?;
+        write_points_table(view, out)?;
     }
     if view.stack.is_empty() {
-        view.traces.iter().try_for_each(|t| trace::trace(t, out))?;
+        view.traces.iter().try_for_each(|t| trace::write_trace(t, out))?;
     } else {
-        stack::stack(view, out)?;
+        stack::write_stack(view, out)?;
     }
     let notices = notices(&view.warnings, &verdict);
     for notice in &notices {
         let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };
-        writeln!(out, "- **{label}:** {}", prose(&notice.text))?;
+        writeln!(out, "- **{label}:** {}", escape_prose(&notice.text))?;
     }
     if !notices.is_empty() {
         writeln!(out)?;
@@ -53,25 +53,25 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
         .into_iter()
         .filter(|p| !p.is_empty())
         .collect();
-    let mut facts = vec![prose(&machine.join(", ")), format!("CPUs limited by {}", view.plan.limit)];
+    let mut facts = vec![escape_prose(&machine.join(", ")), format!("CPUs limited by {}", view.plan.limit)];
     if let [first, rest @ ..] = view.points.as_slice() {
         let mixed = rest.iter().any(|p| p.kernel_ratio_estimator != first.kernel_ratio_estimator);
         let estimator = if mixed { "several estimators" } else { first.kernel_ratio_estimator.name() };
         facts.extend(interval_note(figures_with_intervals(view)).map(str::to_owned));
         facts.push(format!("kernel ratio by {estimator}"));
     }
-    writeln!(out, "<sub>{}; morecores {}.</sub>", facts.join("; "), prose(&view.tool))
+    writeln!(out, "<sub>{}; morecores {}.</sub>", facts.join("; "), escape_prose(&view.tool))
 }
 
-fn table(view: &View, out: &mut impl Write) -> fmt::Result {
+fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {
     let unit = TimeUnit::for_column(view.points.iter().map(|p| p.elapsed_s.median));
     let metric = view.points.iter().find_map(|p| p.metric.as_ref());
-    let metric_name = metric.map(|m| named(m.name.as_deref(), m.unit.as_deref()));
+    let metric_name = metric.map(|m| metric_title(m.name.as_deref(), m.unit.as_deref()));
     let further = view.points.first().map_or(&[] as &[FigureView], |p| &p.further_metrics);
 
     let mut header = vec!["CPUs".to_owned()];
-    header.extend(metric_name.map(|name| prose(&name)));
-    header.extend(further.iter().map(|m| prose(&named(Some(&m.name), m.unit.as_deref()))));
+    header.extend(metric_name.map(|name| escape_prose(&name)));
+    header.extend(further.iter().map(|m| escape_prose(&metric_title(Some(&m.name), m.unit.as_deref()))));
     header.push(format!("elapsed ({})", unit.symbol()));
     header.extend(
         ["speedup", "efficiency", "serial fraction", "kernel ratio", "%CPU", "runs"].map(str::to_owned),
@@ -83,13 +83,13 @@ fn table(view: &View, out: &mut impl Write) -> fmt::Result {
         let mut cells = vec![point.cpus.to_string()];
         if metric.is_some() {
             cells.push(point.metric.as_ref().map_or(ABSENT.to_owned(), |m| {
-                Uncertain::new(m.summary.median, m.summary.ci95, 1.0).inline()
+                UncertainFigure::new(m.summary.median, m.summary.ci95, 1.0).inline()
             }));
         }
-        let figure = |m: &FigureView| Uncertain::new(m.summary.median, m.summary.ci95, 1.0).inline();
+        let figure = |m: &FigureView| UncertainFigure::new(m.summary.median, m.summary.ci95, 1.0).inline();
         cells.extend(point.further_metrics.iter().map(figure));
-        cells.push(Uncertain::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.seconds()).inline());
-        cells.extend(ratios(point, base));
+        cells.push(UncertainFigure::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.seconds()).inline());
+        cells.extend(ratio_cells(point, base));
         cells.push(point.runs.to_string());
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
@@ -102,7 +102,7 @@ fn table(view: &View, out: &mut impl Write) -> fmt::Result {
 }
 
 /// Name of a metric on one line.
-fn named(name: Option<&str>, unit: Option<&str>) -> String {
+fn metric_title(name: Option<&str>, unit: Option<&str>) -> String {
     match (name, unit) {
         (Some(name), Some(unit)) => format!("{name} ({unit})"),
         (Some(one), None) | (None, Some(one)) => one.to_owned(),
@@ -110,11 +110,11 @@ fn named(name: Option<&str>, unit: Option<&str>) -> String {
     }
 }
 
-fn ratios(point: &PointView, base: u32) -> [String; 5] {
+fn ratio_cells(point: &PointView, base: u32) -> [String; 5] {
     let speedup = if point.cpus == base {
-        Uncertain::exact("1")
+        UncertainFigure::exact("1")
     } else {
-        Uncertain::new(point.speedup.value, point.speedup.ci95, 1.0)
+        UncertainFigure::new(point.speedup.value, point.speedup.ci95, 1.0)
     };
     [
         speedup.inline(),
@@ -126,7 +126,7 @@ fn ratios(point: &PointView, base: u32) -> [String; 5] {
 }
 
 /// Escapes text for Markdown, so that nothing in it starts a table cell, a tag or emphasis.
-fn prose(text: &str) -> String {
+fn escape_prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -142,7 +142,7 @@ fn prose(text: &str) -> String {
 }
 
 /// Code span, fenced by more backticks than the text holds in a row (CommonMark 0.31, section 6.1).
-fn code(text: &str) -> String {
+fn code_span(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -15,31 +15,31 @@ use morecores_view::page::{
 };
 use morecores_view::{Comparison, Gain, StackView, SuiteSummary, View};
 
-use crate::causes::word_causes;
-use crate::stack::{Part, Parts, besides, notes};
+use crate::causes::cause_clauses;
+use crate::stack::{Part, Parts, part_notes, stack_notes};
 use crate::suite::{
-    BenchmarkResult, Column, ColumnKind, Table, Tables, summary_notes, summary_table, tables,
+    BenchmarkResult, Column, ColumnKind, Table, Tables, summary_notes, summary_table, benchmark_tables,
 };
-use crate::{Severity, causes, command, comparison, decide, notices, prediction, word};
+use crate::{Severity, causes, command, comparison, decide, notices, prediction, verdict_text};
 
 pub use locks::page_locks;
 pub use timeline::page_timeline;
 
 /// Bundled viewer.
-const VIEWER: &str = include_str!("../../../viewer/dist/page.html");
+const PAGE_HTML: &str = include_str!("../../../viewer/dist/page.html");
 
 /// Placeholder for the data in the viewer.
-const DATA: &str = "@DATA@";
+const DATA_MARK: &str = "@DATA@";
 
 /// Differences between two studies, in the words of a page.
 pub fn comparison_text(comparison: &Comparison) -> ComparisonText {
     ComparisonText {
         warning: comparison::different_commands(comparison),
-        answer: comparison::answer(comparison),
-        columns: comparison::columns(comparison),
-        grown: comparison::grown(comparison),
-        unlike: comparison::unlike(comparison),
-        note: comparison::note(comparison),
+        answer: comparison::verdict_text(comparison),
+        columns: comparison::table_columns(comparison),
+        grown: comparison::growth_text(comparison),
+        unlike: comparison::mismatch_lines(comparison),
+        note: comparison::table_note(comparison),
     }
 }
 
@@ -50,17 +50,17 @@ pub fn benchmark_text(
     published: &Published,
     studies: Vec<String>,
 ) -> BenchmarkText {
-    let Tables { title, tables, notes } = tables(result, published);
-    let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(said_table).collect();
+    let Tables { title, tables, notes } = benchmark_tables(result, published);
+    let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(text_table).collect();
     BenchmarkText { title, tables, notes, studies }
 }
 
 /// Summary of a suite for a page.
 pub fn suite_text(summary: SuiteSummary) -> SuiteText {
-    SuiteText { table: said_table(summary_table(&summary)), notes: summary_notes(&summary), summary }
+    SuiteText { table: text_table(summary_table(&summary)), notes: summary_notes(&summary), summary }
 }
 
-fn said_table(table: Table) -> TextTable {
+fn text_table(table: Table) -> TextTable {
     let column = |column: Column| TextColumn {
         header: column.header.replace('\n', " "),
         figures: matches!(column.kind, ColumnKind::Figure(_)),
@@ -77,13 +77,13 @@ pub fn page_study(
     gains: Vec<Gain>,
     timelines: Vec<PageTimeline>,
 ) -> PageStudy {
-    let (said, parts) = (said(&view), parts(&view));
+    let (said, parts) = (study_text(&view), stack_parts(&view));
     let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
     PageStudy {
         name: name.to_owned(),
         said,
         parts,
-        runs: timed.map(|timed| run(timed, &study.header.plan)).collect(),
+        runs: timed.map(|timed| page_run(timed, &study.header.plan)).collect(),
         view,
         gains,
         timelines,
@@ -100,10 +100,10 @@ pub fn page_html(page: &Page) -> Result<String, serde_json::Error> {
     // Inside a script element only "<" can end the element or begin another construct (HTML,
     // 13.2.5.4). In JSON "<" occurs only in strings.
     let data = serde_json::to_string(page)?.replace('<', "\\u003c");
-    Ok(VIEWER.replacen(DATA, &data, 1))
+    Ok(PAGE_HTML.replacen(DATA_MARK, &data, 1))
 }
 
-fn run(run: &Run, plan: &Plan) -> PageRun {
+fn page_run(run: &Run, plan: &Plan) -> PageRun {
     PageRun {
         round: run.round,
         cpus: run.cpus,
@@ -117,35 +117,35 @@ fn run(run: &Run, plan: &Plan) -> PageRun {
     }
 }
 
-fn said(view: &View) -> StudyText {
+fn study_text(view: &View) -> StudyText {
     let verdict = decide(view);
     let causes = view.stack.last().map(|stack| {
-        let mut clauses = word_causes(&causes(stack, view));
-        clauses.extend(besides(stack, view));
+        let mut clauses = cause_clauses(&causes(stack, view));
+        clauses.extend(part_notes(stack, view));
         clauses
     });
     let prediction = view.prediction.as_ref().map(|prediction| {
-        let mut said = vec![prediction::headline(prediction)];
-        said.extend(prediction::expected(prediction));
-        said.extend(prediction::sentences(prediction));
-        said.extend(prediction.caveats.iter().map(prediction::caveat));
-        said
+        let mut sentences = vec![prediction::headline(prediction)];
+        sentences.extend(prediction::point_sentences(prediction));
+        sentences.extend(prediction::sentences(prediction));
+        sentences.extend(prediction.caveats.iter().map(prediction::caveat_text));
+        sentences
     });
     let notices = notices(&view.warnings, &verdict);
     StudyText {
-        command: command::with_variables(&view.command, &view.plan.env),
-        verdict: if verdict.is_worth_saying(view) { word(&verdict) } else { "One traced run.".to_owned() },
-        causes: causes.unwrap_or_default().iter().map(|line| sentence(line)).collect(),
-        prediction: prediction.unwrap_or_default().iter().map(|line| sentence(line)).collect(),
+        command: command::display_command_with_variables(&view.command, &view.plan.env),
+        verdict: if verdict.has_result(view) { verdict_text(&verdict) } else { "One traced run.".to_owned() },
+        causes: causes.unwrap_or_default().iter().map(|line| clause_to_sentence(line)).collect(),
+        prediction: prediction.unwrap_or_default().iter().map(|line| clause_to_sentence(line)).collect(),
         notices: notices
             .into_iter()
-            .map(|notice| NoticeText { severity: severity(notice.severity).to_owned(), text: notice.text })
+            .map(|notice| NoticeText { severity: severity_key(notice.severity).to_owned(), text: notice.text })
             .collect(),
-        stack_notes: notes(view),
+        stack_notes: stack_notes(view),
     }
 }
 
-fn severity(severity: Severity) -> &'static str {
+fn severity_key(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
         Severity::Caution => "caution",
@@ -154,7 +154,7 @@ fn severity(severity: Severity) -> &'static str {
 }
 
 /// Turns a clause into a sentence: a capital letter first, a full stop last.
-fn sentence(text: &str) -> String {
+fn clause_to_sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     let stop = if text.ends_with('.') { "" } else { "." };
@@ -162,8 +162,8 @@ fn sentence(text: &str) -> String {
 }
 
 /// Parts of the bars, selected as for the terminal's bars.
-fn parts(view: &View) -> Vec<StackPart> {
-    let parts = Parts::of(view, false);
+fn stack_parts(view: &View) -> Vec<StackPart> {
+    let parts = Parts::from_view(view, false);
     let of = |stack: &StackView| {
         let part = |part: Part| StackPart {
             of: stack.cpus,

@@ -4,32 +4,32 @@
 
 use morecores_view::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
 
-use crate::format::{bytes as bytes_text, cpus, list, percent, ratio, rough, time};
+use crate::format::{bytes as bytes_text, cpus, join_with_and, percent, ratio, two_digits, time};
 
 /// Name of the replay model in a prediction.
 const REPLAY: &str = "replay";
 
 /// Share of other models in a prediction, from which the report mentions them.
-const OTHERS: f64 = 0.1;
+const LEAST_OTHERS: f64 = 0.1;
 
 /// Basis of the prediction, its model, and the error of that model in the test.
 pub(crate) fn headline(prediction: &Prediction) -> String {
-    let counts = list(&prediction.from);
+    let counts = join_with_and(&prediction.from);
     let plural = if prediction.from == [1] { "CPU" } else { "CPUs" };
-    let how = match prediction.model.as_str() {
+    let model_text = match prediction.model.as_str() {
         REPLAY => "by replay of its traces".to_owned(),
         form => format!("by {}", form_name(form)),
     };
     let own = prediction.models.iter().find(|model| model.model == prediction.model);
     let others: f64 =
         prediction.models.iter().map(|model| model.weight).sum::<f64>() - own.map_or(0.0, |own| own.weight);
-    let how =
-        if others > OTHERS { format!("{how} and, for {}, by other models", percent(others)) } else { how };
+    let model_text =
+        if others > LEAST_OTHERS { format!("{model_text} and, for {}, by other models", percent(others)) } else { model_text };
     let tested = own.and_then(|model| model.back_test).map_or(String::new(), |error| {
         let largest = prediction.from.last().copied().unwrap_or(1);
-        format!("; from fewer CPUs it was {} off at {}", signed(error), cpus(largest))
+        format!("; from fewer CPUs it was {} off at {}", signed_percent(error), cpus(largest))
     });
-    format!("predicted from {counts} {plural} {how}{tested}")
+    format!("predicted from {counts} {plural} {model_text}{tested}")
 }
 
 /// Name of a closed form in words.
@@ -44,18 +44,18 @@ pub(crate) fn form_name(form: &str) -> &str {
 }
 
 /// Relative error with its sign: `+1.2%`.
-pub(crate) fn signed(error: f64) -> String {
+pub(crate) fn signed_percent(error: f64) -> String {
     let sign = if error < 0.0 { "-" } else { "+" };
     format!("{sign}{}", percent(error.abs()))
 }
 
 /// Predicted points, one sentence each.
-pub(crate) fn expected(prediction: &Prediction) -> Vec<String> {
+pub(crate) fn point_sentences(prediction: &Prediction) -> Vec<String> {
     let point = |point: &PredictedPoint| {
         let [low, high] = point.band90;
-        let band = format!("90% band {} to {}", rough(low), rough(high));
+        let band = format!("90% band {} to {}", two_digits(low), two_digits(high));
         match point.speedup {
-            Some(speedup) => format!("{}: a speedup of {} ({band}).", cpus(point.cpus), rough(speedup)),
+            Some(speedup) => format!("{}: a speedup of {} ({band}).", cpus(point.cpus), two_digits(speedup)),
             None => format!("{}: no figure can be given ({band}).", cpus(point.cpus)),
         }
     };
@@ -65,10 +65,10 @@ pub(crate) fn expected(prediction: &Prediction) -> Vec<String> {
 /// Sentences beside the table.
 pub(crate) fn sentences(prediction: &Prediction) -> Vec<String> {
     let mut sentences = Vec::new();
-    sentences.extend(prediction.abstained.as_ref().map(abstained));
-    sentences.extend(prediction.first_limit.as_ref().map(first_limit));
+    sentences.extend(prediction.abstained.as_ref().map(abstention_sentence));
+    sentences.extend(prediction.first_limit.as_ref().map(first_limit_sentence));
     sentences.extend(prediction.peak_cpus.map(|peak| format!("Beyond {} it gets slower.", about_cpus(peak))));
-    sentences.extend(prediction.bounds.as_ref().map(bounds));
+    sentences.extend(prediction.bounds.as_ref().map(bounds_sentence));
     sentences
 }
 
@@ -76,11 +76,11 @@ fn about_cpus(count: f64) -> String {
     if (count.round() - 1.0).abs() < 0.5 {
         "1 CPU".to_owned()
     } else {
-        format!("about {} CPUs", rough(count))
+        format!("about {} CPUs", two_digits(count))
     }
 }
 
-fn first_limit(limit: &FirstLimit) -> String {
+fn first_limit_sentence(limit: &FirstLimit) -> String {
     let what = match &limit.resource {
         Resource::SerialWork { command: Some(command) } => format!("serial work, most of it in {command}"),
         Resource::SerialWork { command: None } => "serial work".to_owned(),
@@ -105,18 +105,18 @@ fn first_limit(limit: &FirstLimit) -> String {
 }
 
 /// Lower limits of the elapsed time on any machine.
-fn bounds(bounds: &BoundsView) -> String {
+fn bounds_sentence(bounds: &BoundsView) -> String {
     let mut parts = vec![format!("{} of work over the CPUs", time(bounds.work_s))];
     parts.push(format!("{} that depend on each other", time(bounds.span_s)));
     let locks = bounds.locks.iter().filter(|(_, seconds)| *seconds > 0.0).take(2);
     parts.extend(locks.map(|(name, seconds)| format!("{} under {name}", time(*seconds))));
     let devices = bounds.devices.iter().filter(|(_, seconds)| *seconds > 0.0);
     parts.extend(devices.map(|(name, seconds)| format!("{} of {name}", time(*seconds))));
-    format!("By the trace no machine of such CPUs beats any of: {}.", list(parts))
+    format!("By the trace no machine of such CPUs beats any of: {}.", join_with_and(parts))
 }
 
 /// Reason why the prediction gives no point.
-fn abstained(reason: &Abstention) -> String {
+fn abstention_sentence(reason: &Abstention) -> String {
     let why = match reason {
         Abstention::Unexplained { share } => {
             format!("the trace leaves {} of the CPUs' time unexplained", percent(*share))
@@ -162,7 +162,7 @@ fn abstained(reason: &Abstention) -> String {
 }
 
 /// Caveat in words: a reason why the prediction is less certain.
-pub(crate) fn caveat(caveat: &Caveat) -> String {
+pub(crate) fn caveat_text(caveat: &Caveat) -> String {
     match caveat {
         Caveat::Untraced => {
             "no run was traced: closed forms only, which know nothing of what the program does; `morecores run --predict` \
@@ -172,7 +172,7 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
         Caveat::NotOversubscribed { cpus } => {
             format!(
                 "no trace has {{n}} = {}: closed forms only there; `morecores run --predict={}` makes them",
-                list(cpus),
+                join_with_and(cpus),
                 cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
             )
         }
@@ -189,7 +189,7 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
         Caveat::Wide { cpus, factor } => {
             format!(
                 "the band of {} is wider than a factor of {}: no point is given; more counts, or longer and quieter runs, narrow it",
-                list(cpus),
+                join_with_and(cpus),
                 ratio(*factor)
             )
         }

@@ -5,17 +5,17 @@
 use morecores_view::{Components, StackView, TraceView, View};
 
 use crate::Component;
-use crate::causes::withheld;
-use crate::component::idle_or_others;
-use crate::format::{count, cpu_share, cpus, list, percent, ratio, whole_percent};
+use crate::causes::no_cause_reason;
+use crate::component::idle_includes_others;
+use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, whole_percent};
 
 /// Share of the CPUs below which a loss is folded into others, if it is below at every count. A
 /// choice: below this share a bar has no cell for the loss, and the error of the trace is as large.
-pub(crate) const FOLDED: f64 = 0.01;
+pub(crate) const FOLDED_SHARE: f64 = 0.01;
 
 /// Idle share of the baseline, from which the report says that the stack does not show it. A
 /// choice.
-const IDLE_ALREADY: f64 = 0.05;
+const LEAST_IDLE_SHARE: f64 = 0.05;
 
 /// One kind of part of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Part {
     /// The speedup.
     Speedup,
     /// A component.
-    Of(Component),
+    Component(Component),
     /// Components too small to be shown one by one.
     Folded,
 }
@@ -33,7 +33,7 @@ impl Part {
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Speedup => "speedup",
-            Self::Of(component) => component.key(),
+            Self::Component(component) => component.key(),
             Self::Folded => "other",
         }
     }
@@ -45,30 +45,30 @@ pub(crate) struct Parts {
     folded: Vec<Component>,
     base_cpus: u32,
     /// Whether a trace counts other programs' time as idle time.
-    idle_or_others: bool,
+    idle_includes_others: bool,
 }
 
 impl Parts {
     /// Selects the parts in display order: the speedup, then the losses by their size at the
     /// largest count, largest first.
-    pub(crate) fn of(view: &View, all: bool) -> Self {
+    pub(crate) fn from_view(view: &View, all: bool) -> Self {
         let stacks = &view.stack;
-        let least = |stack: &StackView| if all { 0.0 } else { FOLDED * f64::from(stack.cpus) };
+        let least = |stack: &StackView| if all { 0.0 } else { FOLDED_SHARE * f64::from(stack.cpus) };
         let loss = |c: &Component, stack: &StackView| c.loss(&stack.losses).unwrap_or(0.0);
-        let some = |c: &Component| stacks.iter().any(|s| loss(c, s) != 0.0);
-        let large = |c: &Component| stacks.iter().any(|s| loss(c, s).abs() >= least(s));
-        let (mut shown, folded): (Vec<_>, Vec<_>) = Component::ALL.into_iter().filter(some).partition(large);
+        let is_present = |c: &Component| stacks.iter().any(|s| loss(c, s) != 0.0);
+        let is_large = |c: &Component| stacks.iter().any(|s| loss(c, s).abs() >= least(s));
+        let (mut shown, folded): (Vec<_>, Vec<_>) = Component::ALL.into_iter().filter(is_present).partition(is_large);
         if let Some(largest) = stacks.last() {
             shown.sort_by(|a, b| loss(b, largest).total_cmp(&loss(a, largest)));
         }
         let base_cpus = stacks.first().map_or(1, |s| s.base_cpus);
-        Self { shown, folded, base_cpus, idle_or_others: view.traces.iter().any(idle_or_others) }
+        Self { shown, folded, base_cpus, idle_includes_others: view.traces.iter().any(idle_includes_others) }
     }
 
     /// All parts, in display order.
     pub(crate) fn rows(&self) -> Vec<Part> {
         let mut rows = vec![Part::Speedup];
-        rows.extend(self.shown.iter().map(|c| Part::Of(*c)));
+        rows.extend(self.shown.iter().map(|c| Part::Component(*c)));
         rows.extend((!self.folded.is_empty()).then_some(Part::Folded));
         rows
     }
@@ -77,7 +77,7 @@ impl Parts {
     pub(crate) fn cpus(&self, part: Part, stack: &StackView) -> f64 {
         match part {
             Part::Speedup => stack.speedup * f64::from(stack.base_cpus),
-            Part::Of(component) => component.loss(&stack.losses).unwrap_or(0.0),
+            Part::Component(component) => component.loss(&stack.losses).unwrap_or(0.0),
             Part::Folded => self.folded.iter().filter_map(|c| c.loss(&stack.losses)).sum(),
         }
     }
@@ -85,7 +85,7 @@ impl Parts {
     /// CPUs of a part at one count, as text; a dash if the traces cannot distinguish the part.
     pub(crate) fn figure(&self, part: Part, stack: &StackView) -> String {
         match part {
-            Part::Of(component) if component.loss(&stack.losses).is_none() => "-".to_owned(),
+            Part::Component(component) if component.loss(&stack.losses).is_none() => "-".to_owned(),
             part => cpu_share(self.cpus(part, stack)),
         }
     }
@@ -95,10 +95,10 @@ impl Parts {
         match part {
             Part::Speedup if self.base_cpus == 1 => "speedup".to_owned(),
             Part::Speedup => format!("speedup, times {} CPUs", self.base_cpus),
-            Part::Of(Component::IdleScheduling) if self.idle_or_others => {
+            Part::Component(Component::IdleScheduling) if self.idle_includes_others => {
                 "idle or other processes".to_owned()
             }
-            Part::Of(component) => component.loss_name().to_owned(),
+            Part::Component(component) => component.loss_name().to_owned(),
             Part::Folded => folded_name(),
         }
     }
@@ -106,63 +106,63 @@ impl Parts {
 
 /// Name of the folded parts.
 pub(crate) fn folded_name() -> String {
-    format!("other (each below {})", whole_percent(FOLDED))
+    format!("other (each below {})", whole_percent(FOLDED_SHARE))
 }
 
 /// Notes that the figures need: the baseline of the comparison, and how the figures were obtained.
-pub(crate) fn notes(view: &View) -> Vec<String> {
+pub(crate) fn stack_notes(view: &View) -> Vec<String> {
     let Some(stack) = view.stack.last() else { return Vec::new() };
     let n =
         if stack.n == stack.base_n { String::new() } else { format!(", where {{n}} was {}", stack.base_n) };
-    let gained = |s: &StackView, c: Component| {
-        c.loss(&s.losses).is_some_and(|loss| loss <= -FOLDED * f64::from(s.cpus))
+    let is_gained = |s: &StackView, c: Component| {
+        c.loss(&s.losses).is_some_and(|loss| loss <= -FOLDED_SHARE * f64::from(s.cpus))
     };
-    let below = view.stack.iter().any(|s| Component::ALL.iter().any(|c| gained(s, *c)));
+    let below = view.stack.iter().any(|s| Component::ALL.iter().any(|c| is_gained(s, *c)));
     let below = if below { " Below zero: CPUs gained." } else { "" };
     let compared = format!("What each takes more than on {}{n}.{below}", cpus(stack.base_cpus));
-    [Some(compared), cost(&view.traces), untold(&view.traces)].into_iter().flatten().collect()
+    [Some(compared), tracing_note(&view.traces), untraced_note(&view.traces)].into_iter().flatten().collect()
 }
 
 /// Kinds of time that the traces could not distinguish; their losses are counted in other
 /// components.
-pub(crate) fn untold(traces: &[TraceView]) -> Option<String> {
+pub(crate) fn untraced_note(traces: &[TraceView]) -> Option<String> {
     let mut what: Vec<&str> = Vec::new();
     for untraced in traces.iter().flat_map(|t| &t.untraced) {
         if !what.contains(&untraced.what.as_str()) {
             what.push(&untraced.what);
         }
     }
-    (!what.is_empty()).then(|| format!("Traced without {} (morecores doctor says why).", list(what)))
+    (!what.is_empty()).then(|| format!("Traced without {} (morecores doctor says why).", join_with_and(what)))
 }
 
 /// Method of the traced runs, and the cost of tracing.
-fn cost(traces: &[TraceView]) -> Option<String> {
+fn tracing_note(traces: &[TraceView]) -> Option<String> {
     if traces.is_empty() {
         return None;
     }
     let mut sources: Vec<&str> = Vec::new();
-    for by in traces.iter().map(|t| traced_by(t.source)) {
-        if !sources.contains(&by) {
-            sources.push(by);
+    for source in traces.iter().map(|t| source_name(t.source)) {
+        if !sources.contains(&source) {
+            sources.push(source);
         }
     }
     let overhead = traces.iter().filter_map(|t| t.overhead).reduce(f64::max);
     let overhead = match overhead {
         None => String::new(),
-        Some(o) if o > 0.0 && traces.len() > 1 => format!(", at most {}", slower(o)),
-        Some(o) => format!(", {}", slower(o)),
+        Some(o) if o > 0.0 && traces.len() > 1 => format!(", at most {}", overhead_text(o)),
+        Some(o) => format!(", {}", overhead_text(o)),
     };
     let events: u64 = traces.iter().map(|t| t.events).sum();
     let lost = if traces.iter().all(|t| t.lost_events == 0) { ", none lost" } else { "" };
     Some(format!(
         "From one more run of each, traced by {}{overhead}; {} events{lost}.",
-        list(sources),
+        join_with_and(sources),
         count(events as f64)
     ))
 }
 
 /// Cost of tracing as words.
-pub(crate) fn slower(overhead: f64) -> String {
+pub(crate) fn overhead_text(overhead: f64) -> String {
     if overhead <= 0.0 {
         "no slower than untraced".to_owned()
     } else {
@@ -171,7 +171,7 @@ pub(crate) fn slower(overhead: f64) -> String {
 }
 
 /// Source of the events, as words that follow "by".
-pub(crate) fn traced_by(source: morecores_study::trace::TraceSource) -> &'static str {
+pub(crate) fn source_name(source: morecores_study::trace::TraceSource) -> &'static str {
     use morecores_study::trace::TraceSource;
     match source {
         TraceSource::Bpf => "eBPF",
@@ -181,7 +181,7 @@ pub(crate) fn traced_by(source: morecores_study::trace::TraceSource) -> &'static
 }
 
 /// Mark of a trace that lost events.
-pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
+pub(crate) fn lossy_note(trace: &TraceView) -> Option<String> {
     let lost = match trace.lost_events {
         1 => "1 event".to_owned(),
         more => format!("{} events", count(more as f64)),
@@ -192,41 +192,41 @@ pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
 
 /// Facts that the stack does not show, as clauses: the speedup of the serial phases and of the
 /// rest, and the baseline's idle share. Empty if the traced runs were not like the timed runs.
-pub(crate) fn besides(stack: &StackView, view: &View) -> Vec<String> {
-    if withheld(stack, view).is_some() {
+pub(crate) fn part_notes(stack: &StackView, view: &View) -> Vec<String> {
+    if no_cause_reason(stack, view).is_some() {
         return Vec::new();
     }
     let base = view.trace(stack.base_cpus, stack.base_n);
-    [by_part(stack), base.and_then(idle_already)].into_iter().flatten().collect()
+    [part_speedups_note(stack), base.and_then(idle_baseline_note)].into_iter().flatten().collect()
 }
 
-fn by_part(stack: &StackView) -> Option<String> {
+fn part_speedups_note(stack: &StackView) -> Option<String> {
     let base = cpus(stack.base_cpus);
-    let of = |speedup: f64| format!("{} times as fast", ratio(speedup));
+    let times_as_fast = |speedup: f64| format!("{} times as fast", ratio(speedup));
     match (stack.serial_speedup, stack.parallel_speedup) {
         (Some(serial), Some(parallel)) => {
-            Some(format!("the serial phases ran {} as on {base}, the rest {}", of(serial), of(parallel)))
+            Some(format!("the serial phases ran {} as on {base}, the rest {}", times_as_fast(serial), times_as_fast(parallel)))
         }
-        (Some(serial), None) => Some(format!("the serial phases ran {} as on {base}", of(serial))),
+        (Some(serial), None) => Some(format!("the serial phases ran {} as on {base}", times_as_fast(serial))),
         (None, Some(parallel)) => {
-            Some(format!("outside the serial phases it ran {} as on {base}", of(parallel)))
+            Some(format!("outside the serial phases it ran {} as on {base}", times_as_fast(parallel)))
         }
         (None, None) => None,
     }
 }
 
 /// Idle share of the baseline: a stack holds only the idle time beyond it.
-fn idle_already(base: &TraceView) -> Option<String> {
+fn idle_baseline_note(base: &TraceView) -> Option<String> {
     let whole = f64::from(base.cpus) * base.elapsed_s;
     let idle = |c: &Component| c.idle_seconds(&base.components);
     let all: f64 = Component::ALL.iter().map(idle).sum();
-    let most = Component::ALL.into_iter().max_by(|a, b| idle(a).total_cmp(&idle(b)))?;
-    (whole > 0.0 && all >= IDLE_ALREADY * whole).then(|| {
+    let largest = Component::ALL.into_iter().max_by(|a, b| idle(a).total_cmp(&idle(b)))?;
+    (whole > 0.0 && all >= LEAST_IDLE_SHARE * whole).then(|| {
         format!(
             "on {} {} of the time was idle already, most of it \"{}\": the stack is what comes on top",
             cpus(base.cpus),
             percent(all / whole),
-            most.name_in(base)
+            largest.name_in(base)
         )
     })
 }

@@ -11,9 +11,9 @@ use morecores_study::benchmark::{Benchmark, BenchmarkPart, Measure};
 use morecores_study::published::{Printed, Published, PublishedRow};
 use morecores_view::{CommandView, MetricView, PointView, Summary, View};
 
-use crate::format::{Uncertain, cpus, figures_with_intervals, interval_note, percent, time};
-use crate::warning::spoilt;
-use crate::{main_cause, word_cause};
+use crate::format::{UncertainFigure, cpus, figures_with_intervals, interval_note, percent, time};
+use crate::warning::spoiling_sentences;
+use crate::{main_cause, cause_clause};
 pub use summary::suite_summary;
 pub(crate) use summary::{summary_notes, summary_table, verdict_words};
 
@@ -101,19 +101,19 @@ const COMMANDS: [(&str, ColumnKind); 6] = [
 ];
 
 /// Number of today's commands shown beside the published ones.
-const MOST_COMMANDS: usize = 8;
+const MAX_COMMANDS: usize = 8;
 
 /// Tables of a benchmark.
-pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tables {
+pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Published) -> Tables {
     let benchmark = result.benchmark;
     let (mut tables, mut commands, mut causes, mut missing) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut both_ratios = false;
     for (part, study) in benchmark.parts.iter().zip(&result.studies) {
         let rows = part.published.iter().flat_map(|prefix| published.rows(prefix));
-        let (of_commands, of_runs): (Vec<&PublishedRow>, Vec<_>) = rows.partition(|row| row.calls.is_some());
-        let then = of_runs.iter().map(|row| then_row(row, published));
-        let now = study.iter().flat_map(|view| view.points.iter().map(|point| now_row(part, view, point)));
+        let (command_rows, run_rows): (Vec<&PublishedRow>, Vec<_>) = rows.partition(|row| row.calls.is_some());
+        let then = run_rows.iter().map(|row| published_row(row, published));
+        let now = study.iter().flat_map(|view| view.points.iter().map(|point| measured_row(part, view, point)));
         let rows: Vec<_> = then.chain(now).collect();
         let has_ratio =
             |now: bool| rows.iter().any(|row| (row[MACHINE] == NOW) == now && !row[KERNEL].is_empty());
@@ -124,28 +124,28 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
             // The figure says it better.
             columns[TIME].1 = ColumnKind::Figure(4);
         }
-        tables.push(table(part.what, &columns, &rows));
-        commands.extend(of_commands.iter().map(|row| then_command(row, published)));
+        tables.push(build_table(part.what, &columns, &rows));
+        commands.extend(command_rows.iter().map(|row| published_command_row(row, published)));
         match study {
             Ok(view) => {
-                if !of_commands.is_empty() {
-                    commands.extend(now_commands(view));
+                if !command_rows.is_empty() {
+                    commands.extend(measured_command_rows(view));
                 }
                 causes
-                    .extend(main_cause(view).map(|cause| format!("{}: {}.", part.what, word_cause(&cause))));
+                    .extend(main_cause(view).map(|cause| format!("{}: {}.", part.what, cause_clause(&cause))));
             }
             Err(why) => missing.push(format!("{}: not measured: {why}", part.study)),
         }
     }
     if !commands.is_empty() {
-        tables.push(table("command", &COMMANDS, &commands));
+        tables.push(build_table("command", &COMMANDS, &commands));
     }
     let mut notes = Vec::new();
-    notes.extend(warning(result));
+    notes.extend(warning_note(result));
     if let Some(view) = result.studies.iter().flatten().next() {
         let figures = result.studies.iter().flatten().flat_map(|view| figures_with_intervals(view));
         let intervals = interval_note(figures).map_or(String::new(), |note| format!(" {note}."));
-        notes.push(format!("{NOW}: {}.{intervals}", today(&view.host)));
+        notes.push(format!("{NOW}: {}.{intervals}", current_machine(&view.host)));
     }
     if both_ratios {
         notes.push(
@@ -162,28 +162,28 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
 }
 
 /// Problems of today's figures over all parts, with the names of the parts.
-fn warning(result: &BenchmarkResult<'_>) -> Option<String> {
+fn warning_note(result: &BenchmarkResult<'_>) -> Option<String> {
     let measured = || {
         let parts = result.benchmark.parts.iter().zip(&result.studies);
         parts.filter_map(|(part, study)| Some((part, study.as_ref().ok()?)))
     };
-    let spoilt_parts: Vec<&str> = measured()
-        .filter(|(_, view)| !spoilt(&view.warnings).is_empty())
+    let spoiled_parts: Vec<&str> = measured()
+        .filter(|(_, view)| !spoiling_sentences(&view.warnings).is_empty())
         .map(|(part, _)| part.what)
         .collect();
     let all: Vec<_> = measured().flat_map(|(_, view)| view.warnings.iter().cloned()).collect();
-    let notices = spoilt(&all);
-    let of = if spoilt_parts.len() == measured().count() {
+    let notices = spoiling_sentences(&all);
+    let parts = if spoiled_parts.len() == measured().count() {
         String::new()
     } else {
-        format!(" ({})", spoilt_parts.join("; "))
+        format!(" ({})", spoiled_parts.join("; "))
     };
-    (!notices.is_empty()).then(|| format!("warning{of}: {}", notices.join(" ")))
+    (!notices.is_empty()).then(|| format!("warning{parts}: {}", notices.join(" ")))
 }
 
 /// Columns that have content, the first one headed `title`. A machine equal to the one above is not
 /// named again.
-fn table<const N: usize>(
+fn build_table<const N: usize>(
     title: &'static str,
     columns: &[(&'static str, ColumnKind); N],
     rows: &[[String; N]],
@@ -201,9 +201,9 @@ fn table<const N: usize>(
     Table { columns: shown.collect(), now: rows.iter().map(is_now).collect() }
 }
 
-fn then_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] {
+fn published_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] {
     let mut cells = [const { String::new() }; TIMES.len()];
-    cells[MACHINE] = machine(row, published);
+    cells[MACHINE] = machine_name(row, published);
     cells[CPUS] = match (&row.label, &row.config, row.n_cpus) {
         (Some(label), ..) => label.clone(),
         (_, Some(config), _) if is_short(config) => config.clone(),
@@ -214,8 +214,8 @@ fn then_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] 
     cells[FIGURE] = row.operations_per_s.map(|rate| rate.to_string()).unwrap_or_default();
     cells[SPEEDUP] = row.speedup().map(|speedup| format!("{speedup:.2}")).unwrap_or_default();
     cells[SERIAL] = row.serial_minutes.map(|minutes| format!("{minutes} min")).unwrap_or_default();
-    cells[KERNEL] = printed_percent(row.lock_ratio_percent.as_ref());
-    cells[WAITING] = printed_percent(row.waiting_ratio_percent.as_ref());
+    cells[KERNEL] = printed_percent_text(row.lock_ratio_percent.as_ref());
+    cells[WAITING] = printed_percent_text(row.waiting_ratio_percent.as_ref());
     cells
 }
 
@@ -225,12 +225,12 @@ fn is_short(config: &str) -> bool {
     config.chars().count() <= "2 CPUs (summary)".len()
 }
 
-fn machine(row: &PublishedRow, published: &Published) -> String {
+fn machine_name(row: &PublishedRow, published: &Published) -> String {
     let system = row.system.as_ref().and_then(|key| published.systems.get(key));
     system.map_or_else(|| row.source.clone(), |system| system.short.clone())
 }
 
-fn printed_percent(printed: Option<&Printed>) -> String {
+fn printed_percent_text(printed: Option<&Printed>) -> String {
     match printed {
         Some(Printed::Number(percent)) => format!("{percent}%"),
         // A text such as `less than 0.1`; a leading dash is the empty cell beside it.
@@ -241,14 +241,14 @@ fn printed_percent(printed: Option<&Printed>) -> String {
     }
 }
 
-fn now_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIMES.len()] {
+fn measured_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIMES.len()] {
     let trace = |cpus: u32| view.traces.iter().find(|trace| trace.cpus == cpus);
     let base = view.points.first().map_or(0, |first| first.cpus);
     let mut cells = [const { String::new() }; TIMES.len()];
     cells[MACHINE] = NOW.to_owned();
     cells[CPUS] = point.cpus.to_string();
     let traced = trace(point.cpus);
-    let seconds = |summary: &Summary| Uncertain::new(summary.median, summary.ci95, 1.0).inline();
+    let seconds = |summary: &Summary| UncertainFigure::new(summary.median, summary.ci95, 1.0).inline();
     match (part.measure, &point.metric) {
         (Measure::ParallelPart(_), Some(parallel)) => {
             cells[TIME] = seconds(&parallel.summary);
@@ -256,44 +256,44 @@ fn now_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIM
         }
         (_, metric) => {
             cells[TIME] = seconds(&point.elapsed_s);
-            cells[FIGURE] = metric.as_ref().map(figure).unwrap_or_default();
+            cells[FIGURE] = metric.as_ref().map(figure_text).unwrap_or_default();
         }
     }
     cells[SPEEDUP] = if point.cpus == base {
         "1".to_owned()
     } else {
-        Uncertain::new(point.speedup.value, point.speedup.ci95, 1.0).inline()
+        UncertainFigure::new(point.speedup.value, point.speedup.ci95, 1.0).inline()
     };
     cells[KERNEL] = point.kernel_ratio.map(percent).unwrap_or_default();
     cells[WAITING] = traced.and_then(|trace| trace.waiting_ratio).map(percent).unwrap_or_default();
     cells
 }
 
-fn figure(metric: &MetricView) -> String {
-    Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0).inline()
+fn figure_text(metric: &MetricView) -> String {
+    UncertainFigure::new(metric.summary.median, metric.summary.ci95, 1.0).inline()
 }
 
 /// Machine in a few words.
-fn today(host: &Host) -> String {
+fn current_machine(host: &Host) -> String {
     let cpu = host.cpu_model.replace("(R)", "").replace("(TM)", "");
     let cpu = cpu.split_whitespace().collect::<Vec<_>>().join(" ");
     [cpu, format!("Linux {}", host.kernel)].join(", ")
 }
 
-fn then_command(row: &PublishedRow, published: &Published) -> [String; COMMANDS.len()] {
+fn published_command_row(row: &PublishedRow, published: &Published) -> [String; COMMANDS.len()] {
     let name = row.workload.rsplit_once("command ").map_or("", |(_, name)| name);
     [
         name.to_owned(),
-        machine(row, published),
+        machine_name(row, published),
         row.calls.map(|calls| calls.to_string()).unwrap_or_default(),
         row.cpu_ratio_percent.map(|ratio| format!("{ratio}%")).unwrap_or_default(),
-        printed_percent(row.lock_ratio_percent.as_ref()),
-        printed_percent(row.waiting_ratio_percent.as_ref()),
+        printed_percent_text(row.lock_ratio_percent.as_ref()),
+        printed_percent_text(row.waiting_ratio_percent.as_ref()),
     ]
 }
 
 /// Commands of the trace on the most CPUs.
-fn now_commands(view: &View) -> Vec<[String; COMMANDS.len()]> {
+fn measured_command_rows(view: &View) -> Vec<[String; COMMANDS.len()]> {
     let Some(trace) = view.traces.iter().max_by_key(|trace| trace.cpus) else { return Vec::new() };
     let row = |command: &CommandView| {
         [
@@ -305,5 +305,5 @@ fn now_commands(view: &View) -> Vec<[String; COMMANDS.len()]> {
             command.waiting_ratio.map(percent).unwrap_or_default(),
         ]
     };
-    trace.commands.iter().take(MOST_COMMANDS).map(row).collect()
+    trace.commands.iter().take(MAX_COMMANDS).map(row).collect()
 }

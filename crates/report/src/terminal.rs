@@ -25,13 +25,13 @@ use std::path::Path;
 
 use morecores_view::{TraceView, View};
 
-use crate::{Verdict, decide, notices, word};
+use crate::{Verdict, decide, notices, verdict_text};
 pub use comparison::comparison_report;
 pub use gains::gains_report;
 pub use locks::locks_report;
 use paint::Paint;
 pub use prediction::{Price, prediction_report};
-pub(crate) use suite::picture as suite_picture;
+pub(crate) use suite::suite_picture;
 pub use suite::{suite_report, suite_summary_report};
 pub use trace::trace_report;
 
@@ -71,14 +71,14 @@ impl Style {
     /// command or process name can control the terminal. Without Unicode, characters without an
     /// ASCII form are escaped too.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let shown = |c: char| !c.is_control() && (self.unicode || c.is_ascii());
-        if text.chars().all(shown) {
+        let is_shown = |c: char| !c.is_control() && (self.unicode || c.is_ascii());
+        if text.chars().all(is_shown) {
             return Cow::Borrowed(text);
         }
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
             match c {
-                c if shown(c) => out.push(c),
+                c if is_shown(c) => out.push(c),
                 c if c.is_control() => out.extend(c.escape_default()),
                 '±' => out.push_str("+/-"),
                 '≤' => out.push_str("<="),
@@ -98,7 +98,7 @@ impl Style {
     /// Makes `text` showable and breaks it into lines of the text width, with `indent` before every
     /// line except the first.
     pub(crate) fn wrap(&self, text: &str, indent: &str) -> Vec<String> {
-        self.wrap_behind(text, "", indent)
+        self.wrap_after(text, "", indent)
     }
 
     /// Wraps like `wrap` and dims the lines: reference text.
@@ -120,7 +120,7 @@ impl Style {
     }
 
     /// Wraps like `wrap`, with `first` before the first line.
-    pub(crate) fn wrap_behind(&self, text: &str, first: &str, indent: &str) -> Vec<String> {
+    pub(crate) fn wrap_after(&self, text: &str, first: &str, indent: &str) -> Vec<String> {
         let text = self.text(text);
         // The width is measured without colour. Lines break at spaces only: a file name broken at
         // its hyphens cannot be copied.
@@ -136,43 +136,43 @@ impl Style {
 /// Whole report, each line ended by a newline. No line is wider than the style's width, except the
 /// last one: the path of the study is never broken, so that it can be copied.
 pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
-    let mut sections = vec![headline::headline(view, style)];
-    let answer = decide(view);
-    if answer.is_worth_saying(view) {
-        sections.push(verdict(&answer, style));
+    let mut sections = vec![headline::headline_lines(view, style)];
+    let decision = decide(view);
+    if decision.has_result(view) {
+        sections.push(verdict_lines(&decision, style));
     }
     if !view.points.is_empty() {
-        sections.push(table::table(view, style));
+        sections.push(table::points_table(view, style));
     }
-    sections.extend(traced(view, style));
-    sections.extend(curve::curve(view, style));
-    let mut said = notices(&view.warnings, &answer);
+    sections.extend(trace_sections(view, style));
+    sections.extend(curve::speedup_curve(view, style));
+    let mut all_notices = notices(&view.warnings, &decision);
     if let Some(prediction) = &view.prediction {
         sections.extend(prediction::prediction_sections(view, prediction, &[], style));
-        said.extend(prediction::caveats(prediction));
+        all_notices.extend(prediction::caveats(prediction));
     }
-    sections.push(notices::notices(&said, style));
+    sections.push(notices::notice_lines(&all_notices, style));
     sections.extend(study.map(|path| vec![path_line("study", path, style)]));
-    joined(sections)
+    join_sections(sections)
 }
 
 /// Sections on where the CPUs went, if runs were traced: the stack and the details of the largest
 /// count, or everything.
-fn traced(view: &View, style: &Style) -> Vec<Vec<String>> {
+fn trace_sections(view: &View, style: &Style) -> Vec<Vec<String>> {
     // Traces made for a prediction belong to no measured point; only the wide style shows them.
-    let of_point = |t: &&TraceView| view.points.iter().any(|point| (point.cpus, point.n) == (t.cpus, t.n));
+    let has_point = |t: &&TraceView| view.points.iter().any(|point| (point.cpus, point.n) == (t.cpus, t.n));
     let traces: Vec<&TraceView> = if view.points.is_empty() || style.wide {
         view.traces.iter().collect()
     } else {
-        view.traces.iter().filter(of_point).collect()
+        view.traces.iter().filter(has_point).collect()
     };
-    let Some(stack) = stack::stack(view, style) else {
-        return traces.iter().flat_map(|t| trace::overview(t, style)).collect();
+    let Some(stack) = stack::stack_section(view, style) else {
+        return traces.iter().flat_map(|t| trace::overview_sections(t, style)).collect();
     };
-    let lossy = traces.iter().flat_map(|t| trace::lossy(t, style)).collect();
+    let lossy_lines = traces.iter().flat_map(|t| trace::lossy_lines(t, style)).collect();
     let shown = if style.wide { traces.as_slice() } else { &traces[traces.len().max(1) - 1..] };
-    let beside = shown.iter().flat_map(|t| trace::in_study(t, style));
-    [stack, lossy].into_iter().chain(beside).collect()
+    let details = shown.iter().flat_map(|t| trace::study_sections(t, style));
+    [stack, lossy_lines].into_iter().chain(details).collect()
 }
 
 /// Line that names the place of a file. A path keeps its letters on every terminal, so that it can
@@ -183,12 +183,12 @@ fn path_line(what: &str, path: &Path, style: &Style) -> String {
 }
 
 /// Joins the sections that have lines, with an empty line between two.
-fn joined(sections: Vec<Vec<String>>) -> String {
+fn join_sections(sections: Vec<Vec<String>>) -> String {
     let sections = sections.iter().filter(|lines| !lines.is_empty());
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
 /// Verdict, with its answer in colour.
-fn verdict(verdict: &Verdict, style: &Style) -> Vec<String> {
-    style.wrap_labelled(&word(verdict), "", |answer| style.paint().answer(&verdict.answer, answer))
+fn verdict_lines(verdict: &Verdict, style: &Style) -> Vec<String> {
+    style.wrap_labelled(&verdict_text(verdict), "", |lead| style.paint().verdict(&verdict.kind, lead))
 }

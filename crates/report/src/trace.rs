@@ -6,49 +6,49 @@
 use morecores_view::TraceView;
 
 use crate::Component;
-use crate::causes::tight_loop;
-use crate::component::{awaited, behind, idle_or_others};
-use crate::format::{count, cpus, list, percent, time};
-use crate::stack::{FOLDED, Part, folded_name, slower, traced_by};
+use crate::causes::tight_loop_share;
+use crate::component::{awaited_name, holder_waits, idle_includes_others};
+use crate::format::{count, cpus, join_with_and, percent, time};
+use crate::stack::{FOLDED_SHARE, Part, folded_name, overhead_text, source_name};
 
 /// Share of all CPU time from which the report mentions spinning in user mode and waits behind
 /// locks.
-const WORTH_SAYING: f64 = 0.01;
+const LEAST_SHARE: f64 = 0.01;
 
 /// Identifies the run, the tracing method and the cost of tracing.
 pub(crate) fn headline(trace: &TraceView) -> String {
     let n = if trace.n == trace.cpus { String::new() } else { format!(" · n = {}", trace.n) };
-    let overhead = trace.overhead.map(|o| format!(" · {}", slower(o))).unwrap_or_default();
+    let overhead = trace.overhead.map(|o| format!(" · {}", overhead_text(o))).unwrap_or_default();
     let lost = if trace.lost_events == 0 { ", none lost" } else { "" };
     format!(
         "traced run on {} ({}){n} · {} · by {} · {} events{lost}{overhead}",
         cpus(trace.cpus),
         trace.cpu_set,
         time(trace.elapsed_s),
-        traced_by(trace.source),
+        source_name(trace.source),
         count(trace.events as f64),
     )
 }
 
 /// Time of the run's CPUs, in seconds.
-pub(crate) fn whole(trace: &TraceView) -> f64 {
+pub(crate) fn total_cpu_seconds(trace: &TraceView) -> f64 {
     f64::from(trace.cpus) * trace.elapsed_s
 }
 
 /// CPU-seconds of the run's components, the largest first. Unless `all` is set, small components
 /// are combined and come last. Empty if the run took no time.
-pub(crate) fn parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
-    if whole(trace) <= 0.0 {
+pub(crate) fn trace_parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
+    if total_cpu_seconds(trace) <= 0.0 {
         return Vec::new();
     }
     let seconds = |c: &Component| c.seconds(&trace.components).unwrap_or(0.0);
-    let least = if all { 0.0 } else { FOLDED * whole(trace) };
+    let least = if all { 0.0 } else { FOLDED_SHARE * total_cpu_seconds(trace) };
     let (mut shown, folded): (Vec<Component>, Vec<Component>) = Component::ALL
         .into_iter()
         .filter(|c| seconds(c).is_finite() && seconds(c) != 0.0)
         .partition(|c| seconds(c).abs() >= least);
     shown.sort_by(|a, b| seconds(b).total_cmp(&seconds(a)));
-    let mut parts: Vec<(Part, f64)> = shown.iter().map(|c| (Part::Of(*c), seconds(c))).collect();
+    let mut parts: Vec<(Part, f64)> = shown.iter().map(|c| (Part::Component(*c), seconds(c))).collect();
     if !folded.is_empty() {
         parts.push((Part::Folded, folded.iter().map(seconds).sum()));
     }
@@ -56,9 +56,9 @@ pub(crate) fn parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
 }
 
 /// Name of a part of a run.
-pub(crate) fn name(part: Part, trace: &TraceView) -> String {
+pub(crate) fn part_name(part: Part, trace: &TraceView) -> String {
     match part {
-        Part::Of(component) => component.name_in(trace).to_owned(),
+        Part::Component(component) => component.name_in(trace).to_owned(),
         _ => folded_name(),
     }
 }
@@ -68,8 +68,8 @@ pub(crate) fn name(part: Part, trace: &TraceView) -> String {
 pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(ratio) = trace.kernel_ratio {
-        let by = &trace.kernel_ratio_estimator;
-        sentences.push(format!("Kernel ratio {} (by {by}).", percent(ratio)));
+        let estimator = &trace.kernel_ratio_estimator;
+        sentences.push(format!("Kernel ratio {} (by {estimator}).", percent(ratio)));
     }
     if let Some(ratio) = trace.waiting_ratio {
         sentences.push(format!(
@@ -80,34 +80,34 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
     if let Some(ratio) = trace.lock_ratio {
         sentences.push(format!("Lock ratio {}: CPU time spent holding kernel locks.", percent(ratio)));
     }
-    let whole = whole(trace);
-    let behind =
-        behind(trace).into_iter().filter(|(_, seconds)| whole > 0.0 && *seconds >= WORTH_SAYING * whole);
-    let behind: Vec<String> =
-        behind.map(|(what, seconds)| format!("{} for {}", time(seconds), awaited(what))).collect();
-    if !behind.is_empty() {
+    let whole = total_cpu_seconds(trace);
+    let waits =
+        holder_waits(trace).into_iter().filter(|(_, seconds)| whole > 0.0 && *seconds >= LEAST_SHARE * whole);
+    let waits: Vec<String> =
+        waits.map(|(what, seconds)| format!("{} for {}", time(seconds), awaited_name(what))).collect();
+    if !waits.is_empty() {
         sentences.push(format!(
             "Behind user locks: their holders waited themselves, of the CPU time {}.",
-            list(behind.into_iter())
+            join_with_and(waits.into_iter())
         ));
     }
-    if let Some(spin) = trace.user_spin_s.filter(|s| whole > 0.0 && *s >= WORTH_SAYING * whole) {
+    if let Some(spin) = trace.user_spin_s.filter(|s| whole > 0.0 && *s >= LEAST_SHARE * whole) {
         sentences.push(format!(
             "Spinning in loops of its own, by samples: {} of CPU time, {} of the CPUs' and {} of its work. Loops that only \
              load, without PAUSE or sched_yield, look like work and are not in it.",
             time(spin),
             percent(spin / whole),
-            percent(tight_loop(trace))
+            percent(tight_loop_share(trace))
         ));
     }
-    if idle_or_others(trace) && trace.components.idle_scheduling_s >= WORTH_SAYING * whole {
+    if idle_includes_others(trace) && trace.components.idle_scheduling_s >= LEAST_SHARE * whole {
         sentences.push(format!(
             "Other processes used {} of these CPUs' time. This trace does not see them: with threads ready to run, \
              the CPUs were idle or used by other processes.",
             time(trace.untold_others_s.unwrap_or(0.0))
         ));
     }
-    if whole > 0.0 && trace.overaccounted_s > WORTH_SAYING * whole {
+    if whole > 0.0 && trace.overaccounted_s > LEAST_SHARE * whole {
         sentences.push(format!(
             "The kernel accounted {} more to threads than they were on these CPUs ({} of the CPUs' time): from before \
              each began, while its CPU was idle and waking. It is in no component.",

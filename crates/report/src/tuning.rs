@@ -8,16 +8,16 @@ use crate::Style;
 use crate::format::{cpus, ratio, time};
 
 /// Relative difference below which two times are called equal.
-const ALIKE: f64 = 0.05;
+const EQUAL_TOLERANCE: f64 = 0.05;
 
 /// Whole text, each line ended by a newline.
-pub fn spin_tuning(tuning: &SpinTuning, style: &Style) -> String {
+pub fn spin_tuning_report(tuning: &SpinTuning, style: &Style) -> String {
     let (sleep, spin) = (tuning.sleep_ns * 1e-9, tuning.spin_ns * 1e-9);
     let bound = f64::from(tuning.spins) * spin;
     let answer = match tuning.spins {
         0 => format!(
             "No spinning: {} usable, so nobody frees the lock while a waiter spins.",
-            are(tuning.cpus)
+            cpus_with_verb(tuning.cpus)
         ),
         1 => "1 spin at most before a waiter sleeps.".to_owned(),
         spins => format!("{spins} spins at most before a waiter sleeps."),
@@ -39,25 +39,25 @@ pub fn spin_tuning(tuning: &SpinTuning, style: &Style) -> String {
     if tuning.spins > 0 {
         let times = bound / sleep;
         // The bound is whole turns, and the times are rounded.
-        let beside = if (times - 1.0).abs() < ALIKE {
+        let comparison = if (times - 1.0).abs() < EQUAL_TOLERANCE {
             "as long as".to_owned()
         } else {
             format!("{} times", ratio(times))
         };
         paragraphs.push(format!(
-            "{} spins take {}, {beside} a sleep and a wake-up. Whoever spins for as long as those cost, and only then sleeps, \
+            "{} spins take {}, {comparison} a sleep and a wake-up. Whoever spins for as long as those cost, and only then sleeps, \
              pays at most twice what knowing the wait beforehand would have cost (Karlin and others, 1990).",
             tuning.spins,
             time(bound),
         ));
-        paragraphs.push(format!("{} usable; with one, no waiter would spin.", are(tuning.cpus)));
+        paragraphs.push(format!("{} usable; with one, no waiter would spin.", cpus_with_verb(tuning.cpus)));
     }
     let lines = paragraphs.iter().flat_map(|paragraph| style.wrap(paragraph, "  "));
     lines.map(|line| line + "\n").collect()
 }
 
 /// Subject and verb: `1 CPU is`, `2 CPUs are`.
-fn are(count: u32) -> String {
+fn cpus_with_verb(count: u32) -> String {
     format!("{} {}", cpus(count), if count == 1 { "is" } else { "are" })
 }
 
@@ -69,8 +69,8 @@ mod tests {
         Style { width: 100, colour: false, unicode: true, wide: false }
     }
 
-    fn said(tuning: &SpinTuning) -> String {
-        spin_tuning(tuning, &style()).split_whitespace().collect::<Vec<_>>().join(" ")
+    fn report(tuning: &SpinTuning) -> String {
+        spin_tuning_report(tuning, &style()).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
             spin_ns: 12.5,
             spins: 800,
         };
-        let said = said(&tuning);
+        let said = report(&tuning);
         for part in [
             "800 spins at most before a waiter sleeps.",
             "A sleep and a wake-up: 5.00 µs, the median of 3, which took from 4.90 µs to 62.0 µs.",
@@ -93,7 +93,7 @@ mod tests {
             assert!(said.contains(part), "`{part}` is not in: {said}");
         }
         let alike = SpinTuning { spins: 399, ..tuning.clone() };
-        assert!(self::said(&alike).contains("399 spins take 4.99 µs, as long as a sleep and a wake-up."));
+        assert!(self::report(&alike).contains("399 spins take 4.99 µs, as long as a sleep and a wake-up."));
         assert!(spin_tuning(&tuning, &style()).lines().all(|line| line.chars().count() <= 100));
     }
 
@@ -101,7 +101,7 @@ mod tests {
     fn on_one_cpu_nothing_spins_and_what_was_not_measured_is_no_measurement() {
         let tuning =
             SpinTuning { cpus: 1, sleep_ns: 10_000.0, sleeps: vec![0.0; 3], spin_ns: 12.5, spins: 0 };
-        let said = said(&tuning);
+        let said = report(&tuning);
         assert!(said.starts_with("No spinning: 1 CPU is usable"), "{said}");
         assert!(said.contains("10.0 µs, assumed") && !said.contains("take"), "{said}");
     }

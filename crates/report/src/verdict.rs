@@ -5,35 +5,35 @@
 //! inside them is called a difference.
 
 mod decide;
-mod sound;
-mod words;
+mod validity;
+mod text;
 
 use morecores_study::Limit;
 use morecores_view::{Estimate, View, Workers};
 
-use crate::{Cause, Withheld};
+use crate::{Cause, NoCauseReason};
 
 pub use decide::decide;
-pub(crate) use sound::{crowd, no_baseline, outside};
-pub use words::word;
-pub(crate) use words::{firmer_limit, thread_advice};
+pub(crate) use validity::{crowded_base, invalid_baseline, time_outside_cpus};
+pub use text::verdict_text;
+pub(crate) use text::{stricter_limit, thread_advice};
 
 /// Answer to "will more cores help?", with remarks on the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// Quantity that the speedup compares.
     pub subject: Subject,
-    /// The answer itself.
-    pub answer: Answer,
-    /// Remarks on the answer, in the order of the text.
+    /// Kind of the verdict, with its figures.
+    pub kind: VerdictKind,
+    /// Remarks on the verdict, in the order of the text.
     pub remarks: Vec<Remark>,
     /// Plan of the study, from which advice starts.
-    pub planned: Planned,
+    pub plan: PlanSummary,
 }
 
 /// Plan of the study and how it ended, as far as advice to do more depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlanSummary {
     /// Warm-up runs of each count, before the timed runs.
     pub warmups: u32,
     /// Largest number of timed runs of each count.
@@ -49,8 +49,8 @@ pub struct Planned {
 impl Verdict {
     /// Whether the verdict answers a question that was asked. A traced run alone does not ask how
     /// the command scales.
-    pub(crate) fn is_worth_saying(&self, view: &View) -> bool {
-        !matches!(self.answer, Answer::NothingMeasured) || view.traces.is_empty()
+    pub(crate) fn has_result(&self, view: &View) -> bool {
+        !matches!(self.kind, VerdictKind::NothingMeasured) || view.traces.is_empty()
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Gain {
 
 /// Use of CPUs that the command was not allotted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outside {
+pub struct OutsideTime {
     /// CPU count of the runs.
     pub cpus: u32,
     /// CPU time on other CPUs over the time of the allotted CPUs.
@@ -93,7 +93,7 @@ pub struct Outside {
 
 /// Threads at the smallest count, where the command ran more threads than it had CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Crowd {
+pub struct CrowdedBase {
     /// Smallest CPU count.
     pub cpus: u32,
     /// Name and number of the threads.
@@ -106,12 +106,12 @@ pub struct Crowd {
 
 /// Answer to "will more cores help?".
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum VerdictKind {
     /// No run succeeded.
     NothingMeasured,
     /// The first run left the later runs almost nothing to do, so they do not show how the command
     /// scales.
-    DoneOnce,
+    AlreadyDone,
     /// One CPU count only, so there is nothing to compare.
     OneCount {
         /// The CPU count.
@@ -120,9 +120,9 @@ pub enum Answer {
         used: f64,
     },
     /// The command ran on more CPUs than it was allotted, so no count means what it says.
-    NotHeld(Outside),
+    RanOutsideCpus(OutsideTime),
     /// Zeros among the figures, so there is no ratio.
-    Zeros {
+    ZeroFigures {
         /// Smallest CPU count and the median there.
         base: (u32, f64),
         /// Largest CPU count and the median there.
@@ -131,7 +131,7 @@ pub enum Answer {
     /// The smallest count ran more threads than it had CPUs, so it does not show what a CPU adds.
     NoBaseline {
         /// Threads at the smallest count.
-        crowd: Crowd,
+        crowd: CrowdedBase,
         /// Largest count over the smallest, of limited value.
         gain: Gain,
     },
@@ -139,22 +139,22 @@ pub enum Answer {
     TooFewRuns(Gain),
     /// Too few runs for an interval, but every run with more CPUs was faster, or every one was
     /// slower.
-    Seems(Gain),
+    Likely(Gain),
     /// More CPUs help, including the last ones added.
-    Yes(Gain),
+    Scales(Gain),
     /// More CPUs help, but the last ones gave less than half of their possible gain.
-    LessAndLess(Gain),
+    DiminishingGain(Gain),
     /// Two CPU counts only; the added CPUs gave less than a quarter of their possible gain.
-    ALittle(Gain),
+    SmallGain(Gain),
     /// More CPUs help more than the ideal.
-    MoreThanIdeal {
+    Superlinear {
         /// Gain at the largest count.
         gain: Gain,
         /// Whether a trace of the smallest count shows no more threads than CPUs there.
         uncrowded: bool,
     },
     /// CPUs help up to a count; CPUs beyond it make no difference.
-    UpTo {
+    Saturates {
         /// Gain at the last count that helped.
         enough: Gain,
         /// Gain at the largest count.
@@ -163,16 +163,16 @@ pub enum Answer {
         slower: bool,
     },
     /// No difference beyond the noise.
-    No {
+    NoDifference {
         /// Gain at the largest count.
         gain: Gain,
         /// Relative difference that chance alone gives.
         noise: Option<f64>,
     },
     /// More CPUs make the command slower.
-    Worse(Gain),
+    Slower(Gain),
     /// The command used no more CPUs, however many it had.
-    DoesNotUse {
+    UnusedCpus {
         /// Gain at the largest count.
         gain: Gain,
         /// Average number of busy CPUs.
@@ -223,7 +223,7 @@ pub enum Remark {
         lossy: bool,
     },
     /// Reason why no cause is named although the study has traces.
-    CausesWithheld(Withheld),
+    NoCause(NoCauseReason),
     /// A warning says that the figures may not mean what they seem to mean.
     Doubtful,
     /// Amdahl's law with the serial fraction of the largest count: a guess.

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use morecores_study::CpuSet;
 use morecores_view::{OutsideEvidence, Warning};
 
-use crate::format::{bytes, cpus, duration, list, percent, ratio};
-use crate::verdict::{Answer, Planned, Verdict, firmer_limit, thread_advice};
+use crate::format::{bytes, cpus, duration, join_with_and, percent, ratio};
+use crate::verdict::{VerdictKind, PlanSummary, Verdict, stricter_limit, thread_advice};
 
 use rank::{Rank, rank};
 
@@ -42,19 +42,19 @@ pub struct Notice {
 /// Warnings in words. Similar warnings are merged; those with the largest effect on the verdict
 /// come first. A warning that the verdict already states is left out.
 pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
-    let said = |warning: &Warning| match verdict.answer {
-        Answer::NoBaseline { .. } => matches!(warning, Warning::CrowdedBase { .. }),
-        Answer::NotHeld(_) => matches!(warning, Warning::RanOutsideCpus { .. }),
-        Answer::DoesNotUse { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
-        Answer::TooFewRuns(_) | Answer::Seems(_) | Answer::DoneOnce => {
+    let in_verdict = |warning: &Warning| match verdict.kind {
+        VerdictKind::NoBaseline { .. } => matches!(warning, Warning::CrowdedBase { .. }),
+        VerdictKind::RanOutsideCpus(_) => matches!(warning, Warning::RanOutsideCpus { .. }),
+        VerdictKind::UnusedCpus { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
+        VerdictKind::TooFewRuns(_) | VerdictKind::Likely(_) | VerdictKind::AlreadyDone => {
             matches!(warning, Warning::TooFewRuns { .. })
         }
         _ => false,
     };
-    merged(warnings.iter().filter(|w| !said(w)), &verdict.planned)
+    merge_notices(warnings.iter().filter(|w| !in_verdict(w)), &verdict.plan)
 }
 
-fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>, planned: &Planned) -> Vec<Notice> {
+fn merge_notices<'a>(warnings: impl Iterator<Item = &'a Warning>, plan: &PlanSummary) -> Vec<Notice> {
     let mut groups: BTreeMap<Rank, Vec<&Warning>> = BTreeMap::new();
     for warning in warnings {
         groups.entry(rank(warning)).or_default().push(warning);
@@ -63,7 +63,7 @@ fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>, planned: &Planned) ->
         .into_iter()
         .map(|(Reverse((effect, ..)), group)| Notice {
             severity: effect.severity(),
-            text: word(&group, planned),
+            text: group_text(&group, plan),
         })
         .collect()
 }
@@ -71,8 +71,8 @@ fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>, planned: &Planned) ->
 /// Problems of timed figures, in words and without advice, for a reader who did not run the study.
 /// Leaves out the warning about a command that got no thread count: a benchmark may be like that by
 /// its nature.
-pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
-    let spoils = |warning: &&Warning| {
+pub(crate) fn spoiling_sentences(warnings: &[Warning]) -> Vec<String> {
+    let is_spoiling = |warning: &&Warning| {
         matches!(
             warning,
             Warning::FailedRuns { .. }
@@ -92,7 +92,7 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
         )
     };
     // The advice is left out, so the plan does not matter.
-    merged(warnings.iter().filter(spoils), &Planned::default())
+    merge_notices(warnings.iter().filter(is_spoiling), &PlanSummary::default())
         .iter()
         .map(|notice| first_sentence(&notice.text))
         .collect()
@@ -100,8 +100,8 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
 
 /// Warnings of a study of locks in words: the problem, worded as for a study of a command. The
 /// advice is shorter, because other programs' work is never part of the measurement there.
-pub(crate) fn notices_of_locks(warnings: &[Warning]) -> Vec<Notice> {
-    let notices = merged(warnings.iter(), &Planned::default()).into_iter();
+pub(crate) fn lock_notices(warnings: &[Warning]) -> Vec<Notice> {
+    let notices = merge_notices(warnings.iter(), &PlanSummary::default()).into_iter();
     notices
         .map(|Notice { severity, text }| Notice {
             severity,
@@ -115,7 +115,7 @@ fn first_sentence(text: &str) -> String {
 }
 
 /// CPU count that a warning is about and the figure that belongs to it, if the warning has them.
-fn figure(warning: &Warning) -> (Option<u32>, f64) {
+fn cpus_and_figure(warning: &Warning) -> (Option<u32>, f64) {
     match *warning {
         Warning::TooFewRuns { cpus, runs } => (Some(cpus), f64::from(runs)),
         Warning::Outliers { cpus, count }
@@ -151,14 +151,14 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
 }
 
 /// Words for warnings of one kind; `group` is not empty.
-fn word(group: &[&Warning], planned: &Planned) -> String {
+fn group_text(group: &[&Warning], plan: &PlanSummary) -> String {
     let Some(first) = group.first() else { return String::new() };
-    let at = at(group);
+    let at = at_counts(group);
     match first {
         Warning::TooFewRuns { .. } => format!(
             "There is no 95% interval {at}: {} of the 6 runs that it takes. Use {}.",
-            range(group, whole),
-            match (planned.out_of_time, planned.runs < 6) {
+            figure_range(group, whole),
+            match (plan.out_of_time, plan.runs < 6) {
                 (false, _) => "--runs 6 or more",
                 (true, false) => "a longer --max-time: the time ran out before",
                 (true, true) => "--runs 6 or more, and a longer --max-time",
@@ -167,7 +167,7 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
         Warning::Imprecise { precision, .. } => format!(
             "The median {at} is known to within {}, not to the {} asked for. Allow more runs \
              (--runs, --max-time), or make the machine quieter.",
-            range(group, percent),
+            figure_range(group, percent),
             percent(*precision)
         ),
         Warning::Outliers { .. } => format!(
@@ -179,20 +179,20 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             "The first run {at} took {} times as long as the later ones: a cold cache, or work that \
              is done only once. Use --warmup {} to leave it out, or --prepare or --cold to make every \
              run like it.",
-            range(group, ratio),
-            planned.warmups.saturating_add(1)
+            figure_range(group, ratio),
+            plan.warmups.saturating_add(1)
         ),
         Warning::Drift { .. } => format!(
             "The machine's speed changed during the study: the later half of the runs {at} took {} \
              times as long as the earlier half. Look for heat, a changing clock rate or a neighbour, \
              and repeat.",
-            range(group, ratio)
+            figure_range(group, ratio)
         ),
         Warning::DependentRuns { .. } => format!(
             "Each run {at} resembles the one before it (correlation {}), so the intervals are too \
              narrow. Something changes slowly: heat, a clock rate, a neighbour. Repeat, or space the \
              runs with --prepare 'sleep 1'.",
-            range(group, two_places)
+            figure_range(group, two_places)
         ),
         Warning::TwoSpeeds { .. } => format!(
             "The runs {at} have two speeds, so the median may be either. Find what differs (memory \
@@ -201,26 +201,26 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
         Warning::Steal { .. } => format!(
             "The hypervisor took {} of the CPUs' time {at} (steal), so the speedup may be off. \
              Repeat at a quieter time, or on a machine with CPUs of its own.",
-            range(group, percent)
+            figure_range(group, percent)
         ),
         Warning::Throttled { .. } => format!(
             "A CPU quota held the command back {at}, for {} over all its runs (each CPU held counts): the figures are of \
              the command under that quota. For those of the command alone raise it; `morecores topology` shows where it \
              is set.",
-            range(group, duration)
+            figure_range(group, duration)
         ),
         Warning::NotBalanced { cpu_set, by_cpuset, .. } => format!(
             "The scheduler does not balance the load {at} ({}): threads stay on the CPU that they start on, while \
              others may be idle. {}Pin the threads, or choose other CPUs with --cpu-list; `morecores topology` shows \
              where it is set.",
-            named_cpus(widest(group).unwrap_or(cpu_set)),
+            named_cpus(widest_set(group).unwrap_or(cpu_set)),
             if *by_cpuset { "Use --limit cpuset (as root), where it does. " } else { "" }
         ),
         Warning::QuotaBelowCpus { .. } => format!(
             "A CPU quota allows {} CPUs' worth of time, less than was allotted {at}: the figures there say what the \
              command gets out of the quota, not out of the CPUs. For the latter raise it, or measure fewer CPUs; \
              `morecores topology` shows where it is set.",
-            range(group, one_place)
+            figure_range(group, one_place)
         ),
         Warning::SmtSiblings { .. } => format!(
             "SMT siblings, second threads of cores already in use, take part {at} and give less than \
@@ -230,10 +230,10 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             "Cores of different types work together {at}, so efficiency and serial fraction do not \
              mean what they say. Choose CPUs of one type with --cpu-list."
         ),
-        Warning::FrequencyScaling { governor, boost } => frequency(governor.as_deref(), *boost),
+        Warning::FrequencyScaling { governor, boost } => frequency_text(governor.as_deref(), *boost),
         Warning::ThreadsDidNotFollow { told, .. } => format!(
             "The command kept only {} CPUs busy {at}, {}",
-            range(group, one_place),
+            figure_range(group, one_place),
             if *told {
                 "though it was told how many it had. It has too little parallel work, or takes its \
                  thread count from elsewhere: see its manual."
@@ -244,9 +244,9 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
         Warning::WorkOutsideTree { of_cpus, .. } => format!(
             "Other programs kept {} of {} busy during the runs {at}{}. If they are not part of what you \
              measure, stop them and repeat; if they are, start them inside the command.",
-            range(group, two_places),
+            figure_range(group, two_places),
             cpus(*of_cpus),
-            neighbours(group)
+            neighbour_names(group)
         ),
         Warning::KnownClient { program, daemon } => format!(
             "{program} hands its work to {daemon}, which runs outside the CPU limit and is counted \
@@ -254,9 +254,9 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
         ),
         Warning::NotQuiet { of_cpus, .. } => format!(
             "Other programs kept {} of {} busy while nothing was measured{}. Stop them and repeat.",
-            range(group, two_places),
+            figure_range(group, two_places),
             cpus(*of_cpus),
-            neighbours(group)
+            neighbour_names(group)
         ),
         Warning::OnlyGetrusage => "User and system time come from getrusage alone, which counts much \
             of short processes' system time as user time and misses processes that nobody waited \
@@ -264,7 +264,7 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             .to_owned(),
         Warning::Survivors { kept, .. } => format!(
             "Processes outlived the command{}{}",
-            names(group),
+            survivor_names(group),
             if *kept {
                 " and were left running, so later runs shared the CPUs with them."
             } else {
@@ -274,49 +274,49 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
         Warning::FailedRuns { .. } => format!(
             "Failed runs, left out of every figure: {}{}. The runs that are left may be a biased \
              choice: find out why the others failed.{}",
-            counts(group),
-            failures::ways(group),
-            failures::advice(group)
+            failures_by_count(group),
+            failures::failure_list(group),
+            failures::success_advice(group)
         ),
-        Warning::KilledForMemory { .. } => killed_for_memory(group, &at),
+        Warning::KilledForMemory { .. } => killed_for_memory_text(group, &at),
         Warning::DamagedLines { .. } => format!(
             "Damaged lines of runs.jsonl, left out of every figure: {}. The runs that they held are \
              lost; the others are whole.",
-            range(group, whole)
+            figure_range(group, whole)
         ),
         Warning::LossyTrace { .. } => format!(
             "The tracer lost {} of the events {at}, so every traced figure there is a guess. Repeat it; \
              without --syscalls there are fewer events.",
-            range(group, percent)
+            figure_range(group, percent)
         ),
         Warning::RanOutsideCpus { .. } => format!(
             "The command ran on CPUs that it was not allotted, for {}{} of the allotted CPUs' time {at}, so those \
              points are not valid: it sets its own affinity.{}",
             if group.iter().all(|w| is_lower_bound(w)) { "at least " } else { "" },
-            range(group, percent),
-            firmer_limit(planned.limit).map(|option| format!(" Use {option}.")).unwrap_or_default()
+            figure_range(group, percent),
+            stricter_limit(plan.limit).map(|option| format!(" Use {option}.")).unwrap_or_default()
         ),
         Warning::TraceOverhead { .. } => format!(
             "The traced run {at} took {} longer than the untraced ones, so it may have waited for other things. \
              The speedup is not affected; read where the CPUs went with care.",
-            range(group, percent)
+            figure_range(group, percent)
         ),
         Warning::UnexplainedTime { .. } => format!(
             "Of the CPUs' time {at}, {} does not add up in the trace: take no cause of that size at its word. \
              `morecores doctor` says what cannot be traced here.",
-            range(group, percent)
+            figure_range(group, percent)
         ),
         Warning::UserSpinning { .. } => format!(
             "Threads spent {} of the CPUs' time {at} spinning in the program's own loops. It is counted as work \
              and is none: look for spin locks and busy waiting in user space.",
-            range(group, percent)
+            figure_range(group, percent)
         ),
         Warning::CrowdedBase { workers, told, .. } => format!(
             "The command ran {} threads at once (`{}`) {at}, so that they took turns there: switching, and waiting for \
              each other in loops, slows that count and flatters the others. {}",
             workers.threads,
             workers.name,
-            thread_advice(*told, planned.limit)
+            thread_advice(*told, plan.limit)
         ),
         Warning::OtherCpusHelp => "The other CPUs go on serving interrupts and kernel threads, which \
             flatters the smallest CPU count. Only --limit hotplug (as root) prevents that."
@@ -325,7 +325,7 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
 }
 
 /// Largest set of CPUs among the warnings of a group.
-fn widest<'a>(group: &[&'a Warning]) -> Option<&'a CpuSet> {
+fn widest_set<'a>(group: &[&'a Warning]) -> Option<&'a CpuSet> {
     let sets = group.iter().filter_map(|warning| match warning {
         Warning::NotBalanced { cpu_set, .. } => Some(cpu_set),
         _ => None,
@@ -344,7 +344,7 @@ fn is_lower_bound(warning: &Warning) -> bool {
 }
 
 /// Warning about settings that may change the clock rate, as far as they are known.
-fn frequency(governor: Option<&str>, boost: Option<bool>) -> String {
+fn frequency_text(governor: Option<&str>, boost: Option<bool>) -> String {
     let governor = governor.map(|g| format!("governor {g}"));
     let boost = boost.filter(|on| *on).map(|_| "boost on".to_owned());
     let what: Vec<String> = governor.into_iter().chain(boost).collect();
@@ -356,7 +356,7 @@ fn frequency(governor: Option<&str>, boost: Option<bool>) -> String {
 }
 
 /// Names of the programs that disturbed the runs, each once, busiest first: ` (cc1plus, dockerd)`.
-fn neighbours(group: &[&Warning]) -> String {
+fn neighbour_names(group: &[&Warning]) -> String {
     const SHOWN: usize = 3;
     let mut names: Vec<&str> = Vec::new();
     for warning in group {
@@ -372,7 +372,7 @@ fn neighbours(group: &[&Warning]) -> String {
 }
 
 /// Names of the processes killed for memory, the memory that a job needs, and the memory limit.
-fn killed_for_memory(group: &[&Warning], at: &str) -> String {
+fn killed_for_memory_text(group: &[&Warning], at: &str) -> String {
     let (mut killed, mut job, mut limit) = (Vec::new(), None, None);
     for warning in group {
         if let Warning::KilledForMemory { names, job_bytes, limit_bytes, .. } = warning {
@@ -383,7 +383,7 @@ fn killed_for_memory(group: &[&Warning], at: &str) -> String {
     }
     killed.sort_unstable();
     killed.dedup();
-    let what = if killed.is_empty() { "processes of the command".to_owned() } else { list(killed) };
+    let what = if killed.is_empty() { "processes of the command".to_owned() } else { join_with_and(killed) };
     let size = |size: u64| bytes(size as f64);
     let need = job.map(|job| format!("each job needs about {}", size(job)));
     let limit = limit.map(|limit| format!("the limit is {}", size(limit)));
@@ -393,12 +393,12 @@ fn killed_for_memory(group: &[&Warning], at: &str) -> String {
 }
 
 /// Words for one warning, without merging.
-pub fn sentence(warning: &Warning) -> String {
-    word(&[warning], &Planned::default())
+pub fn warning_sentence(warning: &Warning) -> String {
+    group_text(&[warning], &PlanSummary::default())
 }
 
 /// Names of surviving processes, each once: ` (gopls)`.
-fn names(group: &[&Warning]) -> String {
+fn survivor_names(group: &[&Warning]) -> String {
     let mut all: Vec<&str> = Vec::new();
     for warning in group {
         if let Warning::Survivors { names, .. } = warning {
@@ -411,29 +411,29 @@ fn names(group: &[&Warning]) -> String {
 }
 
 /// CPU counts of a group: `at 2 and 4 CPUs`.
-fn at(group: &[&Warning]) -> String {
-    let mut counts: Vec<u32> = group.iter().filter_map(|w| figure(w).0).collect();
+fn at_counts(group: &[&Warning]) -> String {
+    let mut counts: Vec<u32> = group.iter().filter_map(|w| cpus_and_figure(w).0).collect();
     counts.sort_unstable();
     counts.dedup();
     match counts.as_slice() {
         [] => String::new(),
         [only] => format!("at {}", cpus(*only)),
-        _ => format!("at {} CPUs", list(&counts)),
+        _ => format!("at {} CPUs", join_with_and(&counts)),
     }
 }
 
 /// Figures of a group with their CPU counts: `1 at 1 CPU, 2 at 4 CPUs`.
-fn counts(group: &[&Warning]) -> String {
+fn failures_by_count(group: &[&Warning]) -> String {
     let mut by_count: Vec<(u32, f64)> =
-        group.iter().filter_map(|w| figure(w).0.map(|cpus| (cpus, figure(w).1))).collect();
+        group.iter().filter_map(|w| cpus_and_figure(w).0.map(|cpus| (cpus, cpus_and_figure(w).1))).collect();
     by_count.sort_by_key(|(cpus, _)| *cpus);
     let words = by_count.iter().map(|(n, count)| format!("{count:.0} at {}", cpus(*n)));
     words.collect::<Vec<_>>().join(", ")
 }
 
 /// Range of a group's figures, smallest to largest: `3.1%`, `1.2% to 3.1%`.
-fn range(group: &[&Warning], write: fn(f64) -> String) -> String {
-    let figures = || group.iter().map(|w| figure(w).1);
+fn figure_range(group: &[&Warning], write: fn(f64) -> String) -> String {
+    let figures = || group.iter().map(|w| cpus_and_figure(w).1);
     let low = write(figures().fold(f64::INFINITY, f64::min));
     let high = write(figures().fold(f64::NEG_INFINITY, f64::max));
     if low == high { low } else { format!("{low} to {high}") }

@@ -3,33 +3,33 @@
 mod support;
 
 use morecores_report::{
-    Blame, Component, Remark, Withheld, causes, decide, main_cause, withheld, word, word_cause,
+    Explanation, Component, Remark, NoCauseReason, causes, decide, main_cause, no_cause_reason, verdict_text, cause_clause,
 };
 use morecores_study::*;
 use morecores_view::*;
 
-fn stack_of(view: &View) -> &StackView {
+fn largest_stack(view: &View) -> &StackView {
     view.stack.last().expect("a stack")
 }
 
 /// View with a stack of two CPUs with these losses.
-fn two(losses: Losses) -> View {
+fn view_with_losses(losses: Losses) -> View {
     let view = support::view(&["x"]).point(1, 10.0, 0.01, 1.0).point(2, 7.0, 0.01, 1.5).build();
     let mut view = support::stacked(view, |_| losses);
     view.traces = vec![support::build_trace()];
     view
 }
 
-fn words(view: &View) -> Vec<String> {
-    let stack = stack_of(view);
-    causes(stack, view).iter().map(word_cause).collect()
+fn clauses(view: &View) -> Vec<String> {
+    let stack = largest_stack(view);
+    causes(stack, view).iter().map(cause_clause).collect()
 }
 
 #[test]
 fn the_largest_come_first_and_small_ones_not_at_all() {
     let view =
-        two(Losses { other_processes: 0.3, idle_disk: Some(0.05), steal: Some(0.039), ..Losses::default() });
-    let said: Vec<Component> = causes(stack_of(&view), &view).iter().map(|c| c.component).collect();
+        view_with_losses(Losses { other_processes: 0.3, idle_disk: Some(0.05), steal: Some(0.039), ..Losses::default() });
+    let said: Vec<Component> = causes(largest_stack(&view), &view).iter().map(|c| c.component).collect();
     assert_eq!(said, [Component::OtherProcesses, Component::IdleTooLittleWork, Component::IdleDisk]);
 }
 
@@ -37,8 +37,8 @@ fn the_largest_come_first_and_small_ones_not_at_all() {
 fn nothing_below_what_is_unexplained_is_said() {
     for unexplained in [0.1, -0.1] {
         let losses = Losses { other_processes: 0.3, idle_disk: Some(0.09), unexplained, ..Losses::default() };
-        let view = two(losses);
-        let said: Vec<Component> = causes(stack_of(&view), &view).iter().map(|c| c.component).collect();
+        let view = view_with_losses(losses);
+        let said: Vec<Component> = causes(largest_stack(&view), &view).iter().map(|c| c.component).collect();
         assert!(
             said.contains(&Component::OtherProcesses) && !said.contains(&Component::IdleDisk),
             "{said:?}"
@@ -58,15 +58,15 @@ fn at_most_four_are_said() {
         idle_timer: Some(0.05),
         ..Losses::default()
     };
-    let view = two(losses);
-    assert_eq!(causes(stack_of(&view), &view).len(), 4);
+    let view = view_with_losses(losses);
+    assert_eq!(causes(largest_stack(&view), &view).len(), 4);
 }
 
 #[test]
 fn what_the_holder_of_a_lock_waits_for_is_said() {
-    let mut view = two(Losses { idle_user_lock: Some(0.2), ..Losses::default() });
+    let mut view = view_with_losses(Losses { idle_user_lock: Some(0.2), ..Losses::default() });
     let said =
-        |view: &View| words(view).into_iter().find(|words| words.contains("locks of the command's own"));
+        |view: &View| clauses(view).into_iter().find(|words| words.contains("locks of the command's own"));
     assert_eq!(
         said(&view).as_deref(),
         Some("0.20 of 2 CPUs idle, waiting for locks of the command's own (futex)")
@@ -84,16 +84,16 @@ fn what_the_holder_of_a_lock_waits_for_is_said() {
 #[test]
 fn who_is_to_blame_is_named_where_the_trace_tells() {
     assert_eq!(
-        words(&support::build()),
+        clauses(&support::build()),
         [
             "0.28 of 2 CPUs idle while only `ld` ran, the others waiting in wait4",
             "0.05 of 2 CPUs used by other processes (Xorg)",
         ]
     );
-    let contended = words(&support::contended());
+    let contended = clauses(&support::contended());
     assert_eq!(contended[0], "4.13 of 8 CPUs spinning for the kernel lock dcache_lru (d_lru_add)");
     assert_eq!(contended[3], "0.16 of 8 CPUs idle, waiting for the kernel lock i_rwsem (path_openat)");
-    let many = words(&support::many());
+    let many = clauses(&support::many());
     assert_eq!(
         many[0],
         "22.06 of 64 CPUs idle while few threads ran, mostly `simulate` (13.24) and `reader` (7.72), the others \
@@ -106,68 +106,68 @@ fn a_lock_that_is_one_of_many_is_not_said_to_be_all() {
     let mut view = support::contended();
     let lock = |symbol: &str| support::lock("spinlock", symbol, None, 9, 3.0, 3.0);
     view.traces[3].locks = vec![lock("a"), lock("b"), lock("c")];
-    assert!(words(&view)[0].ends_with("spinning for kernel locks, most of all c"), "{:?}", words(&view));
+    assert!(clauses(&view)[0].ends_with("spinning for kernel locks, most of all c"), "{:?}", clauses(&view));
     view.traces[3].locks.clear();
-    assert!(words(&view)[0].ends_with("spinning for kernel locks"), "no lock was seen");
+    assert!(clauses(&view)[0].ends_with("spinning for kernel locks"), "no lock was seen");
 }
 
 #[test]
 fn without_a_trace_nobody_is_blamed() {
     let mut view = support::contended();
     view.traces.clear();
-    let stack = stack_of(&view);
-    assert!(causes(stack, &view).iter().all(|c| c.blame == Blame::Unknown));
+    let stack = largest_stack(&view);
+    assert!(causes(stack, &view).iter().all(|c| c.explanation == Explanation::Unknown));
 }
 
 #[test]
 fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
-    let mut view = two(Losses { user_work: 0.4, ..Losses::default() });
-    assert!(words(&view)[0].contains("caches, memory bandwidth or the clock rate"), "{:?}", words(&view));
+    let mut view = view_with_losses(Losses { user_work: 0.4, ..Losses::default() });
+    assert!(clauses(&view)[0].contains("caches, memory bandwidth or the clock rate"), "{:?}", clauses(&view));
     let work = view.traces[0].components.user_work_s + view.traces[0].components.kernel_work_s.unwrap();
     view.traces[0].user_spin_s = Some(0.3 * work);
-    assert!(words(&view)[0].contains("caches"), "too few samples, or too little, for the analysis to warn");
+    assert!(clauses(&view)[0].contains("caches"), "too few samples, or too little, for the analysis to warn");
     view.warnings.push(Warning::UserSpinning { cpus: 2, share: 0.2 });
-    assert!(words(&view)[0].ends_with("on 1; 30% of its work only looks so and spins in loops of its own"));
+    assert!(clauses(&view)[0].ends_with("on 1; 30% of its work only looks so and spins in loops of its own"));
 }
 
 #[test]
 fn idle_time_that_may_be_others_is_blamed_on_no_waking() {
-    let mut view = two(Losses { idle_scheduling: 0.4, ..Losses::default() });
-    assert!(words(&view)[0].ends_with("an idle CPU takes time to wake"), "{:?}", words(&view));
+    let mut view = view_with_losses(Losses { idle_scheduling: 0.4, ..Losses::default() });
+    assert!(clauses(&view)[0].ends_with("an idle CPU takes time to wake"), "{:?}", clauses(&view));
     view.traces[0].untold_others_s = Some(2.0);
     let said =
         "0.40 of 2 CPUs idle or used by other processes, which this trace does not tell, although threads";
-    assert!(words(&view)[0].starts_with(said), "{:?}", words(&view));
+    assert!(clauses(&view)[0].starts_with(said), "{:?}", clauses(&view));
 }
 
 #[test]
 fn where_nothing_ran_no_program_is_named() {
-    let mut view = two(Losses::default());
+    let mut view = view_with_losses(Losses::default());
     view.stack[0].culprits = vec![support::culprit("nothing", 0.5, None)];
     assert!(
-        words(&view)[0].ends_with("of 2 CPUs idle while nothing of the command ran"),
+        clauses(&view)[0].ends_with("of 2 CPUs idle while nothing of the command ran"),
         "{:?}",
-        words(&view)
+        clauses(&view)
     );
     view.stack[0].culprits = vec![support::culprit("nothing", 0.3, None), support::culprit("ld", 0.2, None)];
     assert!(
-        words(&view)[0].ends_with("few threads ran, mostly none (0.30) and `ld` (0.20)"),
+        clauses(&view)[0].ends_with("few threads ran, mostly none (0.30) and `ld` (0.20)"),
         "{:?}",
-        words(&view)
+        clauses(&view)
     );
 }
 
 #[test]
 fn gained_cpus_are_said_as_such() {
-    let said = words(&support::gaining());
+    let said = clauses(&support::gaining());
     assert!(said[0].starts_with("0.36 of 2 CPUs gained: less time in user mode than"), "{said:?}");
-    let view = two(Losses { idle_disk: Some(-0.2), ..Losses::default() });
-    assert!(words(&view)[1].ends_with("gained: less than on 1 was \"idle: disk\""));
+    let view = view_with_losses(Losses { idle_disk: Some(-0.2), ..Losses::default() });
+    assert!(clauses(&view)[1].ends_with("gained: less than on 1 was \"idle: disk\""));
 }
 
 #[test]
 fn the_verdict_names_the_main_cause() {
-    let text = word(&decide(&support::build()));
+    let text = verdict_text(&decide(&support::build()));
     assert!(
         text.contains("What stops it most: 0.28 of 2 CPUs idle while only `ld` ran, the others"),
         "{text}"
@@ -180,8 +180,8 @@ fn the_verdict_names_the_main_cause() {
 
 #[test]
 fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
-    let view = two(Losses { tracer: 0.3, other_processes: 0.25, ..Losses::default() });
-    assert_eq!(causes(stack_of(&view), &view)[0].component, Component::Tracer);
+    let view = view_with_losses(Losses { tracer: 0.3, other_processes: 0.25, ..Losses::default() });
+    assert_eq!(causes(largest_stack(&view), &view)[0].component, Component::Tracer);
     assert_eq!(main_cause(&view).map(|c| c.component), Some(Component::OtherProcesses));
     // The largest count was not traced: another cause may limit a smaller count.
     let mut view = support::contended();
@@ -192,22 +192,22 @@ fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
 #[test]
 fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
     let overhead = |overhead: f64| {
-        let mut view = two(Losses { kernel_work: Some(0.5), user_work: -0.3, ..Losses::default() });
+        let mut view = view_with_losses(Losses { kernel_work: Some(0.5), user_work: -0.3, ..Losses::default() });
         view.traces[0].overhead = Some(overhead);
         view
     };
     let named = overhead(0.2);
-    assert!(word(&decide(&named)).contains("What stops it most") && !words(&named).is_empty());
+    assert!(verdict_text(&decide(&named)).contains("What stops it most") && !clauses(&named).is_empty());
     for (o, said) in [(8.65, "took 9.65 times as long"), (-0.4, "took 0.600 times as long")] {
         let view = overhead(o);
-        assert!(words(&view).is_empty());
-        let text = word(&decide(&view));
+        assert!(clauses(&view).is_empty());
+        let text = verdict_text(&decide(&view));
         assert!(text.contains(said) && !text.contains("What stops it most"), "{text}");
     }
     // As slow as the slowest of the timed runs: that is their noise.
     let mut noisy = overhead(0.3);
     noisy.points[1].elapsed_s.max = 9.2;
-    assert_eq!(withheld(stack_of(&noisy), &noisy), None);
+    assert_eq!(no_cause_reason(largest_stack(&noisy), &noisy), None);
 }
 
 /// Example: the time of the parallel part of a build, whose serial part is in the traces all the
@@ -215,7 +215,7 @@ fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
 #[test]
 fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
     let figure = |speedup: f64| {
-        let mut view = two(Losses { kernel_work: Some(0.5), ..Losses::default() });
+        let mut view = view_with_losses(Losses { kernel_work: Some(0.5), ..Losses::default() });
         let whole = view.points[0].elapsed_s.median / view.points[1].elapsed_s.median;
         let summary = view.points[1].elapsed_s;
         view.points[1].metric = Some(MetricView { name: None, summary, unit: None, better: Better::Lower });
@@ -224,22 +224,22 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
         view
     };
     let view = figure(1.2);
-    assert!(matches!(withheld(stack_of(&view), &view), Some(Withheld::Figure { cpus: 2, .. })));
+    assert!(matches!(no_cause_reason(largest_stack(&view), &view), Some(NoCauseReason::FigureDiffers { cpus: 2, .. })));
     assert!(
-        word(&decide(&view)).contains("a trace tells of the whole run alone"),
+        verdict_text(&decide(&view)).contains("a trace tells of the whole run alone"),
         "{}",
-        word(&decide(&view))
+        verdict_text(&decide(&view))
     );
-    assert_eq!(withheld(stack_of(&figure(1.05)), &figure(1.05)), None);
+    assert_eq!(no_cause_reason(largest_stack(&figure(1.05)), &figure(1.05)), None);
 }
 
 #[test]
 fn cpus_that_are_not_balanced_do_not_take_time_to_wake() {
-    let mut view = two(Losses { idle_scheduling: 0.5, ..Losses::default() });
-    assert!(words(&view).iter().any(|said| said.contains("takes time to wake")), "{:?}", words(&view));
+    let mut view = view_with_losses(Losses { idle_scheduling: 0.5, ..Losses::default() });
+    assert!(clauses(&view).iter().any(|said| said.contains("takes time to wake")), "{:?}", clauses(&view));
     let cpu_set = (0..2).map(CpuId).collect();
     view.warnings.push(Warning::NotBalanced { cpus: 2, cpu_set, by_cpuset: true });
-    let said = words(&view);
+    let said = clauses(&view);
     assert!(said.iter().any(|said| said.contains("does not balance these CPUs")), "{said:?}");
     assert!(!said.iter().any(|said| said.contains("takes time to wake")), "{said:?}");
 }
@@ -247,35 +247,35 @@ fn cpus_that_are_not_balanced_do_not_take_time_to_wake() {
 #[test]
 fn what_a_crowded_base_took_longer_is_not_explained_by_caches() {
     let crowded = |machine_sized| {
-        let mut view = two(Losses { user_work: -0.5, ..Losses::default() });
+        let mut view = view_with_losses(Losses { user_work: -0.5, ..Losses::default() });
         let workers = Workers { name: "x".to_owned(), threads: 7 };
         view.warnings.push(Warning::CrowdedBase { cpus: 1, workers, machine_sized, told: false });
         view
     };
     let view = crowded(true);
-    assert_eq!(withheld(stack_of(&view), &view), Some(Withheld::NoBaseline { cpus: 1, threads: 7 }));
-    let said = words(&crowded(false));
+    assert_eq!(no_cause_reason(largest_stack(&view), &view), Some(NoCauseReason::NoBaseline { cpus: 1, threads: 7 }));
+    let said = clauses(&crowded(false));
     assert!(said.iter().any(|s| s.ends_with("on 1, where 7 threads took turns")), "{said:?}");
 }
 
 #[test]
 fn runs_too_short_to_be_traced_explain_nothing() {
     let short = |seconds: f64| {
-        let mut view = two(Losses { kernel_work: Some(0.5), ..Losses::default() });
+        let mut view = view_with_losses(Losses { kernel_work: Some(0.5), ..Losses::default() });
         view.points[1].elapsed_s.median = seconds;
         view
     };
     let view = short(0.0012);
-    assert_eq!(withheld(stack_of(&view), &view), Some(Withheld::Short { cpus: 2, seconds: 0.0012 }));
-    assert!(word(&decide(&view)).contains("on 2 CPUs it takes only 1.20 ms"), "{}", word(&decide(&view)));
-    assert_eq!(withheld(stack_of(&short(0.010)), &short(0.010)), None);
+    assert_eq!(no_cause_reason(largest_stack(&view), &view), Some(NoCauseReason::TooShort { cpus: 2, seconds: 0.0012 }));
+    assert!(verdict_text(&decide(&view)).contains("on 2 CPUs it takes only 1.20 ms"), "{}", verdict_text(&decide(&view)));
+    assert_eq!(no_cause_reason(largest_stack(&short(0.010)), &short(0.010)), None);
 }
 
 #[test]
 fn the_trace_of_a_stack_is_that_of_the_same_n() {
-    let mut view = two(Losses { other_processes: 0.3, ..Losses::default() });
+    let mut view = view_with_losses(Losses { other_processes: 0.3, ..Losses::default() });
     let mut oversubscribed = view.traces[0].clone();
     (oversubscribed.n, oversubscribed.others) = (8, vec![("wrong".to_owned(), 9.0)]);
     view.traces.insert(0, oversubscribed);
-    assert!(words(&view)[0].ends_with("(Xorg)"), "{:?}", words(&view));
+    assert!(clauses(&view)[0].ends_with("(Xorg)"), "{:?}", clauses(&view));
 }

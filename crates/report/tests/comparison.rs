@@ -6,7 +6,7 @@ mod support;
 use insta::assert_snapshot;
 use morecores_report::{Style, comparison_markdown, comparison_report};
 use morecores_view::*;
-use support::{PLAIN, keeps_to};
+use support::{PLAIN, assert_fits_style};
 
 fn side(study: &str) -> ComparedStudy {
     let command = ["make", "-j{n}"].map(str::to_owned).to_vec();
@@ -18,7 +18,7 @@ fn summary(median: f64) -> Summary {
     Summary { median, mean: median, min: lo, max: hi, ci95: Some([lo, hi]) }
 }
 
-fn around(value: f64) -> Estimate {
+fn estimate_around(value: f64) -> Estimate {
     Estimate { value, ci95: Some([value * 0.98, value * 1.02]) }
 }
 
@@ -31,16 +31,16 @@ fn slower_build() -> Comparison {
         new: summary(new),
         base_runs: 10,
         new_runs: 10,
-        ratio: around(new / base),
+        ratio: estimate_around(new / base),
         noise_floor: Some(0.012),
         difference,
         speedup,
     };
     let speedup =
-        ComparedSpeedup { base: 1.9, new: 1.75, ratio: around(1.75 / 1.9), difference: Difference::Worse };
+        ComparedSpeedup { base: 1.9, new: 1.75, ratio: estimate_around(1.75 / 1.9), difference: Difference::Worse };
     let condition = |condition: &str, new, value, limit, of_base: bool, holds| ConditionResult {
         condition: condition.to_owned(),
-        base: of_base.then(|| around(1.9)),
+        base: of_base.then(|| estimate_around(1.9)),
         new,
         compared: value,
         limit,
@@ -79,9 +79,9 @@ fn slower_build() -> Comparison {
         ratios: 3,
         at_least: 0.0,
         conditions: vec![
-            condition("speedup@2 < 95%", around(1.75), around(0.921), 0.95, true, Some(true)),
-            condition("elapsed_s@1 > 120", around(98.9), around(98.9), 120.0, false, Some(false)),
-            condition("speedup@2 < 92%", around(1.75), around(0.921), 0.92, true, None),
+            condition("speedup@2 < 95%", estimate_around(1.75), estimate_around(0.921), 0.95, true, Some(true)),
+            condition("elapsed_s@1 > 120", estimate_around(98.9), estimate_around(98.9), 120.0, false, Some(false)),
+            condition("speedup@2 < 92%", estimate_around(1.75), estimate_around(0.921), 0.92, true, None),
         ],
     }
 }
@@ -89,7 +89,7 @@ fn slower_build() -> Comparison {
 #[test]
 fn a_slower_build() {
     let text = comparison_report(&slower_build(), &PLAIN);
-    keeps_to(PLAIN, &text);
+    assert_fits_style(PLAIN, &text);
     assert_snapshot!(text);
 }
 
@@ -138,7 +138,7 @@ fn it_fits_every_terminal() {
     for width in [20, 40, 60, 80, 200] {
         for unicode in [true, false] {
             let style = Style { width, unicode, ..PLAIN };
-            keeps_to(style, &comparison_report(&odd, &style));
+            assert_fits_style(style, &comparison_report(&odd, &style));
         }
     }
     let mut text = String::new();

@@ -7,14 +7,14 @@ use insta::assert_snapshot;
 use machines::{container, laptop, ordinary_user, perfect, virtual_machine};
 use morecores_machine::Diagnosis;
 use morecores_machine::doctor::{Facts, diagnose};
-use morecores_report::{Style, doctor};
+use morecores_report::{Style, doctor_report};
 use morecores_study::CpuId;
 use morecores_study::noise::CpuRelation;
 use morecores_view::{CpuNoise, Disturbance, Estimate, MachineNoise};
 
 const PLAIN: Style = Style { width: 100, colour: false, unicode: true, wide: false };
 
-fn named(facts: Facts) -> Diagnosis {
+fn named_diagnosis(facts: Facts) -> Diagnosis {
     let mut diagnosis = diagnose(facts);
     diagnosis.host.hostname = "build7".to_owned();
     diagnosis.host.cpu_model = "AMD EPYC 7763".to_owned();
@@ -74,51 +74,51 @@ fn crowded() -> MachineNoise {
 
 #[test]
 fn nothing_left_to_do() {
-    assert_snapshot!(doctor(&named(perfect()), Some(&quiet()), &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(perfect()), Some(&quiet()), &PLAIN));
 }
 
 #[test]
 fn an_ordinary_user() {
-    assert_snapshot!(doctor(&named(ordinary_user()), None, &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(ordinary_user()), None, &PLAIN));
 }
 
 #[test]
 fn a_container() {
-    assert_snapshot!(doctor(&named(container()), None, &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(container()), None, &PLAIN));
 }
 
 #[test]
 fn a_laptop_with_siblings() {
-    assert_snapshot!(doctor(&named(laptop()), Some(&crowded()), &Style { width: 80, ..PLAIN }));
+    assert_snapshot!(doctor_report(&named_diagnosis(laptop()), Some(&crowded()), &Style { width: 80, ..PLAIN }));
 }
 
 #[test]
 fn a_virtual_machine() {
-    assert_snapshot!(doctor(&named(virtual_machine()), Some(&quiet()), &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(virtual_machine()), Some(&quiet()), &PLAIN));
 }
 
 #[test]
 fn narrow_ascii_and_too_few_repetitions() {
     let noise = MachineNoise { floor: None, comparisons: 3, disturbances: vec![], ..quiet() };
     let style = Style { width: 44, unicode: false, ..PLAIN };
-    assert_snapshot!(doctor(&named(virtual_machine()), Some(&noise), &style));
+    assert_snapshot!(doctor_report(&named_diagnosis(virtual_machine()), Some(&noise), &style));
 }
 
 #[test]
 fn only_commands_are_wider_than_the_terminal_and_colour_changes_no_letter() {
     for facts in [perfect(), ordinary_user(), container(), laptop(), virtual_machine()] {
-        let diagnosis = named(facts);
+        let diagnosis = named_diagnosis(facts);
         for noise in [None, Some(quiet()), Some(crowded())] {
             for width in [0, 40, 63, 64, 80, 200] {
                 let style = Style { width, unicode: false, ..PLAIN };
-                let text = doctor(&diagnosis, noise.as_ref(), &style);
+                let text = doctor_report(&diagnosis, noise.as_ref(), &style);
                 for line in text.lines() {
                     let copied = line.trim_start().starts_with("$ ");
                     let word = line.split_whitespace().any(|word| word.len() > 24);
                     assert!(line.len() <= width.clamp(40, 100) || copied || word, "at {width}: {line}");
                     assert!(line.is_ascii() && line.trim_end() == line, "{line:?}");
                 }
-                let coloured = doctor(&diagnosis, noise.as_ref(), &Style { colour: true, ..style });
+                let coloured = doctor_report(&diagnosis, noise.as_ref(), &Style { colour: true, ..style });
                 assert_eq!(without_colour(&coloured), text);
             }
         }
@@ -134,18 +134,18 @@ fn without_colour(text: &str) -> String {
 
 #[test]
 fn no_more_is_said_of_disturbance_than_is_known() {
-    let said = |ci95, waited: f64| {
+    let summary = |ci95, waited: f64| {
         let mut noise = quiet();
         noise.disturbances[0].slowdown.ci95 = ci95;
         noise.cpus[1].waited = Some(waited);
-        let text = doctor(&named(perfect()), Some(&noise), &PLAIN);
+        let text = doctor_report(&named_diagnosis(perfect()), Some(&noise), &PLAIN);
         text.split_once("Commands can be timed").expect("a summary").1.replace('\n', " ")
     };
-    assert!(said(Some([1.001, 1.006]), 0.0).contains("not slow each other down by more than 0.60%"));
-    assert!(said(Some([1.01, 1.14]), 0.0).contains("cannot be told from this noise"));
-    assert!(said(None, 0.0).contains("cannot be told from this noise"));
-    assert!(said(Some([1.5, 1.6]), 0.0).contains("even a perfect program"));
-    let busy = said(Some([1.5, 1.6]), 0.34);
+    assert!(summary(Some([1.001, 1.006]), 0.0).contains("not slow each other down by more than 0.60%"));
+    assert!(summary(Some([1.01, 1.14]), 0.0).contains("cannot be told from this noise"));
+    assert!(summary(None, 0.0).contains("cannot be told from this noise"));
+    assert!(summary(Some([1.5, 1.6]), 0.0).contains("even a perfect program"));
+    let busy = summary(Some([1.5, 1.6]), 0.34);
     assert!(busy.contains("up to 34% of a CPU's time") && !busy.contains("perfect program"), "{busy}");
 }
 
@@ -153,6 +153,6 @@ fn no_more_is_said_of_disturbance_than_is_known() {
 fn names_cannot_steer_the_terminal() {
     let mut facts = laptop();
     facts.neighbours[0].name = "a\u{1b}[2J".to_owned();
-    let text = doctor(&named(facts), None, &PLAIN);
+    let text = doctor_report(&named_diagnosis(facts), None, &PLAIN);
     assert!(text.contains("a\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
 }

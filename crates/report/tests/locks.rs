@@ -8,11 +8,11 @@ use morecores_report::{Style, locks_csv, locks_json, locks_markdown, locks_repor
 use morecores_study::lock::*;
 use morecores_study::*;
 use morecores_view::*;
-use support::{PLAIN, keeps_to};
+use support::{PLAIN, assert_fits_style};
 
 use LockName::{Adaptive, Block, Spin, Std};
 
-fn around(value: f64) -> Estimate {
+fn estimate_around(value: f64) -> Estimate {
     Estimate { value, ci95: Some([value * 0.97, value * 1.02]) }
 }
 
@@ -37,14 +37,14 @@ fn point(threads: u32, hold_ns: u64, think_ns: u64) -> LockPoint {
         let cpus = if lock == Spin { f64::from(threads.min(2)) } else { 1.0 };
         LockResult {
             lock,
-            per_s: around(rate),
+            per_s: estimate_around(rate),
             of_fastest: if rate == fastest {
                 Estimate { value: 1.0, ci95: Some([1.0, 1.0]) }
             } else {
-                around(rate / fastest)
+                estimate_around(rate / fastest)
             },
-            cpus: around(cpus),
-            burned_cpus: around(cpus - 0.9),
+            cpus: estimate_around(cpus),
+            burned_cpus: estimate_around(cpus - 0.9),
             luckiest: 1.25,
             unluckiest: 0.5,
             longest_wait_ns: Some(if lock == Spin { 250_000_000 } else { 3_200_000 }),
@@ -68,10 +68,10 @@ fn server() -> LocksView {
     };
     let costs = |lock: LockName, free: f64, hand_over: f64, burned: f64| LockCosts {
         lock,
-        free_ns: Some(around(free)),
-        hand_over_ns: Some(around(hand_over)),
-        preempted_burned: Some(around(burned)),
-        preempted_wait_ns: Some(around(3.1e6)),
+        free_ns: Some(estimate_around(free)),
+        hand_over_ns: Some(estimate_around(hand_over)),
+        preempted_burned: Some(estimate_around(burned)),
+        preempted_wait_ns: Some(estimate_around(3.1e6)),
         longest_wait_ns: Some(if lock == Spin { 250_000_000 } else { 3_200_000 }),
     };
     let advice = |situation, take: &[LockName], never: &[LockName], worst| LockAdvice {
@@ -90,9 +90,9 @@ fn server() -> LocksView {
         damaged_lines: 0,
         steal: Some(0.001),
         prices: Prices {
-            switch_ns: Some(around(1_520.0)),
-            wake_ns: Some(around(15_300.0)),
-            lines: vec![LinePrice { from: CpuId(0), to: CpuId(1), ns: around(52.0) }],
+            switch_ns: Some(estimate_around(1_520.0)),
+            wake_ns: Some(estimate_around(15_300.0)),
+            lines: vec![LinePrice { from: CpuId(0), to: CpuId(1), ns: estimate_around(52.0) }],
         },
         locks: vec![
             costs(Spin, 9.8, 61.0, 1.0),
@@ -178,7 +178,7 @@ fn prices_in_words() {
         ]
     );
     let mut view = server();
-    view.prices.lines.push(LinePrice { from: CpuId(0), to: CpuId(8), ns: around(130.0) });
+    view.prices.lines.push(LinePrice { from: CpuId(0), to: CpuId(8), ns: estimate_around(130.0) });
     let page = page_locks("locks", "morecores locks", view);
     assert_eq!(
         page.prices[2],
@@ -262,7 +262,7 @@ fn every_style_is_kept_to() {
         {
             let style = Style { width, colour, unicode, wide };
             let text = locks_report(&view, None, &style);
-            keeps_to(style, &text);
+            assert_fits_style(style, &text);
             let plain = support::strip(&text);
             assert!(
                 plain.find("More threads than CPUs").expect("advice")

@@ -56,7 +56,7 @@ static PIPE: Benchmark = Benchmark {
 fn terminal(benchmark: &'static Benchmark, studies: Vec<Result<&View, String>>) -> String {
     let style = Style { width: 100, colour: false, unicode: true, wide: false };
     let text = suite_report(&BenchmarkResult { benchmark, studies }, &Published::read().unwrap(), &style);
-    support::keeps_to(style, &text);
+    support::assert_fits_style(style, &text);
     text
 }
 
@@ -251,7 +251,7 @@ fn a_summary_compares_on_the_largest_common_count() {
 fn a_summary_on_a_terminal() {
     let style = Style { width: 100, colour: false, unicode: true, wide: false };
     let text = suite_summary_report(&summary(), &style);
-    support::keeps_to(style, &text);
+    support::assert_fits_style(style, &text);
     assert_snapshot!(text);
 }
 
@@ -259,11 +259,11 @@ fn a_summary_on_a_terminal() {
 fn a_summary_on_a_narrow_terminal_in_ascii() {
     let style = Style { width: 60, colour: false, unicode: false, wide: false };
     let text = suite_summary_report(&summary(), &style);
-    support::keeps_to(style, &text);
+    support::assert_fits_style(style, &text);
     assert_snapshot!(text);
     for width in [40, 80, 200] {
         let style = Style { width, ..style };
-        support::keeps_to(style, &suite_summary_report(&summary(), &style));
+        support::assert_fits_style(style, &suite_summary_report(&summary(), &style));
     }
 }
 

@@ -9,7 +9,7 @@ use morecores_report::{Style, run_report};
 use morecores_study::Better;
 use morecores_view::{View, Warning};
 use proptest::prelude::*;
-use support::{PLAIN, keeps_to, strip};
+use support::{PLAIN, assert_fits_style, strip};
 
 fn report(view: &View, style: Style) -> String {
     run_report(view, Some(Path::new("make.study")), &style)
@@ -149,7 +149,7 @@ fn views() -> impl Strategy<Value = View> {
         let rates: Vec<f64> = points.values().map(|(elapsed, ..)| 1e4 / elapsed).collect();
         let mut view = support::view(&words).warn(warnings);
         for (cpus, (elapsed, half, used, runs)) in points {
-            view = view.point_of(cpus, elapsed, elapsed * half, used, runs);
+            view = view.point_with_runs(cpus, elapsed, elapsed * half, used, runs);
         }
         if rate { view.rate("多 op/s", Better::Higher, &rates).build() } else { view.build() }
     })
@@ -161,6 +161,6 @@ proptest! {
         view in views(), width in 1usize..200, colour: bool, unicode: bool, wide: bool,
     ) {
         let style = Style { width, colour, unicode, wide };
-        keeps_to(style, &run_report(&view, None, &style));
+        assert_fits_style(style, &run_report(&view, None, &style));
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use morecores_machine::topology::{Recording, read_from};
-use morecores_report::topology;
+use morecores_report::topology_report;
 use morecores_study::Topology;
 
 fn fixture(name: &str) -> Topology {
@@ -35,13 +35,13 @@ const FIXTURES: [&str; 12] = [
 #[test]
 fn every_recorded_machine() {
     for name in FIXTURES {
-        insta::assert_snapshot!(name, topology(&fixture(name), 100));
+        insta::assert_snapshot!(name, topology_report(&fixture(name), 100));
     }
 }
 
 #[test]
 fn a_narrow_terminal() {
-    insta::assert_snapshot!(topology(&fixture("server-2x64-smt-16-l3"), 50));
+    insta::assert_snapshot!(topology_report(&fixture("server-2x64-smt-16-l3"), 50));
 }
 
 #[test]
@@ -61,14 +61,14 @@ fn no_fixture_is_left_out() {
 fn lines_fit_unless_a_path_is_in_the_way_and_256_cpus_stay_short() {
     for name in FIXTURES {
         for width in [0, 40, 60, 80, 200] {
-            let text = topology(&fixture(name), width);
+            let text = topology_report(&fixture(name), width);
             for line in text.lines() {
                 assert!(line.len() <= width.max(40) || line.contains('/'), "{name} at {width}: {line}");
                 assert!(line.is_ascii(), "{line}");
             }
         }
     }
-    assert!(topology(&fixture("server-2x64-smt-16-l3"), 80).lines().count() <= 16);
+    assert!(topology_report(&fixture("server-2x64-smt-16-l3"), 80).lines().count() <= 16);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_long_list_of_cpus_breaks_after_commas() {
     let mut machine = fixture("server-2x64-smt-16-l3");
     machine.usable.cpus = (0..256).step_by(2).map(morecores_study::CpuId).collect();
     machine.usable.count = 128;
-    let text = topology(&machine, 60);
+    let text = topology_report(&machine, 60);
     let usable: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Online")).collect();
     assert!(usable.len() > 5 && usable.iter().all(|line| line.len() <= 60), "{text}");
     assert!(usable[..usable.len() - 1].iter().all(|line| line.ends_with(',')), "{text}");
@@ -86,6 +86,6 @@ fn a_long_list_of_cpus_breaks_after_commas() {
 fn names_cannot_steer_the_terminal() {
     let mut machine = fixture("vm-2-cpus");
     machine.unread.push(morecores_study::Unread { path: "/a\x1b[2J".to_owned(), why: "x\ny".to_owned() });
-    let text = topology(&machine, 80);
+    let text = topology_report(&machine, 80);
     assert!(text.contains("/a\\u{1b}[2J: x\\ny"), "{text}");
 }

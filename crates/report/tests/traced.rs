@@ -10,7 +10,7 @@ use morecores_report::{Component, Style, run_report, trace_report, view_markdown
 use morecores_study::trace::*;
 use morecores_view::*;
 use proptest::prelude::*;
-use support::{PLAIN, keeps_to, strip};
+use support::{PLAIN, assert_fits_style, strip};
 
 fn report(view: &View, style: Style) -> String {
     run_report(view, Some(Path::new("make.study")), &style)
@@ -264,7 +264,7 @@ proptest! {
         let style = Style { width, colour, unicode, wide };
         let mut texts = vec![run_report(&view, None, &style)];
         texts.extend(view.traces.iter().map(|t| trace_report(t, None, &style)));
-        texts.iter().for_each(|text| keeps_to(style, text));
+        texts.iter().for_each(|text| assert_fits_style(style, text));
     }
 }
 

@@ -3,33 +3,33 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_report::{Answer, Outside, Remark, decide, notices, word};
+use morecores_report::{VerdictKind, OutsideTime, Remark, decide, notices, verdict_text};
 use morecores_study::{Better, Limit, StopReason};
 use morecores_view::{OutsideEvidence, View, Warning, Workers};
 
-fn words(view: &View) -> String {
-    word(&decide(view))
+fn text(view: &View) -> String {
+    verdict_text(&decide(view))
 }
 
 #[test]
 fn each_answer_is_given_for_its_reason() {
-    let answer = |view: View| decide(&view).answer;
-    assert!(matches!(answer(support::view(&["x"]).build()), Answer::NothingMeasured));
-    assert!(matches!(answer(support::one_point()), Answer::OneCount { cpus: 1, .. }));
-    assert!(matches!(answer(support::two_points()), Answer::Yes(_)));
-    assert!(matches!(answer(support::nine_points()), Answer::LessAndLess(_)));
-    assert!(matches!(answer(support::no_scaling()), Answer::DoesNotUse { told: false, .. }));
-    assert!(matches!(answer(support::slower()), Answer::Worse(_)));
-    assert!(matches!(answer(support::superlinear()), Answer::MoreThanIdeal { uncrowded: false, .. }));
-    assert!(matches!(answer(support::too_few_runs()), Answer::Seems(_)));
+    let kind = |view: View| decide(&view).kind;
+    assert!(matches!(kind(support::view(&["x"]).build()), VerdictKind::NothingMeasured));
+    assert!(matches!(kind(support::one_point()), VerdictKind::OneCount { cpus: 1, .. }));
+    assert!(matches!(kind(support::two_points()), VerdictKind::Scales(_)));
+    assert!(matches!(kind(support::nine_points()), VerdictKind::DiminishingGain(_)));
+    assert!(matches!(kind(support::no_scaling()), VerdictKind::UnusedCpus { told: false, .. }));
+    assert!(matches!(kind(support::slower()), VerdictKind::Slower(_)));
+    assert!(matches!(kind(support::superlinear()), VerdictKind::Superlinear { uncrowded: false, .. }));
+    assert!(matches!(kind(support::too_few_runs()), VerdictKind::Likely(_)));
     let mut done_once = support::too_few_runs();
     done_once.closing.as_mut().expect("a closing").reason = StopReason::AlreadyDone;
     assert!(
-        word(&decide(&done_once))
+        verdict_text(&decide(&done_once))
             .starts_with("Not known: its first run left the others next to nothing to do.")
     );
     assert_eq!(decide(&done_once).remarks, []);
-    let Answer::UpTo { enough, slower: false, .. } = answer(support::plateau()) else { panic!("no plateau") };
+    let VerdictKind::Saturates { enough, slower: false, .. } = kind(support::plateau()) else { panic!("no plateau") };
     assert_eq!(enough.cpus, 8);
 }
 
@@ -45,18 +45,18 @@ fn counts_that_were_not_kept_to_give_no_answer() {
     };
     let proven = wide(0.98, OutsideEvidence::CpuTime, Limit::Affinity);
     let verdict = decide(&proven);
-    assert!(matches!(verdict.answer, Answer::NotHeld(Outside { cpus: 1, at_least: true, .. })));
+    assert!(matches!(verdict.kind, VerdictKind::RanOutsideCpus(OutsideTime { cpus: 1, at_least: true, .. })));
     assert_eq!(verdict.remarks, []);
     assert_eq!(notices(&proven.warnings, &verdict), [], "the verdict says it");
-    let text = words(&proven);
+    let text = text(&proven);
     assert!(text.starts_with("Not known: ") && text.contains("at least 98%"), "{text}");
     assert!(text.contains("--limit cpuset") && !text.contains("times"), "{text}");
-    let text = words(&wide(0.98, OutsideEvidence::Trace, Limit::Cpuset));
+    let text = text(&wide(0.98, OutsideEvidence::Trace, Limit::Cpuset));
     assert!(text.contains("--limit hotplug") && !text.contains("at least"), "{text}");
     // A small share of it leaves the answer doubtful.
     let little = wide(0.02, OutsideEvidence::CpuTime, Limit::Affinity);
     let verdict = decide(&little);
-    assert!(matches!(verdict.answer, Answer::No { .. }) && verdict.remarks.contains(&Remark::Doubtful));
+    assert!(matches!(verdict.kind, VerdictKind::NoDifference { .. }) && verdict.remarks.contains(&Remark::Doubtful));
     assert!(notices(&little.warnings, &verdict)[0].text.contains("--limit cpuset"));
 }
 
@@ -74,29 +74,29 @@ fn a_crowded_base_is_praised_for_nothing() {
     for fast in [0.9, 1.0, 1.9, 19.5] {
         let view = crowded(2, true, false, fast);
         let verdict = decide(&view);
-        assert!(matches!(verdict.answer, Answer::NoBaseline { .. }), "{verdict:?}");
+        assert!(matches!(verdict.kind, VerdictKind::NoBaseline { .. }), "{verdict:?}");
         assert_eq!(
             (verdict.remarks.as_slice(), notices(&view.warnings, &verdict).as_slice()),
             (&[][..], &[][..])
         );
-        let text = words(&view);
+        let text = text(&view);
         assert!(text.starts_with("Not known: 1 CPU is no baseline."), "{text}");
         assert!(text.contains("--limit hotplug") && text.contains("{n}"), "{text}");
         assert!(!text.contains("cache") && !text.contains("Yes"), "{text}");
     }
-    assert!(!words(&crowded(2, true, true, 1.9)).contains("{n}"), "it was told");
+    assert!(!text(&crowded(2, true, true, 1.9)).contains("{n}"), "it was told");
     // A number of threads set by the command: the only explanation of a superlinear speedup,
     // otherwise part of the program.
-    assert!(words(&crowded(7, false, false, 19.5)).contains("in each other's way"));
+    assert!(text(&crowded(7, false, false, 19.5)).contains("in each other's way"));
     let server = crowded(7, false, false, 1.9);
     let verdict = decide(&server);
-    assert!(matches!(verdict.answer, Answer::Yes(_)));
+    assert!(matches!(verdict.kind, VerdictKind::Scales(_)));
     assert!(notices(&server.warnings, &verdict)[0].text.contains("7 threads at once"));
     // Only a trace excludes that explanation.
-    assert!(words(&support::superlinear()).contains("more threads than CPUs ran there (a trace would tell)"));
+    assert!(text(&support::superlinear()).contains("more threads than CPUs ran there (a trace would tell)"));
     let traced = support::view(&["x"]).point(1, 40.2, 0.1, 1.0).point(2, 17.9, 0.1, 2.0);
     let traced = traced.with(|v| v.traces = vec![support::trace(1, 41.0, |_| ())]).build();
-    assert!(!words(&traced).contains("more threads"), "{}", words(&traced));
+    assert!(!text(&traced).contains("more threads"), "{}", text(&traced));
 }
 
 #[test]
@@ -108,28 +108,28 @@ fn no_difference_inside_the_noise_is_called_one() {
         .with(|v| v.points[1].noise_floor = Some(0.012))
         .build();
     assert!(inside.points[1].speedup.ci95.is_some_and(|[low, _]| low > 1.0));
-    assert!(matches!(decide(&inside).answer, Answer::No { .. }));
+    assert!(matches!(decide(&inside).kind, VerdictKind::NoDifference { .. }));
     // The difference is beyond the floor, but the interval contains 1.
     let wide = support::view(&["x"])
         .point(1, 10.0, 0.5, 1.0)
         .point(2, 9.6, 0.5, 1.9)
         .with(|v| v.points.iter_mut().for_each(|p| p.noise_floor = Some(0.001)))
         .build();
-    assert!(matches!(decide(&wide).answer, Answer::No { .. }));
+    assert!(matches!(decide(&wide).kind, VerdictKind::NoDifference { .. }));
 }
 
 #[test]
 fn runs_that_overlap_tell_nothing_without_an_interval() {
     let overlap = |runs| {
-        support::view(&["x"]).point_of(1, 10.0, 0.5, 1.0, runs).point_of(2, 9.0, 0.5, 1.5, runs).build()
+        support::view(&["x"]).point_with_runs(1, 10.0, 0.5, 1.0, runs).point_with_runs(2, 9.0, 0.5, 1.5, runs).build()
     };
-    assert!(matches!(decide(&overlap(5)).answer, Answer::TooFewRuns(_)));
+    assert!(matches!(decide(&overlap(5)).kind, VerdictKind::TooFewRuns(_)));
     let apart = |runs| {
-        support::view(&["x"]).point_of(1, 10.0, 0.1, 1.0, runs).point_of(2, 6.0, 0.1, 1.5, runs).build()
+        support::view(&["x"]).point_with_runs(1, 10.0, 0.1, 1.0, runs).point_with_runs(2, 6.0, 0.1, 1.5, runs).build()
     };
-    assert!(matches!(decide(&apart(3)).answer, Answer::Seems(_)));
+    assert!(matches!(decide(&apart(3)).kind, VerdictKind::Likely(_)));
     assert!(
-        matches!(decide(&apart(2)).answer, Answer::TooFewRuns(_)),
+        matches!(decide(&apart(2)).kind, VerdictKind::TooFewRuns(_)),
         "two against two are apart by chance in 1 of 3"
     );
 }
@@ -175,7 +175,7 @@ fn advice_goes_on_from_what_was_planned() {
     let warnings =
         [Warning::FirstRunDiffers { cpus: 1, ratio: 6.1 }, Warning::TooFewRuns { cpus: 1, runs: 5 }];
     let advice = |runs: u32, reason: StopReason| {
-        let view = support::view(&["x"]).point_of(1, 80.0, 0.3, 1.0, 5).point_of(2, 44.0, 0.3, 1.9, 5);
+        let view = support::view(&["x"]).point_with_runs(1, 80.0, 0.3, 1.0, 5).point_with_runs(2, 44.0, 0.3, 1.9, 5);
         let mut view = view.warn(warnings.clone()).build();
         (view.plan.warmup, view.plan.stop.max_runs) = (1, runs);
         view.closing.as_mut().expect("a closing").reason = reason;
@@ -184,7 +184,7 @@ fn advice_goes_on_from_what_was_planned() {
         view.points.truncate(1);
         told.extend(notices(&view.warnings[1..], &decide(&view)));
         let told: Vec<String> = told.into_iter().map(|notice| notice.text).collect();
-        word(&verdict) + " " + &told.join(" ")
+        verdict_text(&verdict) + " " + &told.join(" ")
     };
     let text = advice(5, StopReason::RunsExhausted);
     assert!(text.contains("an interval: --runs 6. ") && text.contains("Use --runs 6 or more."), "{text}");
@@ -206,14 +206,14 @@ fn advice_goes_on_from_what_was_planned() {
 fn where_the_time_was_used_up_nothing_is_blamed_on_the_command() {
     let words = |mut view: View| {
         view.closing.as_mut().expect("a closing").reason = StopReason::TimeExhausted;
-        words(&view)
+        text(&view)
     };
-    assert!(words(support::view(&["x"]).build()).starts_with("Nothing measured yet: the time was used up"));
+    assert!(text(support::view(&["x"]).build()).starts_with("Nothing measured yet: the time was used up"));
     let mut one = support::one_point();
-    assert!(words(one.clone()).contains("Name two counts or more"));
+    assert!(text(one.clone()).contains("Name two counts or more"));
     one.plan.points = [1, 2].map(morecores_testkit::point).into();
     assert!(
-        words(one)
+        text(one)
             .starts_with("Nothing to compare yet: the time was used up when it had been measured on 1 CPU")
     );
 }
@@ -273,7 +273,7 @@ fn verdicts_read_well() {
         .point(2, 10.0, 0.01, 1.9)
         .rate("ns/op", Better::Lower, &[31.0, 17.5])
         .build();
-    let one_run = support::view(&["x"]).point_of(1, 80.0, 0.3, 1.0, 1).point_of(2, 44.0, 0.3, 1.9, 1).build();
+    let one_run = support::view(&["x"]).point_with_runs(1, 80.0, 0.3, 1.0, 1).point_with_runs(2, 44.0, 0.3, 1.9, 1).build();
     let quota = support::view(&["x"])
         .point(1, 80.0, 0.3, 1.0)
         .point(2, 54.0, 0.3, 1.5)

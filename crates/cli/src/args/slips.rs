@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use morecores_measure::program;
-use morecores_report::for_reading;
+use morecores_report::display_command;
 
 /// Options that people type from habit, each with the advice for morecores. The spellings come from
 /// hyperfine, perf stat, make, mpirun, taskset, time and wrk.
@@ -103,7 +103,7 @@ fn tip(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
             program::resolve(&arguments[start], env::var_os("PATH").as_deref()).ok()?;
             let words: Vec<String> =
                 arguments[start..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            let line = for_reading(&with_n(&words));
+            let line = display_command(&with_n(&words));
             Some(format!("to measure a command: morecores run -- {line}"))
         }
         ErrorKind::UnknownArgument => {

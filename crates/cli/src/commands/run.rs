@@ -20,7 +20,7 @@ use morecores_measure::executor::{Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
 use morecores_measure::sweep::{Finish, SweepError, sweep};
-use morecores_report::{cpus, for_reading};
+use morecores_report::{cpus, display_command};
 use morecores_statistics::{Decision, StoppingRule};
 use morecores_study::{Closing, Exit, Host, Nanos, Phase, Plan, StopReason, Study, StudyWriter, TraceMode};
 use morecores_view::memory::killed_for_memory;
@@ -255,7 +255,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>, after: &EndAf
 
 /// Command line that resumes a study, with more `options`, each followed by a space.
 fn resume_line(path: &Path, options: &str) -> String {
-    format!("morecores run --resume {options}-o {}", for_reading(&[path.display().to_string()]))
+    format!("morecores run --resume {options}-o {}", display_command(&[path.display().to_string()]))
 }
 
 /// Prints the end of a failed command's output and reports how the command ended.
@@ -277,6 +277,6 @@ fn report_failure(study: &Study, outcome: &Outcome) {
     let point = study.header.plan.points.iter().find(|point| point.cpus == run.cpus && point.n == run.n);
     let killed = run.tree.killed_for_memory.as_ref().and(point);
     if let Some(warning) = killed.and_then(|point| killed_for_memory(study, point)) {
-        terminal::note(&morecores_report::sentence(&warning));
+        terminal::note(&morecores_report::warning_sentence(&warning));
     }
 }

@@ -178,7 +178,7 @@ fn listed(path: &Path) -> ListedStudy {
 fn listed_command(name: String, state: String, study: &Study) -> ListedStudy {
     ListedStudy {
         name,
-        command: words::with_variables(&study.header.command.words(), &study.header.plan.env),
+        command: words::display_command_with_variables(&study.header.command.words(), &study.header.plan.env),
         host: study.header.host.hostname.clone(),
         created_at_s: study.header.created_at_ns.as_secs_f64(),
         cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result};
-use morecores_report::for_reading;
+use morecores_report::display_command;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -77,7 +77,7 @@ pub(super) struct EndAfterMeasuring {
 impl EndAfterMeasuring {
     /// Response of a command that keeps a study at `path`.
     pub(super) fn with_study(path: &Path) -> Self {
-        let path = for_reading(&[path.display().to_string()]);
+        let path = display_command(&[path.display().to_string()]);
         Self {
             note: format!(
                 "stopped before the report; the study is kept, show it with: morecores show {path}"

@@ -180,7 +180,7 @@ impl Studies {
 /// Command line as a user types it.
 fn typed(line: &[OsString]) -> String {
     let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    report::for_reading(&words)
+    report::display_command(&words)
 }
 
 /// Completeness of a study.

@@ -16,7 +16,7 @@ pub(crate) fn tune_spin(args: &TuneSpinArgs) -> Result<u8> {
     terminal::print(&if args.json {
         serde_json::to_string_pretty(&tuning)? + "\n"
     } else {
-        morecores_report::spin_tuning(&tuning, &terminal::style(false))
+        morecores_report::spin_tuning_report(&tuning, &terminal::style(false))
     })?;
     Ok(exit::SUCCESS)
 }

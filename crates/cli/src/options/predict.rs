@@ -162,9 +162,9 @@ fn prices(text: &str) -> Result<Vec<Price>> {
         let wrong = || anyhow!("--price `{part}`: write CPUs and the price of an hour, like 2=0.10,16=0.80");
         let (count, price) = part.split_once('=').ok_or_else(wrong)?;
         let count: u32 = count.trim().parse().map_err(|_| wrong())?;
-        let an_hour: f64 = price.trim().parse().map_err(|_| wrong())?;
-        ensure!((1..=MOST).contains(&count) && an_hour.is_finite() && an_hour >= 0.0, wrong());
-        Ok(Price { cpus: count, an_hour })
+        let per_hour: f64 = price.trim().parse().map_err(|_| wrong())?;
+        ensure!((1..=MOST).contains(&count) && per_hour.is_finite() && per_hour >= 0.0, wrong());
+        Ok(Price { cpus: count, per_hour })
     };
     text.split(',').map(one).collect()
 }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn prices_by_the_hour() {
         let read = prices("2=0.10, 16=0.8").unwrap();
-        assert_eq!(read, [Price { cpus: 2, an_hour: 0.10 }, Price { cpus: 16, an_hour: 0.8 }]);
+        assert_eq!(read, [Price { cpus: 2, per_hour: 0.10 }, Price { cpus: 16, per_hour: 0.8 }]);
         for wrong in ["", "2", "x=1", "2=-1", "0=1", "2=nan"] {
             assert!(prices(wrong).is_err(), "{wrong}");
         }

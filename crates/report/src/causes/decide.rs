@@ -5,31 +5,31 @@
 use morecores_study::Neighbour;
 use morecores_view::{LockView, PointView, StackView, TraceView, View, Warning};
 
-use super::{Blame, Cause, Withheld};
+use super::{Explanation, Cause, NoCauseReason};
 use crate::Component;
-use crate::component::idle_or_others;
-use crate::verdict::{crowd, no_baseline, outside};
+use crate::component::idle_includes_others;
+use crate::verdict::{crowded_base, invalid_baseline, time_outside_cpus};
 
 /// Largest number of causes in words; the table has the rest.
-const MOST: usize = 4;
+const MAX_CAUSES: usize = 4;
 
 /// Share of the CPUs below which a loss is not put into words. A choice: twice the share that is
 /// folded in the bars, so that the words mention nothing that the bar does not show.
-const WORTH_SAYING: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.02;
 
 /// Share of a loss that one command must hold to be named alone.
-const ALONE: f64 = 0.8;
+const SOLE_SHARE: f64 = 0.8;
 
 /// Share of a loss that a name must hold to be listed.
-const WORTH_NAMING: f64 = 0.1;
+const LEAST_NAMED_SHARE: f64 = 0.1;
 
 /// Largest number of names in one sentence.
-const NAMES: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// Relative change of a run's time by tracing, from which its causes need not be those of the timed
 /// runs. A choice: beyond a quarter, the tracer or another difference between the runs is as large
 /// as any named loss.
-const UNLIKE: f64 = 0.25;
+const MAX_TRACE_DIFFERENCE: f64 = 0.25;
 
 /// Median elapsed time below which a run is too short to be traced faithfully: starting it alone
 /// takes a millisecond.
@@ -38,7 +38,7 @@ const SHORT_S: f64 = 0.010;
 /// Smallest difference of two speedups, that of the command's own figure and that of the whole run,
 /// that withholds the causes: the causes in the run are then not those of the figure. A choice: a
 /// smaller difference is seldom known.
-const OTHERWISE: f64 = 0.1;
+const MAX_FIGURE_DIFFERENCE: f64 = 0.1;
 
 /// Reason why no cause of this stack is named.
 ///
@@ -49,54 +49,54 @@ const OTHERWISE: f64 = 0.1;
 ///   beyond all of these runs;
 /// - the timed runs are too short;
 /// - the requested figure covers only a part of the run.
-pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
-    if let Some(outside) = outside(view) {
-        return Some(Withheld::NotHeld { cpus: outside.cpus });
+pub fn no_cause_reason(stack: &StackView, view: &View) -> Option<NoCauseReason> {
+    if let Some(outside) = time_outside_cpus(view) {
+        return Some(NoCauseReason::RanOutsideCpus { cpus: outside.cpus });
     }
-    if let Some(crowd) = no_baseline(view).filter(|crowd| crowd.cpus == stack.base_cpus) {
-        return Some(Withheld::NoBaseline { cpus: crowd.cpus, threads: crowd.workers.threads });
+    if let Some(crowd) = invalid_baseline(view).filter(|crowd| crowd.cpus == stack.base_cpus) {
+        return Some(NoCauseReason::NoBaseline { cpus: crowd.cpus, threads: crowd.workers.threads });
     }
     let both = [(stack.cpus, stack.n), (stack.base_cpus, stack.base_n)];
-    let of = |(cpus, n): (u32, u32)| {
+    let traced_point = |(cpus, n): (u32, u32)| {
         let point = view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n))?;
         Some((point, view.trace(cpus, n)?))
     };
-    let unlike = |(point, trace): (&PointView, &TraceView)| {
+    let trace_differs = |(point, trace): (&PointView, &TraceView)| {
         let times = 1.0 + trace.overhead?;
         let elapsed = times * point.elapsed_s.median;
-        let like_one = elapsed >= point.elapsed_s.min && elapsed <= point.elapsed_s.max;
-        ((times - 1.0).abs() > UNLIKE && !like_one).then_some(Withheld::Unlike { cpus: point.cpus, times })
+        let in_range = elapsed >= point.elapsed_s.min && elapsed <= point.elapsed_s.max;
+        ((times - 1.0).abs() > MAX_TRACE_DIFFERENCE && !in_range).then_some(NoCauseReason::TraceDiffers { cpus: point.cpus, times })
     };
-    let short = |(point, _): (&PointView, &TraceView)| {
+    let is_too_short = |(point, _): (&PointView, &TraceView)| {
         let seconds = point.elapsed_s.median;
-        (seconds < SHORT_S).then_some(Withheld::Short { cpus: point.cpus, seconds })
+        (seconds < SHORT_S).then_some(NoCauseReason::TooShort { cpus: point.cpus, seconds })
     };
-    let runs = || both.into_iter().filter_map(of);
-    let of_a_part = || {
-        let measured = |(cpus, n): (u32, u32)| view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n));
-        let (point, base) = (measured(both[0])?, measured(both[1])?);
+    let runs = || both.into_iter().filter_map(traced_point);
+    let figure_differs = || {
+        let measured_point = |(cpus, n): (u32, u32)| view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n));
+        let (point, base) = (measured_point(both[0])?, measured_point(both[1])?);
         let figure = point.metric.as_ref().map(|_| point.speedup)?;
         let whole = base.elapsed_s.median / point.elapsed_s.median;
-        let apart = (figure.value / whole - 1.0).abs() > OTHERWISE;
-        let told_apart = figure.ci95.is_none_or(|[low, high]| whole < low || whole > high);
-        (apart && told_apart).then_some(Withheld::Figure { cpus: point.cpus, figure: figure.value, whole })
+        let differs = (figure.value / whole - 1.0).abs() > MAX_FIGURE_DIFFERENCE;
+        let is_significant = figure.ci95.is_none_or(|[low, high]| whole < low || whole > high);
+        (differs && is_significant).then_some(NoCauseReason::FigureDiffers { cpus: point.cpus, figure: figure.value, whole })
     };
-    runs().find_map(unlike).or_else(|| runs().find_map(short)).or_else(of_a_part)
+    runs().find_map(trace_differs).or_else(|| runs().find_map(is_too_short)).or_else(figure_differs)
 }
 
 /// Losses and gains of one of the view's stacks that are worth words, largest first. Each exceeds a
 /// threshold and the time that no rule explains, because a smaller figure may be part of that time.
-/// Empty if the causes are [`withheld`].
+/// Empty if there is a [`no_cause_reason`].
 pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
-    if withheld(stack, view).is_some() {
+    if no_cause_reason(stack, view).is_some() {
         return Vec::new();
     }
-    let least = (WORTH_SAYING * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
-    let said = |component: &Component| {
+    let least = (LEAST_SHARE * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
+    let is_large = |component: &Component| {
         let Some(lost) = component.loss(&stack.losses) else { return false };
         *component != Component::Unexplained && lost.is_finite() && lost.abs() >= least && lost != 0.0
     };
-    let mut components: Vec<Component> = Component::ALL.into_iter().filter(said).collect();
+    let mut components: Vec<Component> = Component::ALL.into_iter().filter(is_large).collect();
     let lost = |c: Component| c.loss(&stack.losses).unwrap_or(0.0);
     let size = |c: &Component| lost(*c).abs();
     components.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -105,9 +105,9 @@ pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
         lost: lost(component),
         cpus: stack.cpus,
         base_cpus: stack.base_cpus,
-        blame: blame(component, stack, view),
+        explanation: explanation(component, stack, view),
     };
-    components.into_iter().take(MOST).map(cause).collect()
+    components.into_iter().take(MAX_CAUSES).map(cause).collect()
 }
 
 /// Largest loss at the largest CPU count, if that count was traced; the tracer's own time is no
@@ -118,36 +118,36 @@ pub fn main_cause(view: &View) -> Option<Cause> {
     causes(stack, view).into_iter().find(|c| c.lost > 0.0 && c.component != Component::Tracer)
 }
 
-fn blame(component: Component, stack: &StackView, view: &View) -> Blame {
+fn explanation(component: Component, stack: &StackView, view: &View) -> Explanation {
     let trace = view.trace(stack.cpus, stack.n);
     match component {
-        Component::IdleTooLittleWork => ran(stack),
-        Component::IdleUserLock => trace.map_or(Blame::Unknown, behind_lock),
-        Component::KernelLockSpin => lock(trace, |l| l.spin_s),
-        Component::IdleKernelLock => lock(trace, |l| l.wait_s - l.spin_s),
-        Component::IdleScheduling if stay(stack, view) => Blame::NotBalanced,
-        Component::IdleScheduling if trace.is_some_and(idle_or_others) => Blame::PerhapsProcesses,
-        Component::OtherProcesses => trace.map_or(Blame::Unknown, others),
-        Component::UserWork if stack.losses.user_work > 0.0 && spins(stack, view) => {
-            Blame::TightLoop(trace.map_or(0.0, tight_loop))
+        Component::IdleTooLittleWork => running_commands(stack),
+        Component::IdleUserLock => trace.map_or(Explanation::Unknown, holders_wait),
+        Component::KernelLockSpin => longest_lock(trace, |l| l.spin_s),
+        Component::IdleKernelLock => longest_lock(trace, |l| l.wait_s - l.spin_s),
+        Component::IdleScheduling if is_not_balanced(stack, view) => Explanation::NotBalanced,
+        Component::IdleScheduling if trace.is_some_and(idle_includes_others) => Explanation::PerhapsProcesses,
+        Component::OtherProcesses => trace.map_or(Explanation::Unknown, other_processes),
+        Component::UserWork if stack.losses.user_work > 0.0 && spins_in_user_mode(stack, view) => {
+            Explanation::TightLoop(trace.map_or(0.0, tight_loop_share))
         }
         Component::UserWork if stack.losses.user_work < 0.0 => {
-            let of_base = crowd(view).filter(|crowd| crowd.cpus == stack.base_cpus);
-            of_base.map_or(Blame::Unknown, |crowd| Blame::CrowdedBase(crowd.workers.threads))
+            let crowded = crowded_base(view).filter(|crowd| crowd.cpus == stack.base_cpus);
+            crowded.map_or(Explanation::Unknown, |crowd| Explanation::CrowdedBase(crowd.workers.threads))
         }
-        _ => Blame::Unknown,
+        _ => Explanation::Unknown,
     }
 }
 
-fn ran(stack: &StackView) -> Blame {
+fn running_commands(stack: &StackView) -> Explanation {
     let lost = stack.losses.idle_too_little_work;
     let share = |cpus: f64| if lost > 0.0 { cpus / lost } else { 0.0 };
     let named: Vec<_> =
-        stack.culprits.iter().filter(|c| share(c.lost_cpus) >= WORTH_NAMING).take(NAMES).collect();
-    let Some(first) = named.first() else { return Blame::Unknown };
-    let alone = share(first.lost_cpus) >= ALONE;
+        stack.culprits.iter().filter(|c| share(c.lost_cpus) >= LEAST_NAMED_SHARE).take(MAX_NAMES).collect();
+    let Some(first) = named.first() else { return Explanation::Unknown };
+    let alone = share(first.lost_cpus) >= SOLE_SHARE;
     let shown = if alone { 1 } else { named.len() };
-    Blame::Ran {
+    Explanation::Commands {
         commands: named.iter().take(shown).map(|c| (c.name.clone(), c.lost_cpus)).collect(),
         alone,
         waiting_in: first.waiting_in.clone(),
@@ -155,16 +155,16 @@ fn ran(stack: &StackView) -> Blame {
 }
 
 /// Lock with the longest waits of a kind; unknown if no lock had waits of that kind.
-fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
-    let Some(locks) = trace.map(|t| &t.locks) else { return Blame::Unknown };
+fn longest_lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Explanation {
+    let Some(locks) = trace.map(|t| &t.locks) else { return Explanation::Unknown };
     let Some(first) = locks.iter().max_by(|a, b| waits(a).total_cmp(&waits(b))) else {
-        return Blame::Unknown;
+        return Explanation::Unknown;
     };
     let all: f64 = locks.iter().map(waits).sum();
     if waits(first) <= 0.0 {
-        return Blame::Unknown;
+        return Explanation::Unknown;
     }
-    Blame::Lock {
+    Explanation::Lock {
         symbol: first.symbol.clone(),
         caller: first.caller.clone(),
         mostly: waits(first) >= all / 2.0,
@@ -173,33 +173,33 @@ fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
 
 /// Component behind most of the waits for the command's own locks, if the holders of the locks
 /// waited themselves.
-fn behind_lock(trace: &TraceView) -> Blame {
+fn holders_wait(trace: &TraceView) -> Explanation {
     let all = trace.components.idle_user_lock_s.unwrap_or(0.0);
-    let most = crate::component::behind(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    most.filter(|(_, seconds)| *seconds > all / 2.0).map_or(Blame::Unknown, |(what, _)| Blame::Behind(what))
+    let most = crate::component::holder_waits(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    most.filter(|(_, seconds)| *seconds > all / 2.0).map_or(Explanation::Unknown, |(what, _)| Explanation::HoldersWaited(what))
 }
 
-fn others(trace: &TraceView) -> Blame {
+fn other_processes(trace: &TraceView) -> Explanation {
     let all: f64 = trace.others.iter().map(|(_, seconds)| seconds).sum();
     let named = trace.others.iter().filter(|(_, seconds)| *seconds >= Neighbour::GOOD_PART * all);
-    let names: Vec<String> = named.take(NAMES).map(|(name, _)| name.clone()).collect();
-    if names.is_empty() { Blame::Unknown } else { Blame::Processes(names) }
+    let names: Vec<String> = named.take(MAX_NAMES).map(|(name, _)| name.clone()).collect();
+    if names.is_empty() { Explanation::Unknown } else { Explanation::Processes(names) }
 }
 
 /// Whether the CPUs of the larger count take no thread from each other.
-fn stay(stack: &StackView, view: &View) -> bool {
+fn is_not_balanced(stack: &StackView, view: &View) -> bool {
     let warned = |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == stack.cpus);
     view.warnings.iter().any(warned)
 }
 
 /// Whether the view warns of spinning: the analysis decides how much is too much.
-fn spins(stack: &StackView, view: &View) -> bool {
+fn spins_in_user_mode(stack: &StackView, view: &View) -> bool {
     let warned = |w: &Warning| matches!(w, Warning::UserSpinning { cpus, .. } if *cpus == stack.cpus);
     view.warnings.iter().any(warned)
 }
 
 /// Share of the trace's work that spins in the command's own loops.
-pub(crate) fn tight_loop(trace: &TraceView) -> f64 {
+pub(crate) fn tight_loop_share(trace: &TraceView) -> f64 {
     let work = trace.components.user_work_s + trace.components.kernel_work_s.unwrap_or(0.0);
     trace.user_spin_s.filter(|_| work > 0.0).map_or(0.0, |spin| spin / work)
 }

@@ -4,19 +4,19 @@ use morecores_machine::{Diagnosis, Remedy, State, Subject};
 use morecores_study::noise::CpuRelation;
 use morecores_view::MachineNoise;
 
-use crate::format::{cpus, list, percent, ratio, rough, time};
+use crate::format::{cpus, join_with_and, percent, ratio, two_digits, time};
 
 /// Slowdown from which a sentence is worthwhile: a curve does not show less.
-const WORTH_SAYING: f64 = 1.02;
+const LEAST_SLOWDOWN: f64 = 1.02;
 
 /// Summary in one paragraph: what can be measured, what can be traced, the smallest visible
 /// difference, and what to do.
-pub(super) fn summary(diagnosis: &Diagnosis, noise: Option<&MachineNoise>) -> String {
-    let mut sentences = vec![timing(diagnosis), tracing(diagnosis)];
-    sentences.extend(noise.map(seen));
-    sentences.extend(noise.and_then(attainable));
-    sentences.extend(spoiled(diagnosis));
-    sentences.push(remedies(diagnosis));
+pub(super) fn summary_text(diagnosis: &Diagnosis, noise: Option<&MachineNoise>) -> String {
+    let mut sentences = vec![timing_sentence(diagnosis), tracing_sentence(diagnosis)];
+    sentences.extend(noise.map(visible_difference_sentence));
+    sentences.extend(noise.and_then(attainable_speedup_sentence));
+    sentences.extend(spoilers_sentence(diagnosis));
+    sentences.push(remedies_sentence(diagnosis));
     sentences.join(" ")
 }
 
@@ -24,7 +24,7 @@ fn is_fine(diagnosis: &Diagnosis, what: Subject) -> bool {
     diagnosis.about(what).is_some_and(|finding| finding.state == State::Fine)
 }
 
-fn timing(diagnosis: &Diagnosis) -> String {
+fn timing_sentence(diagnosis: &Diagnosis) -> String {
     let usable = diagnosis.host.topology.usable.count;
     let most = cpus(u32::try_from(usable).unwrap_or(u32::MAX));
     let counts = if usable > 1 { format!("1 to {most}") } else { most };
@@ -36,27 +36,27 @@ fn timing(diagnosis: &Diagnosis) -> String {
     } else {
         "user and system time of short processes are not reliable"
     };
-    format!("Commands can be timed here on {counts}, limited by {}; {split}.", list(limits))
+    format!("Commands can be timed here on {counts}, limited by {}; {split}.", join_with_and(limits))
 }
 
-fn tracing(diagnosis: &Diagnosis) -> String {
+fn tracing_sentence(diagnosis: &Diagnosis) -> String {
     let needed = [(Subject::Bpf, "BPF"), (Subject::Btf, "BTF"), (Subject::Tracepoints, "tracepoints")];
-    let lacking: Vec<&str> =
+    let missing: Vec<&str> =
         needed.iter().filter(|(what, _)| !is_fine(diagnosis, *what)).map(|(_, name)| *name).collect();
-    if !lacking.is_empty() {
+    if !missing.is_empty() {
         let instead = if is_fine(diagnosis, Subject::OwnSwitches) {
             "; the command's context switches alone can be recorded"
         } else {
             ""
         };
-        return format!("Tracing lacks {}{instead}.", list(lacking));
+        return format!("Tracing lacks {}{instead}.", join_with_and(missing));
     }
     let counters =
         if is_fine(diagnosis, Subject::HardwareCounters) { "" } else { ", without hardware counters" };
     format!("The kernel allows tracing{counters}.")
 }
 
-fn seen(noise: &MachineNoise) -> String {
+fn visible_difference_sentence(noise: &MachineNoise) -> String {
     match noise.floor {
         Some(floor) => format!(
             "Between two commands of {}, run {} times each, a difference of {} or less cannot be told from \
@@ -70,11 +70,11 @@ fn seen(noise: &MachineNoise) -> String {
 }
 
 /// Best speedup that all CPUs together can give, if they slow each other down.
-fn attainable(noise: &MachineNoise) -> Option<String> {
+fn attainable_speedup_sentence(noise: &MachineNoise) -> Option<String> {
     let all = noise.disturbances.iter().find(|disturbance| disturbance.relation == CpuRelation::All)?;
     let n = all.cpus.len();
     let waited = noise.cpus.iter().filter_map(|cpu| cpu.waited).fold(0.0, f64::max);
-    if waited > WORTH_SAYING - 1.0 {
+    if waited > LEAST_SLOWDOWN - 1.0 {
         return Some(format!(
             "Other work took up to {} of a CPU's time meanwhile, so these figures are its noise and not the \
              machine's: stop it and measure again.",
@@ -82,14 +82,14 @@ fn attainable(noise: &MachineNoise) -> Option<String> {
         ));
     }
     let [low, high] = all.slowdown.ci95.unwrap_or([1.0, f64::INFINITY]);
-    Some(if low >= WORTH_SAYING {
+    Some(if low >= LEAST_SLOWDOWN {
         format!(
             "With all {n} CPUs computing, each takes {} times as long as alone: even a perfect program gets a \
              speedup of about {} here, not {n}.",
             ratio(all.slowdown.value),
-            rough(n as f64 / all.slowdown.value)
+            two_digits(n as f64 / all.slowdown.value)
         )
-    } else if high < WORTH_SAYING {
+    } else if high < LEAST_SLOWDOWN {
         format!("The {n} CPUs do not slow each other down by more than {}.", percent((high - 1.0).max(0.001)))
     } else {
         "Whether the CPUs slow each other down cannot be told from this noise: measure it for longer, or on a \
@@ -99,7 +99,7 @@ fn attainable(noise: &MachineNoise) -> Option<String> {
 }
 
 /// Problems that spoil figures unnoticed, named once more.
-fn spoiled(diagnosis: &Diagnosis) -> Option<String> {
+fn spoilers_sentence(diagnosis: &Diagnosis) -> Option<String> {
     let names = [
         (Subject::Quiet, "other work"),
         (Subject::Clock, "the slow clock"),
@@ -114,10 +114,10 @@ fn spoiled(diagnosis: &Diagnosis) -> Option<String> {
         .filter(|(what, _)| diagnosis.about(*what).is_some_and(|f| f.state != State::Fine))
         .map(|(_, name)| *name)
         .collect();
-    (!spoilers.is_empty()).then(|| format!("Figures may be off because of {}.", list(spoilers)))
+    (!spoilers.is_empty()).then(|| format!("Figures may be off because of {}.", join_with_and(spoilers)))
 }
 
-fn remedies(diagnosis: &Diagnosis) -> String {
+fn remedies_sentence(diagnosis: &Diagnosis) -> String {
     let flaws = diagnosis.findings.iter().filter(|finding| finding.state != State::Fine).count();
     let commands =
         diagnosis.findings.iter().filter(|finding| matches!(finding.remedy, Some(Remedy::Command { .. })));

@@ -3,29 +3,29 @@
 use morecores_statistics::MIN_RUNS;
 use morecores_view::LocksView;
 
-use crate::format::{list, percent};
-use crate::warning::notices_of_locks;
+use crate::format::{join_with_and, percent};
+use crate::warning::lock_notices;
 use crate::{Notice, Severity};
 
 /// Share of steal above which there is a warning, as for any study: 1% of the CPUs' time.
-const STEAL: f64 = 0.01;
+const LEAST_STEAL: f64 = 0.01;
 
 /// Notices of `view`.
 pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     let mut notices = Vec::new();
-    let mut say = |severity, text: String| notices.push(Notice { severity, text });
+    let mut add = |severity, text: String| notices.push(Notice { severity, text });
     if view.points.is_empty() && view.locks.iter().all(|lock| lock.free_ns.is_none()) {
-        say(Severity::Serious, "Nothing is measured yet.".to_owned());
+        add(Severity::Serious, "Nothing is measured yet.".to_owned());
         return notices;
     }
     if !view.whole {
         let text = "Not everything that was planned is there: a figure may be of fewer rounds than its neighbour, and an advice of \
                     fewer points. Go on with morecores locks --resume.";
-        say(Severity::Serious, text.to_owned());
+        add(Severity::Serious, text.to_owned());
     }
     if view.damaged_lines > 0 {
         let lines = if view.damaged_lines == 1 { "line" } else { "lines" };
-        say(
+        add(
             Severity::Serious,
             format!(
                 "{} damaged {lines} of cells.jsonl left out of every figure; the others are whole.",
@@ -33,10 +33,10 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
             ),
         );
     }
-    notices.extend(notices_of_locks(&view.warnings));
-    let mut say = |severity, text: String| notices.push(Notice { severity, text });
-    if let Some(steal) = view.steal.filter(|steal| *steal > STEAL) {
-        say(
+    notices.extend(lock_notices(&view.warnings));
+    let mut add = |severity, text: String| notices.push(Notice { severity, text });
+    if let Some(steal) = view.steal.filter(|steal| *steal > LEAST_STEAL) {
+        add(
             Severity::Caution,
             format!(
                 "The hypervisor took {} of the CPUs' time while contests ran (steal), from owners as well as from waiters. Repeat at a \
@@ -47,7 +47,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     }
     if (view.rounds as usize) < MIN_RUNS {
         let rounds = if view.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", view.rounds) };
-        say(
+        add(
             Severity::Caution,
             format!(
                 "No intervals: {rounds} of the {MIN_RUNS} that an interval takes. Small differences may be noise."
@@ -55,7 +55,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         );
     }
     if let Some(hypervisor) = &view.host.hypervisor {
-        say(
+        add(
             Severity::Note,
             format!(
                 "These CPUs are virtual ({hypervisor}): one may be taken away while its thread holds a lock, and waking a CPU that \
@@ -63,15 +63,15 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
             ),
         );
     }
-    let mixed = unwatched(view);
+    let mixed = unwatched_locks(view);
     if !mixed.is_empty() {
-        say(Severity::Note, format!("No longest wait is known of {}: not watched.", list(mixed)));
+        add(Severity::Note, format!("No longest wait is known of {}: not watched.", join_with_and(mixed)));
     }
     notices
 }
 
 /// Locks without a watched contest, if other locks have one.
-fn unwatched(view: &LocksView) -> Vec<&'static str> {
+fn unwatched_locks(view: &LocksView) -> Vec<&'static str> {
     let is_watched = |lock: &&morecores_view::LockCosts| lock.longest_wait_ns.is_some();
     if !view.locks.iter().any(|lock| is_watched(&lock)) {
         return Vec::new();

@@ -5,27 +5,27 @@ use morecores_view::{CostModel, Estimate, LinePrice, LocksView};
 use super::time_with_ends;
 
 /// Prices, and the conclusions from them.
-pub(crate) fn prices(view: &LocksView) -> Vec<String> {
+pub(crate) fn price_sentences(view: &LocksView) -> Vec<String> {
     let prices = &view.prices;
-    let switch = |ns: &Estimate| {
+    let switch_sentence = |ns: &Estimate| {
         format!("A switch: {} from one thread to another on the same CPU.", time_with_ends(ns))
     };
-    let wake = |ns: &Estimate| {
+    let wake_sentence = |ns: &Estimate| {
         format!(
             "A wake-up: {} from an unlock until a thread that sleeps on another CPU has the lock; who expects to wait for longer \
              waits cheaper asleep.",
             time_with_ends(ns)
         )
     };
-    let mut said: Vec<String> = prices.switch_ns.iter().map(switch).collect();
-    said.extend(prices.wake_ns.iter().map(wake));
-    said.extend(lines(&prices.lines));
-    said.extend(view.cost_model.as_ref().and_then(model));
-    said
+    let mut sentences: Vec<String> = prices.switch_ns.iter().map(switch_sentence).collect();
+    sentences.extend(prices.wake_ns.iter().map(wake_sentence));
+    sentences.extend(line_travel_sentence(&prices.lines));
+    sentences.extend(view.cost_model.as_ref().and_then(model_sentence));
+    sentences
 }
 
 /// Transfer of a cache line between the nearest and the farthest pair of CPUs.
-fn lines(lines: &[LinePrice]) -> Option<String> {
+fn line_travel_sentence(lines: &[LinePrice]) -> Option<String> {
     let by_price = |a: &&LinePrice, b: &&LinePrice| a.ns.value.total_cmp(&b.ns.value);
     let (near, far) = (lines.iter().min_by(by_price)?, lines.iter().max_by(by_price)?);
     let between =
@@ -34,7 +34,7 @@ fn lines(lines: &[LinePrice]) -> Option<String> {
     Some(format!("A cache line's travel: {}{most}.", between(near)))
 }
 
-fn model(model: &CostModel) -> Option<String> {
+fn model_sentence(model: &CostModel) -> Option<String> {
     let CostModel { spinning, blocking, told_apart, right, .. } = model;
     let points = if *told_apart == 1 { "point" } else { "points" };
     (*told_apart > 0).then(|| {

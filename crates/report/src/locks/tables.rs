@@ -2,7 +2,7 @@
 
 use morecores_view::{Estimate, LockPoint, LockResult, LocksView};
 
-use super::{absent, cpus_with_ends, rate, rate_with_ends, share_with_ends, span, time, time_with_ends};
+use super::{absent, cpus_with_ends, rate, rate_with_ends, share_with_ends, planned_time, time, time_with_ends};
 use crate::format::{cpu_share, percent, ratio};
 
 /// A table with its title.
@@ -34,14 +34,14 @@ impl Column {
 }
 
 /// Table of each lock by itself; with `ends`, each figure has its interval.
-pub(crate) fn by_itself(view: &LocksView, ends: bool) -> Option<Table> {
+pub(crate) fn single_lock_table(view: &LocksView, ends: bool) -> Option<Table> {
     let locks = &view.locks;
     let any = locks.iter().any(|l| l.free_ns.is_some() || l.hand_over_ns.is_some());
-    let written = |of: Option<Estimate>, with: fn(&Estimate) -> String, without: fn(f64) -> String| {
-        of.map_or_else(absent, |of| if ends { with(&of) } else { without(of.value) })
+    let written = |estimate: Option<Estimate>, with: fn(&Estimate) -> String, without: fn(f64) -> String| {
+        estimate.map_or_else(absent, |e| if ends { with(&e) } else { without(e.value) })
     };
-    let times = |of: fn(&morecores_view::LockCosts) -> Option<Estimate>| {
-        locks.iter().map(move |lock| written(of(lock), time_with_ends, time)).collect::<Vec<_>>()
+    let times = |field: fn(&morecores_view::LockCosts) -> Option<Estimate>| {
+        locks.iter().map(move |lock| written(field(lock), time_with_ends, time)).collect::<Vec<_>>()
     };
     let burned = locks.iter().map(|lock| written(lock.preempted_burned, share_with_ends, percent));
     let waits = locks.iter().map(|lock| lock.longest_wait_ns.map_or_else(absent, |ns| time(ns as f64)));
@@ -69,18 +69,18 @@ pub(crate) struct Contention<'a> {
 impl Contention<'_> {
     /// Name of the contention: `Held for 1 µs, away for 0`.
     pub(crate) fn name(&self) -> String {
-        format!("Held for {}, away for {}", span(self.hold_ns), span(self.think_ns))
+        format!("Held for {}, away for {}", planned_time(self.hold_ns), planned_time(self.think_ns))
     }
 
     /// Locks with a figure at any of the points, in the order of the plan.
     pub(crate) fn locks(&self, view: &LocksView) -> Vec<morecores_study::lock::LockName> {
-        let has = |lock| self.points.iter().any(|point| result(point, lock).is_some());
+        let has = |lock| self.points.iter().any(|point| find_result(point, lock).is_some());
         view.plan.locks.iter().copied().filter(|&lock| has(lock)).collect()
     }
 }
 
 /// Result of a lock at a point.
-pub(crate) fn result(point: &LockPoint, lock: morecores_study::lock::LockName) -> Option<&LockResult> {
+pub(crate) fn find_result(point: &LockPoint, lock: morecores_study::lock::LockName) -> Option<&LockResult> {
     point.results.iter().find(|result| result.lock == lock)
 }
 
@@ -89,48 +89,48 @@ pub(crate) fn contentions(view: &LocksView) -> Vec<Contention<'_>> {
     let mut kinds: Vec<(u64, u64)> = view.points.iter().map(|p| (p.hold_ns, p.think_ns)).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let of = |(hold_ns, think_ns)| {
+    let contention = |(hold_ns, think_ns)| {
         let points = view.points.iter().filter(|p| (p.hold_ns, p.think_ns) == (hold_ns, think_ns));
         Contention { hold_ns, think_ns, points: points.collect() }
     };
-    kinds.into_iter().map(of).collect()
+    kinds.into_iter().map(contention).collect()
 }
 
 /// Table of rates relative to the fastest lock, a column for each number of threads; then the CPUs
 /// burned at the largest number of threads.
-pub(crate) fn shares(view: &LocksView, of: &Contention<'_>) -> Table {
-    let locks = of.locks(view);
+pub(crate) fn share_table(view: &LocksView, contention: &Contention<'_>) -> Table {
+    let locks = contention.locks(view);
     let name = |n: u32| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
     let mut labels: Vec<String> = locks.iter().map(|lock| lock.name().to_owned()).collect();
     labels.push("fastest, holds/s".to_owned());
     let mut columns = vec![Column::names("lock", labels)];
-    for (index, point) in of.points.iter().enumerate() {
-        let share = |lock| result(point, lock).map_or_else(absent, |r| percent(r.of_fastest.value));
+    for (index, point) in contention.points.iter().enumerate() {
+        let share = |lock| find_result(point, lock).map_or_else(absent, |r| percent(r.of_fastest.value));
         let fastest = point.results.iter().map(|r| r.per_s.value).fold(0.0, f64::max);
         let cells = locks.iter().map(|&lock| share(lock)).chain([rate(fastest)]);
         // The most and the fewest threads stay longest.
-        let rank = if index == 0 || index + 1 == of.points.len() { 0 } else { 2 };
+        let rank = if index == 0 || index + 1 == contention.points.len() { 0 } else { 2 };
         columns.push(Column::figures(rank, &name(point.threads), cells));
     }
-    if let Some(most) = of.points.last() {
-        let burned = |lock| result(most, lock).map_or_else(absent, |r| cpu_share(r.burned_cpus.value));
+    if let Some(most) = contention.points.last() {
+        let burned = |lock| find_result(most, lock).map_or_else(absent, |r| cpu_share(r.burned_cpus.value));
         let header = format!("CPUs burned\nby {}", name(most.threads));
         let cells = locks.iter().map(|&lock| burned(lock)).chain([String::new()]);
         columns.push(Column::figures(1, &header, cells));
     }
-    Table { title: format!("{}: share of the fastest one's rate", of.name()), columns }
+    Table { title: format!("{}: share of the fastest one's rate", contention.name()), columns }
 }
 
 /// Table of all results of one hold and think time: a row for each lock and number of threads.
-pub(crate) fn everything(view: &LocksView, of: &Contention<'_>) -> Table {
-    let locks = of.locks(view);
+pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table {
+    let locks = contention.locks(view);
     let rows: Vec<(u32, &LockResult)> = locks
         .iter()
-        .flat_map(|&lock| of.points.iter().filter_map(move |p| Some((p.threads, result(p, lock)?))))
+        .flat_map(|&lock| contention.points.iter().filter_map(move |p| Some((p.threads, find_result(p, lock)?))))
         .collect();
-    let cells = |of: &dyn Fn(&LockResult) -> String| rows.iter().map(|(_, r)| of(r)).collect::<Vec<_>>();
+    let cells = |cell: &dyn Fn(&LockResult) -> String| rows.iter().map(|(_, r)| cell(r)).collect::<Vec<_>>();
     Table {
-        title: of.name(),
+        title: contention.name(),
         columns: vec![
             Column::names("lock", cells(&|r| r.lock.name().to_owned())),
             Column::figures(0, "threads", rows.iter().map(|(threads, _)| threads.to_string())),
@@ -151,7 +151,7 @@ pub(crate) fn everything(view: &LocksView, of: &Contention<'_>) -> Table {
 
 /// Explains how to read the figures of the tables; `has_shares` tells whether they contain shares
 /// of threads.
-pub(crate) fn note(view: &LocksView, has_shares: bool) -> String {
+pub(crate) fn tables_note(view: &LocksView, has_shares: bool) -> String {
     let shares = if has_shares { " luckiest, unluckiest: a thread's holds over an equal share." } else { "" };
     let ends = if view.rounds >= 6 { " [a, b]: 95% interval of the median over rounds." } else { "" };
     format!(

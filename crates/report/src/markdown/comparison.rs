@@ -6,9 +6,9 @@ use std::fmt::{self, Write};
 
 use morecores_view::Comparison;
 
-use super::{code, prose};
+use super::{code_span, escape_prose};
 use crate::command;
-use crate::comparison::{answer, columns, different_commands, grown, grown_rows, judged, note, unlike};
+use crate::comparison::{verdict_text, table_columns, different_commands, growth_text, growth_rows, condition_text, table_note, mismatch_lines};
 
 /// Writes a warning of different commands, the answer, conditions, table, components that grew, and
 /// other differences between the studies.
@@ -17,24 +17,24 @@ use crate::comparison::{answer, columns, different_commands, grown, grown_rows, 
 ///
 /// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn comparison_markdown(comparison: &Comparison, out: &mut impl Write) -> fmt::Result {
-    writeln!(out, "{}\n", code(&command::for_reading(&comparison.new.command)))?;
+    writeln!(out, "{}\n", code_span(&command::display_command(&comparison.new.command)))?;
     if let Some(warning) = different_commands(comparison) {
-        writeln!(out, "**Warning:** {}\n", prose(&warning))?;
+        writeln!(out, "**Warning:** {}\n", escape_prose(&warning))?;
     }
-    writeln!(out, "**{}**\n", prose(&answer(comparison)))?;
+    writeln!(out, "**{}**\n", escape_prose(&verdict_text(comparison)))?;
     for one in &comparison.conditions {
         let mark = match one.holds {
             Some(true) => "❌",
             Some(false) => "✅",
             None => "❔",
         };
-        writeln!(out, "- {mark} {}", prose(&judged(one)))?;
+        writeln!(out, "- {mark} {}", escape_prose(&condition_text(one)))?;
     }
     if !comparison.conditions.is_empty() {
         writeln!(out)?;
     }
-    let columns = columns(comparison);
-    let headers: Vec<String> = columns.iter().map(|(header, _)| prose(header)).collect();
+    let columns = table_columns(comparison);
+    let headers: Vec<String> = columns.iter().map(|(header, _)| escape_prose(header)).collect();
     writeln!(out, "| {} |", headers.join(" | "))?;
     writeln!(out, "|{}", "---:|".repeat(headers.len()))?;
     for row in 0..comparison.points.len() {
@@ -42,24 +42,24 @@ pub fn comparison_markdown(comparison: &Comparison, out: &mut impl Write) -> fmt
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)?;
-    stack(comparison, out)?;
-    for line in unlike(comparison) {
-        writeln!(out, "- **Note:** {}", prose(&line))?;
+    growth_section(comparison, out)?;
+    for line in mismatch_lines(comparison) {
+        writeln!(out, "- **Note:** {}", escape_prose(&line))?;
     }
-    writeln!(out, "\n<sub>{}</sub>", prose(&note(comparison)))
+    writeln!(out, "\n<sub>{}</sub>", escape_prose(&table_note(comparison)))
 }
 
-fn stack(comparison: &Comparison, out: &mut impl Write) -> fmt::Result {
-    let Some(said) = grown(comparison) else { return Ok(()) };
-    let rows = grown_rows(comparison);
+fn growth_section(comparison: &Comparison, out: &mut impl Write) -> fmt::Result {
+    let Some(text) = growth_text(comparison) else { return Ok(()) };
+    let rows = growth_rows(comparison);
     if !rows.is_empty() {
         let headers: Vec<String> = comparison.stack.iter().map(|s| format!("of {}", s.cpus)).collect();
         writeln!(out, "| CPUs, NEW less BASE | {} |", headers.join(" | "))?;
         writeln!(out, "|:---|{}", "---:|".repeat(headers.len()))?;
         for (name, cells) in &rows {
-            writeln!(out, "| {} | {} |", prose(name), cells.join(" | "))?;
+            writeln!(out, "| {} | {} |", escape_prose(name), cells.join(" | "))?;
         }
         writeln!(out)?;
     }
-    writeln!(out, "{}\n", prose(&said))
+    writeln!(out, "{}\n", escape_prose(&text))
 }

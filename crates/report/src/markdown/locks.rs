@@ -6,9 +6,9 @@ use std::fmt::{self, Write};
 
 use morecores_view::LocksView;
 
-use super::prose;
+use super::escape_prose;
 use crate::Severity;
-use crate::locks::tables::{Table, by_itself, contentions, note, shares};
+use crate::locks::tables::{Table, single_lock_table, contentions, tables_note, share_table};
 use crate::locks::{advice, notices, prices};
 
 /// Writes advice, prices, tables and warnings.
@@ -17,30 +17,30 @@ use crate::locks::{advice, notices, prices};
 ///
 /// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
-    for line in advice::advice(view) {
+    for line in advice::advice_sentences(view) {
         let (lead, rest) = line.split_once(':').unwrap_or((&line, ""));
-        writeln!(out, "- **{}:**{}", prose(lead), prose(rest))?;
+        writeln!(out, "- **{}:**{}", escape_prose(lead), escape_prose(rest))?;
     }
-    if let Some(note) = advice::note(view) {
-        writeln!(out, "\n<sub>{}</sub>\n", prose(note))?;
+    if let Some(note) = advice::advice_note(view) {
+        writeln!(out, "\n<sub>{}</sub>\n", escape_prose(note))?;
     }
-    let prices = prices::prices(view);
+    let prices = prices::price_sentences(view);
     for line in &prices {
-        writeln!(out, "- {}", prose(line))?;
+        writeln!(out, "- {}", escape_prose(line))?;
     }
     if !prices.is_empty() {
         writeln!(out)?;
     }
-    if let Some(of) = by_itself(view, true) {
-        table(&of, out)?;
+    if let Some(single) = single_lock_table(view, true) {
+        write_table(&single, out)?;
     }
-    for of in contentions(view) {
-        table(&shares(view, &of), out)?;
+    for contention in contentions(view) {
+        write_table(&share_table(view, &contention), out)?;
     }
     let notices = notices::notices(view);
     for notice in &notices {
         let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };
-        writeln!(out, "- **{label}:** {}", prose(&notice.text))?;
+        writeln!(out, "- **{label}:** {}", escape_prose(&notice.text))?;
     }
     if !notices.is_empty() {
         writeln!(out)?;
@@ -50,18 +50,18 @@ pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
     let machine: Vec<&str> = machine.into_iter().filter(|part| !part.is_empty()).collect();
     let on = format!("On CPUs {} of {}.", view.plan.cpus, machine.join(", "));
     let on = if machine.is_empty() { format!("On CPUs {}.", view.plan.cpus) } else { on };
-    writeln!(out, "<sub>{} {}</sub>", prose(&note(view, false)), prose(&on))
+    writeln!(out, "<sub>{} {}</sub>", escape_prose(&tables_note(view, false)), escape_prose(&on))
 }
 
-fn table(table: &Table, out: &mut impl Write) -> fmt::Result {
-    writeln!(out, "**{}**\n", prose(&table.title))?;
+fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
+    writeln!(out, "**{}**\n", escape_prose(&table.title))?;
     let headers: Vec<String> =
-        table.columns.iter().map(|column| prose(&column.header.replace('\n', " "))).collect();
+        table.columns.iter().map(|column| escape_prose(&column.header.replace('\n', " "))).collect();
     writeln!(out, "| {} |", headers.join(" | "))?;
     let rule = table.columns.iter().map(|column| if column.rank.is_none() { "---" } else { "---:" });
     writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"))?;
     for row in 0..table.columns.first().map_or(0, |column| column.cells.len()) {
-        let cells: Vec<String> = table.columns.iter().map(|column| prose(&column.cells[row])).collect();
+        let cells: Vec<String> = table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)

@@ -5,9 +5,9 @@ use std::fmt::{self, Write};
 use morecores_study::published::Published;
 use morecores_view::SuiteSummary;
 
-use super::prose;
+use super::escape_prose;
 use crate::Style;
-use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, summary_notes, summary_table, tables};
+use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, summary_notes, summary_table, benchmark_tables};
 use crate::terminal::suite_picture;
 
 /// Width of the picture in its code block, in characters.
@@ -23,13 +23,13 @@ pub fn suite_markdown(
     published: &Published,
     out: &mut impl Write,
 ) -> fmt::Result {
-    let tables = tables(result, published);
-    writeln!(out, "## {}\n", prose(&tables.title))?;
+    let tables = benchmark_tables(result, published);
+    writeln!(out, "## {}\n", escape_prose(&tables.title))?;
     for columns in tables.tables.iter().filter(|table| !table.columns.is_empty()) {
-        table(columns, out)?;
+        write_table(columns, out)?;
     }
     for note in &tables.notes {
-        writeln!(out, "- {}", prose(note))?;
+        writeln!(out, "- {}", escape_prose(note))?;
     }
     if tables.notes.is_empty() { Ok(()) } else { writeln!(out) }
 }
@@ -42,9 +42,9 @@ pub fn suite_markdown(
 /// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn suite_summary_markdown(summary: &SuiteSummary, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "## Summary: speedups then and now\n")?;
-    table(&summary_table(summary), out)?;
+    write_table(&summary_table(summary), out)?;
     for note in summary_notes(summary) {
-        writeln!(out, "- {}", prose(&note))?;
+        writeln!(out, "- {}", escape_prose(&note))?;
     }
     let style = Style { width: PICTURE_WIDTH, colour: false, unicode: true, wide: false };
     let picture = suite_picture(summary, &style);
@@ -54,17 +54,17 @@ pub fn suite_summary_markdown(summary: &SuiteSummary, out: &mut impl Write) -> f
     writeln!(out, "\n```text\n{}\n```\n", picture.join("\n"))
 }
 
-fn table(table: &Table, out: &mut impl Write) -> fmt::Result {
+fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
     let rule = |column: &Column| match column.kind {
         ColumnKind::Name(_) | ColumnKind::Label => "---",
         ColumnKind::Figure(_) => "---:",
     };
     let headers: Vec<String> =
-        table.columns.iter().map(|column| prose(&column.header.replace('\n', " "))).collect();
+        table.columns.iter().map(|column| escape_prose(&column.header.replace('\n', " "))).collect();
     writeln!(out, "| {} |", headers.join(" | "))?;
     writeln!(out, "|{}|", table.columns.iter().map(rule).collect::<Vec<_>>().join("|"))?;
     for row in 0..table.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0) {
-        let cells: Vec<String> = table.columns.iter().map(|column| prose(&column.cells[row])).collect();
+        let cells: Vec<String> = table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)

@@ -34,8 +34,8 @@ pub fn page_timeline(
     let mut stretches = Vec::new();
     for (starts, ends) in lists {
         stretches.push(starts.len() as u32);
-        packed.write_all(&differences(starts))?;
-        packed.write_all(&differences(ends))?;
+        packed.write_all(&encode_differences(starts))?;
+        packed.write_all(&encode_differences(ends))?;
     }
     Ok(PageTimeline {
         cpus,
@@ -46,19 +46,19 @@ pub fn page_timeline(
     })
 }
 
-fn differences(times: &[Nanos]) -> Vec<u8> {
+fn encode_differences(times: &[Nanos]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(2 * times.len());
     let mut before = 0;
     for time in times {
         let now = time.0 / MICROSECOND;
-        leb128(now - before, &mut bytes);
+        push_leb128(now - before, &mut bytes);
         before = now;
     }
     bytes
 }
 
 /// Appends `value` to `into` as unsigned LEB128 (DWARF 5, section 7.6).
-fn leb128(mut value: u64, into: &mut Vec<u8>) {
+fn push_leb128(mut value: u64, into: &mut Vec<u8>) {
     while value >= 128 {
         into.push((value % 128) as u8 | 128);
         value /= 128;
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn times_are_differences_in_microseconds() {
         let times = [0, 1_999, 130_000, 130_000, 5_000_000_000].map(Nanos);
-        assert_eq!(differences(&times), [0, 1, 0x81, 1, 0, 0xbe, 0x95, 0xb1, 2]);
+        assert_eq!(encode_differences(&times), [0, 1, 0x81, 1, 0, 0xbe, 0x95, 0xb1, 2]);
     }
 
     #[test]

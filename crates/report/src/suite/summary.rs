@@ -9,21 +9,21 @@ use morecores_view::{
     MeasuredSpeedup, PointView, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict, View,
 };
 
-use super::{BenchmarkResult, Column, ColumnKind, Table, machine, today};
-use crate::format::{Uncertain, cpus, interval_note};
+use super::{BenchmarkResult, Column, ColumnKind, Table, machine_name, current_machine};
+use crate::format::{UncertainFigure, cpus, interval_note};
 
 /// Summarises the benchmarks of a suite.
 pub fn suite_summary(results: &[BenchmarkResult<'_>], published: &Published) -> SuiteSummary {
     let row = |result: &BenchmarkResult<'_>| {
         let parts = result.benchmark.parts.iter().zip(&result.studies);
         let name = result.benchmark.name;
-        parts.map(|(part, study)| row(name, part, study.as_ref(), published)).collect::<Vec<_>>()
+        parts.map(|(part, study)| summary_row(name, part, study.as_ref(), published)).collect::<Vec<_>>()
     };
     let view = results.iter().flat_map(|result| &result.studies).flatten().next();
-    SuiteSummary { machine: view.map(|view| today(&view.host)), rows: results.iter().flat_map(row).collect() }
+    SuiteSummary { machine: view.map(|view| current_machine(&view.host)), rows: results.iter().flat_map(row).collect() }
 }
 
-fn row(
+fn summary_row(
     benchmark: &str,
     part: &BenchmarkPart,
     study: Result<&&View, &String>,
@@ -31,20 +31,20 @@ fn row(
 ) -> SuiteRow {
     let published = published_speedups(part, published);
     let measured = if part.measure.is_speed() { measured_speedups(study.ok().copied()) } else { Vec::new() };
-    let (then, now) = pair(&published, &measured);
+    let (then, now) = choose_pair(&published, &measured);
     let missing = match study {
         Err(why) => Some(why.clone()),
         Ok(_) if !part.measure.is_speed() => {
             Some("it prints a share in percent, so its ratio is no speedup".to_owned())
         }
-        Ok(view) if measured.is_empty() => Some(one_count(view)),
+        Ok(view) if measured.is_empty() => Some(missing_speedup_reason(view)),
         Ok(_) => None,
     };
     let verdict = match (&then, &now) {
         (_, None) if study.is_ok() && !part.measure.is_speed() => SuiteVerdict::NotASpeed,
         (_, None) => SuiteVerdict::NotMeasured,
         (None, Some(_)) => SuiteVerdict::NotPublished,
-        (Some(then), Some(now)) => verdict(then, now),
+        (Some(then), Some(now)) => judge_speedups(then, now),
     };
     SuiteRow {
         benchmark: benchmark.to_owned(),
@@ -60,7 +60,7 @@ fn row(
 }
 
 /// Reason why a study has no speedup over one CPU.
-fn one_count(view: &View) -> String {
+fn missing_speedup_reason(view: &View) -> String {
     match view.points.as_slice() {
         [] => "no run succeeded".to_owned(),
         [point] => format!("measured on {} only", cpus(point.cpus)),
@@ -74,7 +74,7 @@ fn published_speedups(part: &BenchmarkPart, published: &Published) -> Vec<Publis
     let mut speedups: Vec<PublishedSpeedup> = Vec::new();
     for row in part.published.iter().flat_map(|prefix| published.rows(prefix)) {
         let (Some(cpus), Some(speedup)) = (row.n_cpus, row.speedup()) else { continue };
-        let machine = machine(row, published);
+        let machine = machine_name(row, published);
         let is_known = speedups.iter().any(|known| (&known.machine, known.cpus) == (&machine, cpus));
         if cpus > 1 && !is_known {
             let year = published.years.get(&row.source).copied();
@@ -101,7 +101,7 @@ fn measured_speedups(view: Option<&View>) -> Vec<MeasuredSpeedup> {
 
 /// Pair of speedups for one row: both on the largest CPU count that both have, otherwise each on
 /// its own largest.
-fn pair(
+fn choose_pair(
     published: &[PublishedSpeedup],
     measured: &[MeasuredSpeedup],
 ) -> (Option<PublishedSpeedup>, Option<MeasuredSpeedup>) {
@@ -117,7 +117,7 @@ fn first_largest<'a>(speedups: impl Iterator<Item = &'a PublishedSpeedup>) -> Op
     speedups.reduce(|best, next| if next.cpus > best.cpus { next } else { best })
 }
 
-fn verdict(then: &PublishedSpeedup, now: &MeasuredSpeedup) -> SuiteVerdict {
+fn judge_speedups(then: &PublishedSpeedup, now: &MeasuredSpeedup) -> SuiteVerdict {
     match now.ci95 {
         _ if then.cpus != now.cpus => SuiteVerdict::OtherCounts,
         None => SuiteVerdict::TooFewRuns,
@@ -128,11 +128,11 @@ fn verdict(then: &PublishedSpeedup, now: &MeasuredSpeedup) -> SuiteVerdict {
 }
 
 /// Header, kind and cell of a row.
-type ColumnOfRows = (&'static str, ColumnKind, fn(&SuiteRow) -> String);
+type RowColumn = (&'static str, ColumnKind, fn(&SuiteRow) -> String);
 
 /// Summary as a table, one row for each part.
 pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
-    let columns: [ColumnOfRows; 6] = [
+    let columns: [RowColumn; 6] = [
         ("benchmark", ColumnKind::Label, |row| row.study.clone()),
         ("machine", ColumnKind::Name(3), |row| {
             row.then.as_ref().map_or_else(String::new, |t| t.machine.clone())
@@ -146,7 +146,7 @@ pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
         ("now", ColumnKind::Figure(0), |row| row.now.as_ref().map_or_else(String::new, now_cell)),
         ("verdict", ColumnKind::Name(2), |row| verdict_words(row)),
     ];
-    let column = |(header, kind, cell): ColumnOfRows| Column {
+    let column = |(header, kind, cell): RowColumn| Column {
         header,
         cells: summary.rows.iter().map(cell).collect(),
         kind,
@@ -155,7 +155,7 @@ pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
 }
 
 fn now_cell(now: &MeasuredSpeedup) -> String {
-    format!("{} on {}", Uncertain::new(now.speedup, now.ci95, 1.0).inline(), now.cpus)
+    format!("{} on {}", UncertainFigure::new(now.speedup, now.ci95, 1.0).inline(), now.cpus)
 }
 
 /// Verdict of a row in two or three words.
@@ -165,8 +165,8 @@ pub(crate) fn verdict_words(row: &SuiteRow) -> String {
         _ => f64::NAN,
     };
     match row.verdict {
-        SuiteVerdict::Higher => format!("{} higher", difference(ratio - 1.0)),
-        SuiteVerdict::Lower => format!("{} lower", difference(1.0 - ratio)),
+        SuiteVerdict::Higher => format!("{} higher", difference_text(ratio - 1.0)),
+        SuiteVerdict::Lower => format!("{} lower", difference_text(1.0 - ratio)),
         SuiteVerdict::NoDifference => "no difference".to_owned(),
         SuiteVerdict::TooFewRuns => "too few runs".to_owned(),
         SuiteVerdict::OtherCounts => "other counts".to_owned(),
@@ -178,7 +178,7 @@ pub(crate) fn verdict_words(row: &SuiteRow) -> String {
 
 /// Relative difference in whole percent; one that rounds to zero is shown as `<1%`, because it is
 /// still a difference.
-fn difference(share: f64) -> String {
+fn difference_text(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 0.5 { "<1%".to_owned() } else { format!("{percent:.0}%") }
 }

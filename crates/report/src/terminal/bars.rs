@@ -6,11 +6,11 @@ use super::Style;
 use crate::stack::Part;
 
 /// Smallest number of columns between two ticks of the axis.
-const BETWEEN_TICKS: f64 = 7.0;
+const LEAST_TICK_DISTANCE: f64 = 7.0;
 
 /// Share of a cell from which the part below zero gets a whole cell: a gain must not be rounded
 /// away, nor noise drawn.
-const SEEN: f64 = 0.2;
+const VISIBLE_CELL: f64 = 0.2;
 
 /// A bar: its label and its parts, in drawing order away from the zero mark.
 pub(super) struct Bar {
@@ -19,8 +19,8 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    fn reach(&self, sign: f64) -> f64 {
-        self.parts.iter().map(|(_, value)| (sign * finite(*value)).max(0.0)).sum()
+    fn extent(&self, sign: f64) -> f64 {
+        self.parts.iter().map(|(_, value)| (sign * finite_or_zero(*value)).max(0.0)).sum()
     }
 }
 
@@ -35,53 +35,53 @@ pub(super) enum Unit {
 
 /// Draws bars, all to one scale, and their axis. The axis reaches at least to `full` on the right
 /// of the zero mark.
-pub(super) fn bars(bars: &[Bar], full: f64, unit: Unit, style: &Style) -> Vec<String> {
+pub(super) fn draw_bars(bars: &[Bar], full: f64, unit: Unit, style: &Style) -> Vec<String> {
     let labels = bars.iter().map(|b| b.label.chars().count()).max().unwrap_or(0);
     let room = style.text_width() - labels - 2;
-    let most = |sign: f64| bars.iter().map(|b| b.reach(sign)).fold(0.0, f64::max);
+    let most = |sign: f64| bars.iter().map(|b| b.extent(sign)).fold(0.0, f64::max);
     let (left, right) = (most(-1.0), most(1.0).max(full));
     if !(right > 0.0 && (left + right).is_finite()) {
         return Vec::new();
     }
     // Values below zero get a cell even if they are smaller than one.
     let scale = room as f64 / (left + right);
-    let below = ((left * scale).round() as usize).max(usize::from(left * scale > SEEN)).min(room - 1);
+    let below = ((left * scale).round() as usize).max(usize::from(left * scale > VISIBLE_CELL)).min(room - 1);
     let scale = scale.min((room - below) as f64 / right);
     let zero = if style.unicode { '│' } else { '|' };
 
     let mut lines: Vec<String> = bars
         .iter()
         .map(|bar| {
-            let negative = cells(bar, -1.0, scale, below);
-            let positive = cells(bar, 1.0, scale, room - below);
+            let negative = bar_cells(bar, -1.0, scale, below);
+            let positive = bar_cells(bar, 1.0, scale, room - below);
             let pad = " ".repeat(below - negative.len());
             let negative: Vec<Part> = negative.into_iter().rev().collect();
             let label = format!("{:>labels$}", bar.label);
-            format!("{label} {pad}{}{zero}{}", drawn(&negative, style), drawn(&positive, style))
+            format!("{label} {pad}{}{zero}{}", cells_text(&negative, style), cells_text(&positive, style))
         })
         .collect();
-    lines.extend(axis(labels + 1 + below, room - below, scale, full, unit, style));
+    lines.extend(axis_lines(labels + 1 + below, room - below, scale, full, unit, style));
     lines
 }
 
 /// Part in each cell on one side, counted away from the zero mark. Ends are rounded, not lengths,
 /// so that the whole bar has the right length.
-fn cells(bar: &Bar, sign: f64, scale: f64, most: usize) -> Vec<Part> {
+fn bar_cells(bar: &Bar, sign: f64, scale: f64, most: usize) -> Vec<Part> {
     let mut cells = Vec::new();
     let mut end = 0.0;
     for (part, value) in &bar.parts {
-        end += (sign * finite(*value)).max(0.0) * scale;
+        end += (sign * finite_or_zero(*value)).max(0.0) * scale;
         cells.resize((end.round() as usize).min(most).max(cells.len()), *part);
     }
     let first = bar.parts.iter().find(|(_, value)| *value < 0.0);
-    if let Some((part, _)) = first.filter(|_| sign < 0.0 && cells.is_empty() && end > SEEN && most > 0) {
+    if let Some((part, _)) = first.filter(|_| sign < 0.0 && cells.is_empty() && end > VISIBLE_CELL && most > 0) {
         cells.push(*part);
     }
     cells
 }
 
 /// Draws cells as text, each run of one part painted.
-fn drawn(cells: &[Part], style: &Style) -> String {
+fn cells_text(cells: &[Part], style: &Style) -> String {
     let mut text = String::new();
     for run in cells.chunk_by(|a, b| a == b) {
         let signs = run[0].sign(style).to_string().repeat(run.len());
@@ -91,11 +91,11 @@ fn drawn(cells: &[Part], style: &Style) -> String {
 }
 
 /// Draws the line below the bars and the numbers below the line.
-fn axis(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, style: &Style) -> [String; 2] {
+fn axis_lines(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, style: &Style) -> [String; 2] {
     let (corner, line, tick) = if style.unicode { ('└', '─', '┬') } else { ('+', '-', '+') };
     let step = match unit {
-        Unit::Cpus => (0..32).map(|p| 2_f64.powi(p)).find(|s| s * scale >= BETWEEN_TICKS),
-        Unit::Share => [0.25, 0.5].into_iter().find(|s| s * scale >= BETWEEN_TICKS),
+        Unit::Cpus => (0..32).map(|p| 2_f64.powi(p)).find(|s| s * scale >= LEAST_TICK_DISTANCE),
+        Unit::Share => [0.25, 0.5].into_iter().find(|s| s * scale >= LEAST_TICK_DISTANCE),
     };
     let step = step.unwrap_or(full);
     let length = ((full * scale).round() as usize).min(room);
@@ -123,7 +123,7 @@ fn axis(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, style: &S
     [style.paint().dim(&format!("{}{corner}{rule}", " ".repeat(margin))), style.paint().dim(&numbers)]
 }
 
-fn finite(value: f64) -> f64 {
+fn finite_or_zero(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
 }
 
@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_cpus() {
-        let idle = Part::Of(Component::IdleTooLittleWork);
+        let idle = Part::Component(Component::IdleTooLittleWork);
         let two = [bar("1", &[(Part::Speedup, 1.0)]), bar("2", &[(Part::Speedup, 1.5), (idle, 0.5)])];
         assert_eq!(
-            bars(&two, 2.0, Unit::Cpus, &STYLE),
+            draw_bars(&two, 2.0, Unit::Cpus, &STYLE),
             [
                 "1 |###################",
                 "2 |############################.........",
@@ -155,24 +155,24 @@ mod tests {
 
     #[test]
     fn what_is_below_zero_is_seen_however_small() {
-        let user = Part::Of(Component::UserWork);
+        let user = Part::Component(Component::UserWork);
         let gained = [bar("2", &[(Part::Speedup, 2.02), (user, -0.02)])];
-        let lines = bars(&gained, 2.0, Unit::Cpus, &STYLE);
+        let lines = draw_bars(&gained, 2.0, Unit::Cpus, &STYLE);
         assert_eq!(lines[0], format!("2 u|{}", "#".repeat(36)));
         assert!(lines[1].starts_with("   +"), "the zero of the axis is below that of the bar: {lines:?}");
     }
 
     #[test]
     fn both_sides_of_zero_have_one_scale() {
-        let user = Part::Of(Component::UserWork);
-        let lines = bars(&[bar("2", &[(Part::Speedup, 8.0), (user, -6.0)])], 2.0, Unit::Cpus, &STYLE);
+        let user = Part::Component(Component::UserWork);
+        let lines = draw_bars(&[bar("2", &[(Part::Speedup, 8.0), (user, -6.0)])], 2.0, Unit::Cpus, &STYLE);
         // 37 cells stand for 14 CPUs.
         assert_eq!(lines[0], format!("2 {}|{}", "u".repeat(16), "#".repeat(21)));
     }
 
     #[test]
     fn nothing_to_draw_is_no_bar() {
-        assert!(bars(&[bar("1", &[(Part::Speedup, f64::NAN)])], 0.0, Unit::Cpus, &STYLE).is_empty());
-        assert!(bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, Unit::Cpus, &STYLE).is_empty());
+        assert!(draw_bars(&[bar("1", &[(Part::Speedup, f64::NAN)])], 0.0, Unit::Cpus, &STYLE).is_empty());
+        assert!(draw_bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, Unit::Cpus, &STYLE).is_empty());
     }
 }

@@ -22,16 +22,16 @@ const WIDTHS: (usize, usize) = (24, 64);
 
 /// Characters of width for one line of height. A cell is about twice as high as it is wide, so the
 /// ideal line rises at some 20 degrees. A report of a few points then fits on one screen.
-const SHAPE: usize = 5;
+const WIDTH_TO_HEIGHT: usize = 5;
 
 /// Colour that stands for the measured curve within the buffer; the style decides the painted
 /// colour.
-const MEASURED: Color = Color::Cyan;
+const MEASURED_COLOUR: Color = Color::Cyan;
 
-/// Dots of a character cell.
-struct Dots {
-    across: usize,
-    down: usize,
+/// CellDots of a character cell.
+struct CellDots {
+    columns: usize,
+    rows: usize,
 }
 
 /// Characters and markers of the plot.
@@ -46,8 +46,8 @@ struct Glyphs {
     tick_y: char,
     line: Marker,
     dot: Marker,
-    /// Dots of a cell, across and down, in which the canvas draws lines.
-    dots: Dots,
+    /// CellDots of a cell, across and down, in which the canvas draws lines.
+    dots: CellDots,
 }
 
 const UNICODE: Glyphs = Glyphs {
@@ -61,7 +61,7 @@ const UNICODE: Glyphs = Glyphs {
     tick_y: '┤',
     line: Marker::Braille,
     dot: Marker::Braille,
-    dots: Dots { across: 2, down: 4 },
+    dots: CellDots { columns: 2, rows: 4 },
 };
 
 const ASCII: Glyphs = Glyphs {
@@ -75,46 +75,46 @@ const ASCII: Glyphs = Glyphs {
     tick_y: '+',
     line: Marker::Custom('-'),
     dot: Marker::Custom('.'),
-    dots: Dots { across: 1, down: 1 },
+    dots: CellDots { columns: 1, rows: 1 },
 };
 
 /// Curve with axes and a legend; none for fewer than three points, because the table then says as
 /// much.
-pub(super) fn curve(view: &View, style: &Style) -> Option<Vec<String>> {
+pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
     let [base, _, .., largest] = view.points.as_slice() else { return None };
     let glyphs = if style.unicode { &UNICODE } else { &ASCII };
     let ideal = |cpus: f64| cpus / f64::from(base.cpus);
     let (x_from, x_to) = (f64::from(base.cpus), f64::from(largest.cpus));
     let scale = Scale::for_range(x_from, x_to);
 
-    let reach = |p: &PointView| p.speedup.ci95.unwrap_or([p.speedup.value; 2]);
-    let lowest = view.points.iter().map(|p| reach(p)[0]).fold(1.0, f64::min);
-    let highest = view.points.iter().map(|p| reach(p)[1]).fold(ideal(x_to), f64::max);
+    let interval_ends = |p: &PointView| p.speedup.ci95.unwrap_or([p.speedup.value; 2]);
+    let lowest = view.points.iter().map(|p| interval_ends(p)[0]).fold(1.0, f64::min);
+    let highest = view.points.iter().map(|p| interval_ends(p)[1]).fold(ideal(x_to), f64::max);
     if !(lowest > 0.0 && highest.is_finite()) {
         return None;
     }
-    let y = Axis::of_speedup(scale, lowest, highest);
+    let y = Axis::for_speedups(scale, lowest, highest);
     let counts: Vec<f64> = view.points.iter().map(|p| f64::from(p.cpus)).collect();
-    let x = Axis::of_counts(scale, &counts);
+    let x = Axis::for_counts(scale, &counts);
 
     let labels = y.label_width();
     let margin = labels + 2;
     let width = (style.text_width() - margin - 2).clamp(WIDTHS.0, WIDTHS.1);
-    let height = width / SHAPE;
+    let height = width / WIDTH_TO_HEIGHT;
     let plot = Plot { x, y, width, height };
 
-    let mut buffer = plot.lines(view, ideal, glyphs);
-    let whiskers = plot.points(view, &mut buffer, glyphs);
+    let mut buffer = plot.draw_lines(view, ideal, glyphs);
+    let whiskers = plot.draw_points(view, &mut buffer, glyphs);
 
     let mut lines = vec![heading(scale, labels)];
     for row in 0..height {
-        let (label, mark) = match plot.y.label_at(row, height, glyphs.dots.down) {
+        let (label, mark) = match plot.y.label_at(row, height, glyphs.dots.rows) {
             Some(label) => (label, glyphs.tick_y),
             None => ("", glyphs.vertical),
         };
         lines.push(format!("{label:>labels$} {mark}{}", row_text(&buffer, row, style)));
     }
-    let (rule, names) = plot.x.below(width, glyphs.dots.across, glyphs.tick_x, glyphs.horizontal);
+    let (rule, names) = plot.x.horizontal_lines(width, glyphs.dots.columns, glyphs.tick_x, glyphs.horizontal);
     lines.push(format!("{:>labels$} {}{rule}", "", glyphs.corner));
     lines.push(format!("{:>margin$}{names}", ""));
     lines.push(format!("{:>margin$}{:^width$}", "", "CPUs").trim_end().to_owned());
@@ -151,7 +151,7 @@ struct Plot {
 
 impl Plot {
     /// Draws the ideal line, dotted, and the measured curve, solid.
-    fn lines(&self, view: &View, ideal: impl Fn(f64) -> f64, glyphs: &Glyphs) -> Buffer {
+    fn draw_lines(&self, view: &View, ideal: impl Fn(f64) -> f64, glyphs: &Glyphs) -> Buffer {
         let area = Rect::new(0, 0, self.width as u16, self.height as u16);
         let mut buffer = Buffer::empty(area);
         let place = |p: &PointView| (self.x.position(f64::from(p.cpus)), self.y.position(p.speedup.value));
@@ -170,7 +170,7 @@ impl Plot {
                 context.marker(glyphs.line);
                 for pair in view.points.windows(2) {
                     let ((x1, y1), (x2, y2)) = (place(&pair[0]), place(&pair[1]));
-                    context.draw(&Line { x1, y1, x2, y2, color: MEASURED });
+                    context.draw(&Line { x1, y1, x2, y2, color: MEASURED_COLOUR });
                 }
             })
             .render(area, &mut buffer);
@@ -178,16 +178,16 @@ impl Plot {
     }
 
     /// Puts points and whiskers over the lines; returns whether any whisker had room.
-    fn points(&self, view: &View, buffer: &mut Buffer, glyphs: &Glyphs) -> bool {
+    fn draw_points(&self, view: &View, buffer: &mut Buffer, glyphs: &Glyphs) -> bool {
         let mut whiskers = false;
         let mut put = |column: usize, row: usize, sign: &str| {
             if let Some(cell) = buffer.cell_mut((column as u16, row as u16)) {
-                cell.set_symbol(sign).set_fg(MEASURED);
+                cell.set_symbol(sign).set_fg(MEASURED_COLOUR);
             }
         };
         for point in &view.points {
-            let column = cell(self.x.position(f64::from(point.cpus)), self.width, glyphs.dots.across);
-            let row = |speedup: f64| cell(1.0 - self.y.position(speedup), self.height, glyphs.dots.down);
+            let column = cell_index(self.x.position(f64::from(point.cpus)), self.width, glyphs.dots.columns);
+            let row = |speedup: f64| cell_index(1.0 - self.y.position(speedup), self.height, glyphs.dots.rows);
             if let Some([low, high]) = point.speedup.ci95
                 && (self.y.position(high) - self.y.position(low)) * self.height as f64 >= 1.0
             {
@@ -201,7 +201,7 @@ impl Plot {
 }
 
 /// Cell in which the canvas draws a position between 0 and 1.
-pub(super) fn cell(position: f64, cells: usize, dots: usize) -> usize {
+pub(super) fn cell_index(position: f64, cells: usize, dots: usize) -> usize {
     ((position * (cells * dots - 1) as f64).round() as usize / dots).min(cells - 1)
 }
 
@@ -211,7 +211,7 @@ fn row_text(buffer: &Buffer, row: usize, style: &Style) -> String {
     let mut run = String::new();
     let mut run_colour = Color::Reset;
     let mut flush = |run: &mut String, colour: Color| {
-        text.push_str(&if colour == MEASURED { style.paint().measured(run) } else { run.clone() });
+        text.push_str(&if colour == MEASURED_COLOUR { style.paint().measured(run) } else { run.clone() });
         run.clear();
     };
     for column in 0..buffer.area.width {

@@ -16,7 +16,7 @@ impl Part {
         let (unicode, ascii) = match self {
             Self::Speedup => ('█', '#'),
             Self::Folded => ('·', '+'),
-            Self::Of(component) => match component {
+            Self::Component(component) => match component {
                 Component::UserWork => ('▓', 'u'),
                 Component::KernelWork => ('▒', 'k'),
                 Component::Interrupt => ('╫', 'i'),
@@ -48,7 +48,7 @@ impl Part {
         match self {
             Self::Speedup => AnsiColor::Green,
             Self::Folded => AnsiColor::BrightBlack,
-            Self::Of(component) => match component {
+            Self::Component(component) => match component {
                 Component::UserWork => AnsiColor::BrightBlue,
                 Component::KernelWork | Component::Interrupt => AnsiColor::Cyan,
                 Component::KernelLockSpin | Component::IdleKernelLock => AnsiColor::Red,

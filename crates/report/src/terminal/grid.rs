@@ -13,14 +13,14 @@ use crate::stack::Part;
 const GAP: usize = 2;
 
 /// Smallest width of a cut name; below it, a column of figures goes instead.
-const LEAST_NAME: usize = 14;
+const LEAST_NAME_WIDTH: usize = 14;
 
 /// A column of a table.
 pub(super) struct Column {
     /// Lines of the header.
     header: Vec<String>,
     cells: Vec<String>,
-    kind: Kind,
+    kind: ColumnKind,
     /// Importance: the highest is dropped first, 0 never.
     rank: u8,
 }
@@ -36,7 +36,7 @@ impl Column {
 
 /// Content of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ColumnKind {
     /// One mark a row, to the left of a name.
     Mark,
     /// Names from outside, left-aligned; they are cut if they are too long.
@@ -60,7 +60,7 @@ impl<'a> Grid<'a> {
         Self { style, columns: Vec::new(), colours: Vec::new() }
     }
 
-    fn push(&mut self, kind: Kind, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
+    fn push(&mut self, kind: ColumnKind, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
         let text = |t: &str| self.style.text(t).into_owned();
         let cells = cells.into_iter().map(|cell| text(&cell)).collect();
         let header = header.lines().map(text).collect();
@@ -68,48 +68,48 @@ impl<'a> Grid<'a> {
     }
 
     /// Adds the first column: the sign of a part of a bar in each row, in its colour.
-    pub(super) fn parts(&mut self, parts: &[Part]) {
+    pub(super) fn add_signs(&mut self, parts: &[Part]) {
         let cells = parts.iter().map(|part| part.sign(self.style).to_string()).collect();
-        self.columns.push(Column { header: Vec::new(), cells, kind: Kind::Mark, rank: 0 });
+        self.columns.push(Column { header: Vec::new(), cells, kind: ColumnKind::Mark, rank: 0 });
         self.colours = parts.iter().map(|part| part.colour()).collect();
     }
 
     /// Adds a column of names.
-    pub(super) fn names(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
-        self.push(Kind::Name, rank, header, cells);
+    pub(super) fn add_names(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
+        self.push(ColumnKind::Name, rank, header, cells);
     }
 
     /// Adds a column of names chosen by morecores.
-    pub(super) fn labels(&mut self, header: &str, cells: impl IntoIterator<Item = String>) {
-        self.push(Kind::Label, 0, header, cells);
+    pub(super) fn add_labels(&mut self, header: &str, cells: impl IntoIterator<Item = String>) {
+        self.push(ColumnKind::Label, 0, header, cells);
     }
 
     /// Adds a column of figures. The header may contain a line break.
-    pub(super) fn figures(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
-        self.push(Kind::Figure, rank, header, cells);
+    pub(super) fn add_figures(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
+        self.push(ColumnKind::Figure, rank, header, cells);
     }
 
     /// Lays the table out within the text width: header, rule, rows, and a note on omitted columns.
-    pub(super) fn lines(self) -> Vec<String> {
+    pub(super) fn into_lines(self) -> Vec<String> {
         let width = self.style.text_width();
-        self.within(width)
+        self.fit_into(width)
     }
 
-    fn within(mut self, width: usize) -> Vec<String> {
+    fn fit_into(mut self, width: usize) -> Vec<String> {
         let headers: Vec<Vec<String>> = self.columns.iter().map(|c| c.header.clone()).collect();
         let mut widths = self.widths();
-        while total(&self.columns, &widths) > width {
-            let longest = |kind: Kind| {
-                let long = |i: &usize| self.columns[*i].kind == kind && widths[*i] > LEAST_NAME;
+        while total_width(&self.columns, &widths) > width {
+            let longest = |kind: ColumnKind| {
+                let long = |i: &usize| self.columns[*i].kind == kind && widths[*i] > LEAST_NAME_WIDTH;
                 (0..widths.len()).filter(long).max_by_key(|i| widths[*i])
             };
             let least = (0..self.columns.len())
                 .filter(|i| self.columns[*i].rank > 0)
                 .max_by_key(|i| self.columns[*i].rank);
-            match (longest(Kind::Name), least) {
+            match (longest(ColumnKind::Name), least) {
                 (Some(i), _) => {
-                    let over = total(&self.columns, &widths) - width;
-                    widths[i] = widths[i].saturating_sub(over).max(LEAST_NAME);
+                    let over = total_width(&self.columns, &widths) - width;
+                    widths[i] = widths[i].saturating_sub(over).max(LEAST_NAME_WIDTH);
                 }
                 (None, Some(i)) => {
                     self.columns.remove(i);
@@ -117,31 +117,31 @@ impl<'a> Grid<'a> {
                     widths = self.widths();
                 }
                 (None, None) => {
-                    let Some(i) = longest(Kind::Label) else { break };
-                    let over = total(&self.columns, &widths) - width;
-                    widths[i] = widths[i].saturating_sub(over).max(LEAST_NAME);
+                    let Some(i) = longest(ColumnKind::Label) else { break };
+                    let over = total_width(&self.columns, &widths) - width;
+                    widths[i] = widths[i].saturating_sub(over).max(LEAST_NAME_WIDTH);
                 }
             }
         }
         let mut lines = self.rows(&widths);
-        let left_out = |header: &&Vec<String>| !self.columns.iter().any(|c| c.header == **header);
+        let is_dropped = |header: &&Vec<String>| !self.columns.iter().any(|c| c.header == **header);
         let dropped: Vec<String> =
-            headers.iter().filter(left_out).map(|h| format!("\"{}\"", h.join(" "))).collect();
+            headers.iter().filter(is_dropped).map(|h| format!("\"{}\"", h.join(" "))).collect();
         if !dropped.is_empty() {
-            let note = format!("Too narrow for {}.", list(dropped));
+            let note = format!("Too narrow for {}.", join_with_and(dropped));
             lines.extend(self.style.wrap_dim(&note));
         }
         lines
     }
 
     fn widths(&self) -> Vec<usize> {
-        let width = |c: &Column| c.cells.iter().chain(&c.header).map(|t| columns_of(t)).max().unwrap_or(0);
+        let width = |c: &Column| c.cells.iter().chain(&c.header).map(|t| display_width(t)).max().unwrap_or(0);
         self.columns.iter().map(width).collect()
     }
 
     fn rows(&self, widths: &[usize]) -> Vec<String> {
         let paint = self.style.paint();
-        let rule = if self.style.unicode { "─" } else { "-" }.repeat(total(&self.columns, widths));
+        let rule = if self.style.unicode { "─" } else { "-" }.repeat(total_width(&self.columns, widths));
         let deepest = self.columns.iter().map(|c| c.header.len()).max().unwrap_or(0).max(1);
         let mut lines: Vec<String> = (0..deepest)
             .map(|line| paint.bold(self.line(widths, |c| c.header_line(line, deepest)).trim_end()))
@@ -150,12 +150,12 @@ impl<'a> Grid<'a> {
         let rows = self.columns.iter().map(|c| c.cells.len()).max().unwrap_or(0);
         for row in 0..rows {
             let line = self.line(widths, |c| c.cells.get(row).map_or("", String::as_str));
-            lines.push(self.coloured(row, line.trim_end()));
+            lines.push(self.colour_sign(row, line.trim_end()));
         }
         lines
     }
 
-    fn coloured(&self, row: usize, line: &str) -> String {
+    fn colour_sign(&self, row: usize, line: &str) -> String {
         let (Some(colour), Some(mark)) = (self.colours.get(row), line.chars().next()) else {
             return line.to_owned();
         };
@@ -166,42 +166,42 @@ impl<'a> Grid<'a> {
     fn line(&self, widths: &[usize], cell: impl Fn(&Column) -> &str) -> String {
         let mut line = String::new();
         for (i, (column, width)) in self.columns.iter().zip(widths).enumerate() {
-            let text = cut(cell(column), *width, self.style);
-            let pad = " ".repeat(width - columns_of(&text));
+            let text = cut_to_width(cell(column), *width, self.style);
+            let pad = " ".repeat(width - display_width(&text));
             if i > 0 {
-                line.push_str(&" ".repeat(gap(&self.columns[i - 1])));
+                line.push_str(&" ".repeat(gap_after(&self.columns[i - 1])));
             }
-            line.push_str(&if column.kind == Kind::Figure { pad + &text } else { text + &pad });
+            line.push_str(&if column.kind == ColumnKind::Figure { pad + &text } else { text + &pad });
         }
         line
     }
 }
 
 /// Spaces behind a column.
-fn gap(column: &Column) -> usize {
-    if column.kind == Kind::Mark { 1 } else { GAP }
+fn gap_after(column: &Column) -> usize {
+    if column.kind == ColumnKind::Mark { 1 } else { GAP }
 }
 
-fn total(columns: &[Column], widths: &[usize]) -> usize {
-    let gaps: usize = columns.split_last().map_or(0, |(_, rest)| rest.iter().map(gap).sum());
+fn total_width(columns: &[Column], widths: &[usize]) -> usize {
+    let gaps: usize = columns.split_last().map_or(0, |(_, rest)| rest.iter().map(gap_after).sum());
     widths.iter().sum::<usize>() + gaps
 }
 
-fn columns_of(text: &str) -> usize {
+fn display_width(text: &str) -> usize {
     textwrap::core::display_width(text)
 }
 
 /// Cuts `text` to at most `width` columns; an ellipsis replaces the end if the text does not fit.
-pub(super) fn cut(text: &str, width: usize, style: &Style) -> String {
-    if columns_of(text) <= width {
+pub(super) fn cut_to_width(text: &str, width: usize, style: &Style) -> String {
+    if display_width(text) <= width {
         return text.to_owned();
     }
     let ellipsis = if style.unicode { "…" } else { "..." };
-    let room = width.saturating_sub(columns_of(ellipsis));
+    let room = width.saturating_sub(display_width(ellipsis));
     let mut out = String::new();
     for c in text.chars() {
         out.push(c);
-        if columns_of(&out) > room {
+        if display_width(&out) > room {
             out.pop();
             break;
         }
@@ -217,9 +217,9 @@ mod tests {
 
     fn grid(style: &Style) -> Grid<'_> {
         let mut grid = Grid::new(style);
-        grid.names(0, "command", ["a_rather_long_command_name", "多核多核多核多核"].map(str::to_owned));
-        grid.figures(1, "calls", ["12", "3"].map(str::to_owned));
-        grid.figures(2, "waiting", ["0.1%", "7%"].map(str::to_owned));
+        grid.add_names(0, "command", ["a_rather_long_command_name", "多核多核多核多核"].map(str::to_owned));
+        grid.add_figures(1, "calls", ["12", "3"].map(str::to_owned));
+        grid.add_figures(2, "waiting", ["0.1%", "7%"].map(str::to_owned));
         grid
     }
 
@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn a_header_of_two_lines_stands_on_the_rule() {
         let mut grid = Grid::new(&STYLE);
-        grid.names(0, "command", ["make".to_owned()]);
-        grid.figures(0, "waiting\nratio", ["0.1%".to_owned()]);
+        grid.add_names(0, "command", ["make".to_owned()]);
+        grid.add_figures(0, "waiting\nratio", ["0.1%".to_owned()]);
         assert_eq!(
             grid.within(80),
             ["         waiting", "command    ratio", "────────────────", "make        0.1%"]
@@ -257,8 +257,8 @@ mod tests {
     #[test]
     fn a_name_is_cut_to_its_width_in_ascii_too() {
         let ascii = Style { unicode: false, ..STYLE };
-        assert_eq!(cut("0123456789", 6, &ascii), "012...");
-        assert_eq!(cut("0123456789", 10, &ascii), "0123456789");
-        assert_eq!(cut("多核多核", 5, &STYLE), "多核…");
+        assert_eq!(cut_to_width("0123456789", 6, &ascii), "012...");
+        assert_eq!(cut_to_width("0123456789", 10, &ascii), "0123456789");
+        assert_eq!(cut_to_width("多核多核", 5, &STYLE), "多核…");
     }
 }

@@ -5,22 +5,22 @@ use morecores_view::View;
 
 use super::Style;
 use crate::command;
-use crate::format::{cpus, duration, list};
+use crate::format::{cpus, duration, join_with_and};
 
 /// Largest number of CPU counts listed one by one; the table below lists them anyway.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Command, machine and method of the measurement.
-pub(super) fn headline(view: &View, style: &Style) -> Vec<String> {
-    let command = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
+pub(super) fn headline_lines(view: &View, style: &Style) -> Vec<String> {
+    let command = style.wrap(&command::display_command_with_variables(&view.command, &view.plan.env), "  ");
     let mut lines: Vec<String> = command.iter().map(|line| style.paint().bold(line)).collect();
-    for text in [Some(machine(view)), method(view)].into_iter().flatten().chain(ending(view)) {
+    for text in [Some(machine_line(view)), method_line(view)].into_iter().flatten().chain(ending_text(view)) {
         lines.extend(style.wrap(&text, "  "));
     }
     lines
 }
 
-fn machine(view: &View) -> String {
+fn machine_line(view: &View) -> String {
     let host = &view.host;
     let mut parts =
         vec![format!("on {}", host.hostname), host.cpu_model.clone(), format!("Linux {}", host.kernel)];
@@ -29,15 +29,15 @@ fn machine(view: &View) -> String {
     parts.join(" · ")
 }
 
-fn method(view: &View) -> Option<String> {
+fn method_line(view: &View) -> Option<String> {
     let counts: Vec<u32> = view.points.iter().map(|p| p.cpus).collect();
     let counts = match counts.as_slice() {
         [] => return None,
         [only] => cpus(*only),
-        [first, .., last] if counts.len() > LISTED => {
+        [first, .., last] if counts.len() > MAX_LISTED => {
             format!("{} CPU counts from {first} to {last}", counts.len())
         }
-        _ => format!("{} CPUs", list(&counts)),
+        _ => format!("{} CPUs", join_with_and(&counts)),
     };
     let least = view.points.iter().map(|p| p.runs).min().unwrap_or(0);
     let most = view.points.iter().map(|p| p.runs).max().unwrap_or(0);
@@ -59,7 +59,7 @@ fn method(view: &View) -> Option<String> {
 }
 
 /// Limit that ended the study.
-fn out_of_time(view: &View) -> String {
+fn time_limit_text(view: &View) -> String {
     let stop = &view.plan.stop;
     let time = stop.time().map(|time| format!(" after {}", duration(time.as_secs_f64()))).unwrap_or_default();
     let default = if stop.budget.is_some() { "the default of " } else { "" };
@@ -67,11 +67,11 @@ fn out_of_time(view: &View) -> String {
 }
 
 /// Reason why the study ended, unless it ended normally.
-fn ending(view: &View) -> Option<String> {
+fn ending_text(view: &View) -> Option<String> {
     let reason = view.closing.as_ref().map(|closing| closing.reason);
     let text = match reason {
         Some(StopReason::Precise | StopReason::RunsExhausted) => return None,
-        Some(StopReason::TimeExhausted) => return Some(out_of_time(view)),
+        Some(StopReason::TimeExhausted) => return Some(time_limit_text(view)),
         Some(StopReason::RunFailed) => "Ended early, because a run failed.",
         Some(StopReason::AlreadyDone) => {
             "Stopped, because its first run left the others next to nothing to do."

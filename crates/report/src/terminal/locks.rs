@@ -10,46 +10,46 @@ use morecores_view::LocksView;
 
 use super::Style;
 use super::grid::Grid;
-use crate::locks::tables::{Table, by_itself, contentions, everything, note, shares};
+use crate::locks::tables::{Table, single_lock_table, contentions, full_table, tables_note, share_table};
 use crate::locks::{advice, notices, prices};
 
 /// Columns that identify a row in a table of all results: lock and threads.
-const KEYS: usize = 2;
+const KEY_COLUMNS: usize = 2;
 
 /// Columns of a table of all results before the columns of fairness.
-const RATES: usize = 6;
+const RATE_COLUMNS: usize = 6;
 
 /// Report of `morecores locks` and of `morecores show` for a study of locks, each line ended by a
 /// newline. The advice on which lock to take comes first.
 pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> String {
     let paint = style.paint();
     let mut sections = vec![style.wrap(&headline(view), "  ").iter().map(|l| paint.bold(l)).collect()];
-    let mut words: Vec<String> = advice::advice(view)
+    let mut words: Vec<String> = advice::advice_sentences(view)
         .iter()
         .flat_map(|line| style.wrap_labelled(line, "  ", |label| paint.bold(label)))
         .collect();
-    words.extend(advice::note(view).iter().flat_map(|line| style.wrap_dim(line)));
+    words.extend(advice::advice_note(view).iter().flat_map(|line| style.wrap_dim(line)));
     sections.push(words);
     sections.push(
-        prices::prices(view)
+        prices::price_sentences(view)
             .iter()
             .flat_map(|line| style.wrap_labelled(line, "  ", |label| paint.bold(label)))
             .collect(),
     );
-    sections.extend(by_itself(view, style.wide).map(|table| grid(&table, style)));
+    sections.extend(single_lock_table(view, style.wide).map(|table| table_lines(&table, style)));
     sections.extend(curve::curves(view, style));
     let contentions = contentions(view);
-    for of in &contentions {
-        let tables = if style.wide { halves(everything(view, of)) } else { vec![shares(view, of)] };
-        sections.extend(tables.iter().map(|table| grid(table, style)));
+    for contention in &contentions {
+        let tables = if style.wide { split_fairness(full_table(view, contention)) } else { vec![share_table(view, contention)] };
+        sections.extend(tables.iter().map(|table| table_lines(table, style)));
     }
     if !contentions.is_empty() {
         let more = if style.wide { "" } else { " --wide shows every figure with its interval." };
-        sections.push(style.wrap_dim(&format!("{}{more}", note(view, style.wide))));
+        sections.push(style.wrap_dim(&format!("{}{more}", tables_note(view, style.wide))));
     }
-    sections.push(super::notices::notices(&notices::notices(view), style));
+    sections.push(super::notices::notice_lines(&notices::notices(view), style));
     sections.extend(study.map(|path| vec![super::path_line("study", path, style)]));
-    super::joined(sections)
+    super::join_sections(sections)
 }
 
 /// Measured locks, and the machine.
@@ -73,23 +73,23 @@ fn headline(view: &LocksView) -> String {
 
 /// Splits a table into rates with CPUs, and fairness: together they are too wide for most
 /// terminals.
-fn halves(mut table: Table) -> Vec<Table> {
-    let fairness = table.columns.split_off(RATES);
-    let keys = table.columns.iter().take(KEYS).cloned();
+fn split_fairness(mut table: Table) -> Vec<Table> {
+    let fairness = table.columns.split_off(RATE_COLUMNS);
+    let keys = table.columns.iter().take(KEY_COLUMNS).cloned();
     let title = format!("{}: fairness", table.title);
     let fairness = Table { title, columns: keys.chain(fairness).collect() };
     vec![table, fairness]
 }
 
-fn grid(table: &Table, style: &Style) -> Vec<String> {
+fn table_lines(table: &Table, style: &Style) -> Vec<String> {
     let mut grid = Grid::new(style);
     for column in &table.columns {
         let cells = column.cells.iter().cloned();
         match column.rank {
-            None => grid.labels(&column.header, cells),
-            Some(rank) => grid.figures(rank, &column.header, cells),
+            None => grid.add_labels(&column.header, cells),
+            Some(rank) => grid.add_figures(rank, &column.header, cells),
         }
     }
     let title = style.wrap(&table.title, "  ").into_iter().map(|line| style.paint().bold(&line));
-    title.chain(grid.lines()).collect()
+    title.chain(grid.into_lines()).collect()
 }

@@ -4,37 +4,37 @@ use super::Style;
 use crate::{Notice, Severity};
 
 /// Largest number of notices shown unless all are requested: a reader of ten reads none. A choice.
-const SHOWN: usize = 2;
+const MAX_SHOWN: usize = 2;
 
 /// Lines of the notices, which arrive in the order of their effect; the last line counts the
 /// notices left out.
-pub(super) fn notices(notices: &[Notice], style: &Style) -> Vec<String> {
-    let shown = if style.wide { notices.len() } else { notices.len().min(SHOWN) };
-    let (said, rest) = notices.split_at(shown);
+pub(super) fn notice_lines(notices: &[Notice], style: &Style) -> Vec<String> {
+    let shown = if style.wide { notices.len() } else { notices.len().min(MAX_SHOWN) };
+    let (shown_notices, rest) = notices.split_at(shown);
     let mut lines = Vec::new();
-    for notice in said {
-        let text = format!("{}: {}", label(notice.severity), notice.text);
+    for notice in shown_notices {
+        let text = format!("{}: {}", severity_label(notice.severity), notice.text);
         let paint = |label: &str| style.paint().label(notice.severity, label);
         lines.extend(style.wrap_labelled(&text, "  ", paint));
     }
-    lines.extend(remaining(rest).iter().flat_map(|text| style.wrap_dim(text)));
+    lines.extend(remaining_counts(rest).iter().flat_map(|text| style.wrap_dim(text)));
     lines
 }
 
 /// Label of a notice with this severity.
-fn label(severity: Severity) -> &'static str {
+fn severity_label(severity: Severity) -> &'static str {
     if severity == Severity::Note { "note" } else { "warning" }
 }
 
 /// Number of notices left out: `3 more notes: --wide`, `1 more warning and 3 more notes: --wide`;
 /// none if all are shown.
-fn remaining(rest: &[Notice]) -> Option<String> {
-    let counted = |what: &str| match rest.iter().filter(|notice| label(notice.severity) == what).count() {
+fn remaining_counts(rest: &[Notice]) -> Option<String> {
+    let count_text = |what: &str| match rest.iter().filter(|notice| severity_label(notice.severity) == what).count() {
         0 => None,
         1 => Some(format!("1 more {what}")),
         n => Some(format!("{n} more {what}s")),
     };
-    let counts: Vec<String> = ["warning", "note"].into_iter().filter_map(counted).collect();
+    let counts: Vec<String> = ["warning", "note"].into_iter().filter_map(count_text).collect();
     (!counts.is_empty()).then(|| format!("{}: --wide", counts.join(" and ")))
 }
 
@@ -52,10 +52,10 @@ mod tests {
         use Severity::{Caution, Note, Serious};
         let six = of(&[Serious, Serious, Caution, Note, Note, Note]);
         let counted = ["warning: x", "warning: x", "1 more warning and 3 more notes: --wide"];
-        assert_eq!(notices(&six, &style), counted);
-        assert_eq!(notices(&six[3..], &style), ["note: x", "note: x", "1 more note: --wide"]);
-        assert_eq!(notices(&six[4..], &style), ["note: x", "note: x"]);
-        assert_eq!(notices(&six, &Style { wide: true, ..style }).len(), 6);
-        assert_eq!(notices(&[], &style), [] as [&str; 0]);
+        assert_eq!(notice_lines(&six, &style), counted);
+        assert_eq!(notice_lines(&six[3..], &style), ["note: x", "note: x", "1 more note: --wide"]);
+        assert_eq!(notice_lines(&six[4..], &style), ["note: x", "note: x"]);
+        assert_eq!(notice_lines(&six, &Style { wide: true, ..style }).len(), 6);
+        assert_eq!(notice_lines(&[], &style), [] as [&str; 0]);
     }
 }

@@ -5,15 +5,15 @@
 use anstyle::{AnsiColor, Style};
 use morecores_machine::State;
 
-use crate::verdict::Answer;
+use crate::verdict::VerdictKind;
 use crate::warning::Severity;
 
 /// Efficiency from which a CPU count is green: four fifths of the allotted CPUs are used. A choice.
-const GOOD: f64 = 0.8;
+const GOOD_EFFICIENCY: f64 = 0.8;
 
 /// Efficiency below which a CPU count is red: more than half of the allotted CPUs is lost. A
 /// choice.
-const POOR: f64 = 0.5;
+const POOR_EFFICIENCY: f64 = 0.5;
 
 /// Colours text, or leaves it unchanged.
 #[derive(Clone, Copy)]
@@ -49,9 +49,9 @@ impl Paint {
 
     /// Paints a figure of a point with this efficiency.
     pub(super) fn efficiency(self, efficiency: f64, text: &str) -> String {
-        let colour = if efficiency >= GOOD {
+        let colour = if efficiency >= GOOD_EFFICIENCY {
             AnsiColor::Green
-        } else if efficiency >= POOR {
+        } else if efficiency >= POOR_EFFICIENCY {
             AnsiColor::Yellow
         } else {
             AnsiColor::Red
@@ -60,10 +60,10 @@ impl Paint {
     }
 
     /// Paints the first words of the verdict.
-    pub(super) fn answer(self, answer: &Answer, text: &str) -> String {
-        let colour = match answer {
-            Answer::Yes(_) | Answer::MoreThanIdeal { .. } => AnsiColor::Green,
-            Answer::No { .. } | Answer::Worse(_) | Answer::DoesNotUse { .. } | Answer::NothingMeasured => {
+    pub(super) fn verdict(self, kind: &VerdictKind, text: &str) -> String {
+        let colour = match kind {
+            VerdictKind::Scales(_) | VerdictKind::Superlinear { .. } => AnsiColor::Green,
+            VerdictKind::NoDifference { .. } | VerdictKind::Slower(_) | VerdictKind::UnusedCpus { .. } | VerdictKind::NothingMeasured => {
                 AnsiColor::Red
             }
             _ => AnsiColor::Yellow,

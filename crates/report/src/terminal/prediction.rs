@@ -5,9 +5,9 @@ use morecores_view::{ModelView, Prediction, View};
 
 use super::Style;
 use super::grid::Grid;
-use super::notices::notices;
-use crate::format::{ABSENT, TimeUnit, list, percent, ratio, rough};
-use crate::prediction::{caveat, form_name, headline, sentences, signed};
+use super::notices::notice_lines;
+use crate::format::{ABSENT, TimeUnit, join_with_and, percent, ratio, two_digits};
+use crate::prediction::{caveat_text, form_name, headline, sentences, signed_percent};
 use crate::{Notice, Severity, command};
 
 /// Price of a machine.
@@ -16,11 +16,11 @@ pub struct Price {
     /// CPUs of the machine.
     pub cpus: u32,
     /// Price of an hour, in any currency.
-    pub an_hour: f64,
+    pub per_hour: f64,
 }
 
 /// Numbers of runs to price. The table uses the fewest runs that cost at least [`LEAST_COST`].
-const SO_MANY: [f64; 3] = [1.0, 1e3, 1e6];
+const PRICE_SCALES: [f64; 3] = [1.0, 1e3, 1e6];
 const LEAST_COST: f64 = 0.01;
 
 /// Report of `morecores predict`.
@@ -31,15 +31,15 @@ pub fn prediction_report(
     explain: bool,
     style: &Style,
 ) -> String {
-    let title = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
+    let title = style.wrap(&command::display_command_with_variables(&view.command, &view.plan.env), "  ");
     let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];
     sections.extend(prediction_sections(view, prediction, prices, style));
     let caveats: Vec<Notice> = caveats(prediction).collect();
-    sections.push(notices(&caveats, &Style { wide: true, ..*style }));
+    sections.push(notice_lines(&caveats, &Style { wide: true, ..*style }));
     if explain {
-        sections.push(models(prediction, style));
+        sections.push(model_lines(prediction, style));
     }
-    super::joined(sections)
+    super::join_sections(sections)
 }
 
 /// Sections of a prediction, without the command and the caveats.
@@ -49,13 +49,13 @@ pub(super) fn prediction_sections(
     prices: &[Price],
     style: &Style,
 ) -> Vec<Vec<String>> {
-    let said = sentences(prediction).iter().flat_map(|text| style.wrap(text, "  ")).collect();
-    vec![style.wrap(&headline(prediction), "  "), table(view, prediction, prices, style), said]
+    let lines = sentences(prediction).iter().flat_map(|text| style.wrap(text, "  ")).collect();
+    vec![style.wrap(&headline(prediction), "  "), table_lines(view, prediction, prices, style), lines]
 }
 
 /// Caveats of a prediction, as notes.
 pub(super) fn caveats(prediction: &Prediction) -> impl Iterator<Item = Notice> {
-    prediction.caveats.iter().map(|c| Notice { severity: Severity::Note, text: caveat(c) })
+    prediction.caveats.iter().map(|c| Notice { severity: Severity::Note, text: caveat_text(c) })
 }
 
 /// One row of the table.
@@ -68,7 +68,7 @@ struct Row {
     measured: bool,
 }
 
-fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) -> Vec<String> {
+fn table_lines(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) -> Vec<String> {
     let points = || view.points.iter().filter(|point| prediction.from.contains(&point.cpus));
     // If a prediction uses only some of the counts, all ratios are over the smallest of these.
     let first = points().next().map_or(1.0, |point| point.speedup.value);
@@ -92,76 +92,76 @@ fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) 
     let is_time = view.plan.metric.is_none();
     let unit = TimeUnit::for_column(rows.iter().filter_map(|row| row.elapsed));
     let seconds = |value: f64| ratio(value / unit.seconds());
-    let range = |band: Option<[f64; 2]>, of: &dyn Fn(f64) -> String| {
-        band.map_or(String::new(), |[low, high]| format!("{} to {}", of(low), of(high)))
+    let range = |band: Option<[f64; 2]>, format: &dyn Fn(f64) -> String| {
+        band.map_or(String::new(), |[low, high]| format!("{} to {}", format(low), format(high)))
     };
-    let of = |value: Option<f64>, of: &dyn Fn(f64) -> String| value.map_or(ABSENT.to_owned(), of);
+    let cell = |value: Option<f64>, format: &dyn Fn(f64) -> String| value.map_or(ABSENT.to_owned(), format);
 
     let mut grid = Grid::new(style);
-    grid.figures(0, "CPUs", rows.iter().map(|row| row.cpus.to_string()));
+    grid.add_figures(0, "CPUs", rows.iter().map(|row| row.cpus.to_string()));
     if is_time {
-        grid.figures(
+        grid.add_figures(
             0,
             &format!("elapsed ({})", unit.symbol()),
-            rows.iter().map(|row| of(row.elapsed, &seconds)),
+            rows.iter().map(|row| cell(row.elapsed, &seconds)),
         );
-        grid.figures(3, "90% band", rows.iter().map(|row| range(row.elapsed_band, &seconds)));
+        grid.add_figures(3, "90% band", rows.iter().map(|row| range(row.elapsed_band, &seconds)));
     }
-    grid.figures(0, "speedup", rows.iter().map(|row| of(row.speedup, &ratio)));
-    grid.figures(1, "90% band", rows.iter().map(|row| range(row.band, &ratio)));
+    grid.add_figures(0, "speedup", rows.iter().map(|row| cell(row.speedup, &ratio)));
+    grid.add_figures(1, "90% band", rows.iter().map(|row| range(row.band, &ratio)));
     if !prices.is_empty() {
         let costs: Vec<Option<f64>> = rows
             .iter()
             .map(|row| {
                 let price = prices.iter().find(|price| price.cpus == row.cpus)?;
-                Some(price.an_hour * row.elapsed? / 3600.0)
+                Some(price.per_hour * row.elapsed? / 3600.0)
             })
             .collect();
         let least = costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         // A short run costs almost nothing.
         let runs =
-            SO_MANY.into_iter().find(|runs| least == 0.0 || least * runs >= LEAST_COST).unwrap_or(SO_MANY[2]);
+            PRICE_SCALES.into_iter().find(|runs| least == 0.0 || least * runs >= LEAST_COST).unwrap_or(PRICE_SCALES[2]);
         let cost = |cost: &Option<f64>| match cost {
             None => String::new(),
             Some(cost) if *cost <= least => format!("{} least", ratio(runs * cost)),
             Some(cost) => ratio(runs * cost),
         };
         let title = if runs > 1.0 { format!("cost of {runs} runs") } else { "cost of a run".to_owned() };
-        grid.figures(0, &title, costs.iter().map(cost));
+        grid.add_figures(0, &title, costs.iter().map(cost));
     }
-    grid.labels("", rows.iter().map(|row| if row.measured { "measured" } else { "" }.to_owned()));
-    grid.lines()
+    grid.add_labels("", rows.iter().map(|row| if row.measured { "measured" } else { "" }.to_owned()));
+    grid.into_lines()
 }
 
 /// Lists every model with its share in the prediction and its errors.
-fn models(prediction: &Prediction, style: &Style) -> Vec<String> {
+fn model_lines(prediction: &Prediction, style: &Style) -> Vec<String> {
     let largest = prediction.from.last().copied().unwrap_or(1);
     let tested = prediction.models.iter().any(|model| model.back_test.is_some());
-    let test = if tested {
+    let test_note = if tested {
         format!("; the back-test is how far each, given the smaller counts alone, was off at {largest}")
     } else {
         String::new()
     };
-    let title = format!("models, by their share in the prediction{test}:");
+    let title = format!("models, by their share in the prediction{test_note}:");
     let mut lines = style.wrap(&title, "  ");
-    let error = |error: Option<f64>| error.map_or(ABSENT.to_owned(), signed);
-    let of = |of: &dyn Fn(&ModelView) -> String| prediction.models.iter().map(of).collect::<Vec<_>>();
+    let error = |error: Option<f64>| error.map_or(ABSENT.to_owned(), signed_percent);
+    let cells = |cell: &dyn Fn(&ModelView) -> String| prediction.models.iter().map(cell).collect::<Vec<_>>();
     let mut grid = Grid::new(style);
-    grid.labels("model", of(&|model| form_name(&model.model).to_owned()));
-    grid.figures(0, "share", of(&|model| percent(model.weight)));
-    grid.figures(0, "back-test", of(&|model| error(model.back_test)));
-    grid.figures(1, "fit", of(&|model| error(model.residual)));
-    lines.extend(grid.lines());
+    grid.add_labels("model", cells(&|model| form_name(&model.model).to_owned()));
+    grid.add_figures(0, "share", cells(&|model| percent(model.weight)));
+    grid.add_figures(0, "back-test", cells(&|model| error(model.back_test)));
+    grid.add_figures(1, "fit", cells(&|model| error(model.residual)));
+    lines.extend(grid.into_lines());
     if !prediction.karp_flatt.is_empty() {
         let each = |(cpus, serial): &(u32, f64)| format!("{} at {cpus}", percent(*serial));
-        let all = list(prediction.karp_flatt.iter().map(each));
+        let all = join_with_and(prediction.karp_flatt.iter().map(each));
         lines.extend(style.wrap(&format!("serial fraction by Karp and Flatt: {all}"), "  "));
     }
     if let Some((cpus, scaled)) = prediction.scaled_speedup.last() {
         let text = format!(
             "with more work for more CPUs and no more of it serial (Gustafson), {cpus} would do {} times as much in the same \
              time",
-            rough(*scaled)
+            two_digits(*scaled)
         );
         lines.extend(style.wrap(&text, "  "));
     }

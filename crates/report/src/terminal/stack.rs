@@ -8,8 +8,8 @@ use super::Style;
 use super::bars::{self, Bar, Unit};
 use super::grid::Grid;
 use crate::causes;
-use crate::causes::word_causes;
-use crate::stack::{Parts, besides, notes};
+use crate::causes::cause_clauses;
+use crate::stack::{Parts, part_notes, stack_notes};
 
 /// Ratio of the largest CPU count to the smallest, from which each bar is 100% of its CPUs: on one
 /// common scale the short bars would be a cell or two. A choice: the ratio at which the curve's
@@ -17,9 +17,9 @@ use crate::stack::{Parts, besides, notes};
 const SHARES_FROM: u32 = 8;
 
 /// Lines of the whole section; none without a stack.
-pub(super) fn stack(view: &View, style: &Style) -> Option<Vec<String>> {
+pub(super) fn stack_section(view: &View, style: &Style) -> Option<Vec<String>> {
     let (smallest, largest) = (view.stack.first()?, view.stack.last()?);
-    let parts = Parts::of(view, style.wide);
+    let parts = Parts::from_view(view, style.wide);
     let shares = largest.cpus / smallest.cpus.max(1) >= SHARES_FROM;
     let title =
         if shares { "where the CPUs went (each bar is 100% of its CPUs)" } else { "where the CPUs went" };
@@ -35,10 +35,10 @@ pub(super) fn stack(view: &View, style: &Style) -> Option<Vec<String>> {
         })
         .collect();
     let (full, unit) = if shares { (1.0, Unit::Share) } else { (f64::from(largest.cpus), Unit::Cpus) };
-    lines.extend(bars::bars(&bars, full, unit, style));
+    lines.extend(bars::draw_bars(&bars, full, unit, style));
     lines.push(String::new());
     lines.extend(legend(view, &parts, style));
-    lines.extend(worded(view, style));
+    lines.extend(cause_lines(view, style));
     Some(lines)
 }
 
@@ -46,32 +46,32 @@ pub(super) fn stack(view: &View, style: &Style) -> Option<Vec<String>> {
 fn legend(view: &View, parts: &Parts, style: &Style) -> Vec<String> {
     let rows = parts.rows();
     let mut grid = Grid::new(style);
-    grid.parts(&rows);
-    grid.labels("CPUs", rows.iter().map(|part| parts.name(*part)));
+    grid.add_signs(&rows);
+    grid.add_labels("CPUs", rows.iter().map(|part| parts.name(*part)));
     for (i, stack) in view.stack.iter().enumerate() {
         // The largest counts stay longest: they are the ones of interest.
         let rank = u8::try_from(view.stack.len() - 1 - i).unwrap_or(u8::MAX);
         let header = format!("of {}", stack.cpus);
-        grid.figures(rank, &header, rows.iter().map(|part| parts.figure(*part, stack)));
+        grid.add_figures(rank, &header, rows.iter().map(|part| parts.figure(*part, stack)));
     }
-    let mut lines = grid.lines();
-    for note in notes(view) {
+    let mut lines = grid.into_lines();
+    for note in stack_notes(view) {
         lines.extend(style.wrap_dim(&note));
     }
     lines
 }
 
 /// Causes in words and facts that the stack does not show, for the largest count or for all.
-fn worded(view: &View, style: &Style) -> Vec<String> {
+fn cause_lines(view: &View, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     let all = if style.wide { view.stack.as_slice() } else { &view.stack[view.stack.len() - 1..] };
     for stack in all {
-        let mut clauses = word_causes(&causes(stack, view));
-        clauses.extend(besides(stack, view));
+        let mut clauses = cause_clauses(&causes(stack, view));
+        clauses.extend(part_notes(stack, view));
         if !clauses.is_empty() {
             lines.push(String::new());
         }
-        lines.extend(clauses.iter().flat_map(|clause| style.wrap_behind(clause, "- ", "  ")));
+        lines.extend(clauses.iter().flat_map(|clause| style.wrap_after(clause, "- ", "  ")));
     }
     lines
 }

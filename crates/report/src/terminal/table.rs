@@ -9,15 +9,15 @@ use morecores_study::CpuEstimator;
 use morecores_view::{View, Warning};
 
 use super::Style;
-use crate::format::{figures_with_intervals, interval_note, list};
+use crate::format::{figures_with_intervals, interval_note, join_with_and};
 use columns::Column;
 
 /// Spaces between two columns.
 const GAP: u16 = 2;
 
 /// Table, with its footnotes below it.
-pub(super) fn table(view: &View, style: &Style) -> Vec<String> {
-    let columns = columns::columns(view, style);
+pub(super) fn points_table(view: &View, style: &Style) -> Vec<String> {
+    let columns = columns::all_columns(view, style);
     let mut lines = Vec::new();
     let mut dropped = Vec::new();
     if style.wide {
@@ -29,7 +29,7 @@ pub(super) fn table(view: &View, style: &Style) -> Vec<String> {
         }
     } else {
         let usual = columns.iter().filter(|c| c.usual).collect();
-        let shown = fitting(usual, style.table_width(), &mut dropped);
+        let shown = drop_columns(usual, style.table_width(), &mut dropped);
         lines.extend(render(view, &shown, style));
     }
     for note in footnotes(view, &dropped) {
@@ -54,7 +54,7 @@ fn blocks(columns: &[Column], width: usize) -> Vec<Vec<&Column>> {
 }
 
 /// Columns that fit; the least important others go to `dropped`, in the table's order.
-fn fitting<'a>(mut columns: Vec<&'a Column>, width: usize, dropped: &mut Vec<&'a Column>) -> Vec<&'a Column> {
+fn drop_columns<'a>(mut columns: Vec<&'a Column>, width: usize, dropped: &mut Vec<&'a Column>) -> Vec<&'a Column> {
     while columns.len() > 2 && table_width(&columns) > width {
         let least = columns.iter().enumerate().max_by_key(|(_, c)| c.rank).map_or(0, |(i, _)| i);
         dropped.push(columns.remove(least));
@@ -89,14 +89,14 @@ fn render(view: &View, columns: &[&Column], style: &Style) -> Vec<String> {
     let mut out: Vec<String> = header.iter().map(|line| style.paint().bold(line)).collect();
     out.push(style.paint().dim(&rule));
     for (line, point) in lines.iter().zip(&view.points) {
-        out.push(coloured(line, columns, point.efficiency, style));
+        out.push(colour_efficiency(line, columns, point.efficiency, style));
     }
     out
 }
 
 /// Row with its efficiency coloured. Cells hold only characters one column wide, so a column's
 /// place in the line is known.
-fn coloured(line: &str, columns: &[&Column], efficiency: f64, style: &Style) -> String {
+fn colour_efficiency(line: &str, columns: &[&Column], efficiency: f64, style: &Style) -> String {
     let Some(index) = columns.iter().position(|c| c.is_efficiency) else { return line.to_owned() };
     let end = table_width(&columns[..=index]);
     let start = end - columns[index].width();
@@ -126,16 +126,16 @@ fn footnotes(view: &View, dropped: &[&Column]) -> Vec<String> {
     if view.warnings.iter().any(|w| matches!(w, Warning::MixedCoreTypes { .. })) {
         notes.push("‡: with cores of different types.".to_owned());
     }
-    notes.extend(estimators(view));
+    notes.extend(estimator_note(view));
     if !dropped.is_empty() {
-        let names = list(dropped.iter().map(|c| c.name()));
+        let names = join_with_and(dropped.iter().map(|c| c.name()));
         notes.push(format!("Too narrow for {names}: --wide shows every column."));
     }
     notes
 }
 
 /// Source of user and system time, unless it is the one that a reader expects.
-fn estimators(view: &View) -> Option<String> {
+fn estimator_note(view: &View) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for point in &view.points {
         let name = point.kernel_ratio_estimator.name();
@@ -145,5 +145,5 @@ fn estimators(view: &View) -> Option<String> {
     }
     let expected = [CpuEstimator::Cgroup.name()];
     (names != expected && !names.is_empty())
-        .then(|| format!("User, system and kernel ratio by {}.", list(&names)))
+        .then(|| format!("User, system and kernel ratio by {}.", join_with_and(&names)))
 }

@@ -17,72 +17,72 @@ use crate::format::count;
 use crate::stack;
 use crate::trace as run;
 use crate::warning::Severity;
-use tables::Extent;
+use tables::RowSelection;
 
 /// Report of `morecores trace`: one traced run without a study. `path` is the place of the kept
 /// trace; it is never broken, so that it can be copied. No other line is wider than the style's
 /// width.
 pub fn trace_report(trace: &TraceView, path: Option<&Path>, style: &Style) -> String {
-    let mut sections = everything(trace, style);
+    let mut sections = full_sections(trace, style);
     sections.extend(path.map(|path| vec![super::path_line("trace", path, style)]));
-    super::joined(sections)
+    super::join_sections(sections)
 }
 
 /// Sections on a traced run beside the stack in a study's report: everything if requested,
 /// otherwise the tables with notable rows.
-pub(super) fn in_study(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
+pub(super) fn study_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
     if style.wide {
-        return everything(trace, style);
+        return full_sections(trace, style);
     }
-    vec![tables::commands(trace, Extent::Telling, style), tables::locks(trace, Extent::Telling, style)]
+    vec![tables::commands(trace, RowSelection::Notable, style), tables::locks(trace, RowSelection::Notable, style)]
 }
 
 /// Figures and sentences on where the run's CPUs went: the part that a study shows of a run without
 /// another run to compare it with.
-pub(super) fn overview(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
-    vec![headline(trace, style), components::components(trace, style), sentences(trace, style)]
+pub(super) fn overview_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
+    vec![headline_lines(trace, style), components::component_lines(trace, style), sentence_lines(trace, style)]
 }
 
-fn everything(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
-    let mut sections = overview(trace, style);
+fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
+    let mut sections = overview_sections(trace, style);
     sections.extend([
-        profile::profile(trace, style),
+        profile::profile_lines(trace, style),
         tables::serial_phases(trace, style),
-        tables::commands(trace, Extent::Most, style),
-        tables::locks(trace, Extent::Most, style),
-        tables::others(trace, style),
-        [untraced(trace, style), misfits(trace, style)].concat(),
+        tables::commands(trace, RowSelection::First, style),
+        tables::locks(trace, RowSelection::First, style),
+        tables::other_lines(trace, style),
+        [untraced_lines(trace, style), inconsistency_lines(trace, style)].concat(),
     ]);
     sections
 }
 
 /// Identifies the run, and warns if its figures are unreliable.
-fn headline(trace: &TraceView, style: &Style) -> Vec<String> {
+fn headline_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     let text = run::headline(trace);
     let mut lines: Vec<String> = style.wrap(&text, "  ").iter().map(|l| style.paint().bold(l)).collect();
-    lines.extend(lossy(trace, style));
+    lines.extend(lossy_lines(trace, style));
     lines
 }
 
 /// Mark of a trace that lost events.
-pub(super) fn lossy(trace: &TraceView, style: &Style) -> Vec<String> {
+pub(super) fn lossy_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     let label = |label: &str| style.paint().label(Severity::Serious, label);
-    stack::lossy(trace).map_or(Vec::new(), |text| style.wrap_labelled(&text, "  ", label))
+    stack::lossy_note(trace).map_or(Vec::new(), |text| style.wrap_labelled(&text, "  ", label))
 }
 
 /// Single figures of the run, as sentences.
-fn sentences(trace: &TraceView, style: &Style) -> Vec<String> {
+fn sentence_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     run::sentences(trace).iter().flat_map(|s| style.wrap(s, "  ")).collect()
 }
 
 /// Kinds of time that this trace cannot distinguish.
-fn untraced(trace: &TraceView, style: &Style) -> Vec<String> {
+fn untraced_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     trace.untraced.iter().flat_map(|u| style.wrap_dim(&format!("without {}: {}", u.what, u.why))).collect()
 }
 
 /// Number of contradictions between events, if there are any: the analysis believed the latest
 /// event.
-fn misfits(trace: &TraceView, style: &Style) -> Vec<String> {
+fn inconsistency_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     // A wake-up before the sleep is no contradiction: it arrived earlier.
     let Inconsistencies { misplaced, unborn, unwoken, early: _ } = trace.misfits;
     // Perf events cover only the command: its starter, which made the first thread, is in none.
@@ -92,15 +92,15 @@ fn misfits(trace: &TraceView, style: &Style) -> Vec<String> {
         (unborn, "thread", "threads", "that nobody was seen to make"),
         (unwoken, "wait", "waits", "that nobody was seen to end"),
     ];
-    let told = kinds.into_iter().filter(|(number, ..)| *number > 0);
-    let told: Vec<String> = told
+    let present = kinds.into_iter().filter(|(number, ..)| *number > 0);
+    let texts: Vec<String> = present
         .map(|(number, one, many, what)| {
             format!("{} {} {what}", count(number as f64), if number == 1 { one } else { many })
         })
         .collect();
-    if told.is_empty() {
+    if texts.is_empty() {
         Vec::new()
     } else {
-        style.wrap_dim(&format!("did not fit together: {}", told.join(", ")))
+        style.wrap_dim(&format!("did not fit together: {}", texts.join(", ")))
     }
 }

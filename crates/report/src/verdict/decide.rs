@@ -5,9 +5,9 @@
 use morecores_study::{Better, Closing, StopReason};
 use morecores_view::{Estimate, PointView, Summary, View, Warning};
 
-use super::sound::{crowd, no_baseline, outside};
-use super::{Answer, Gain, Planned, Remark, Subject, Verdict};
-use crate::{main_cause, withheld};
+use super::validity::{crowded_base, invalid_baseline, time_outside_cpus};
+use super::{VerdictKind, Gain, PlanSummary, Remark, Subject, Verdict};
+use crate::{main_cause, no_cause_reason};
 
 /// Share of the possible gain of a step's added CPUs, below which the verdict calls the step out.
 /// 0.5 is 1.5 times for a doubling. A choice, not a measurement: below it most of the added CPU
@@ -36,18 +36,18 @@ const SEPARABLE_RUNS: u32 = 3;
 
 /// Share of a count's CPUs taken by others, from which the speedup may be theirs. Work outside the
 /// tree causes no warning below the same share.
-const TAKEN: f64 = 0.05;
+const LEAST_TAKEN_SHARE: f64 = 0.05;
 
 /// Decides the verdict of a view.
 pub fn decide(view: &View) -> Verdict {
-    let answer = answer(view);
-    let remarks = remarks(view, &answer);
-    Verdict { subject: subject(view), answer, remarks, planned: planned(view) }
+    let kind = verdict_kind(view);
+    let remarks = remarks(view, &kind);
+    Verdict { subject: subject(view), kind, remarks, plan: plan_summary(view) }
 }
 
-fn planned(view: &View) -> Planned {
+fn plan_summary(view: &View) -> PlanSummary {
     let ended = |closing: &Closing| closing.reason == StopReason::TimeExhausted;
-    Planned {
+    PlanSummary {
         warmups: view.plan.warmup,
         runs: view.plan.stop.max_runs,
         counts: view.plan.points.len(),
@@ -66,52 +66,52 @@ fn subject(view: &View) -> Subject {
     }
 }
 
-fn answer(view: &View) -> Answer {
+fn verdict_kind(view: &View) -> VerdictKind {
     if view.closing.as_ref().is_some_and(|closing| closing.reason == StopReason::AlreadyDone) {
-        return Answer::DoneOnce;
+        return VerdictKind::AlreadyDone;
     }
     let (base, largest) = match view.points.as_slice() {
-        [] => return Answer::NothingMeasured,
-        [only] => return Answer::OneCount { cpus: only.cpus, used: used(only) },
+        [] => return VerdictKind::NothingMeasured,
+        [only] => return VerdictKind::OneCount { cpus: only.cpus, used: busy_cpus(only) },
         [base, .., largest] => (base, largest),
     };
-    if let Some(outside) = outside(view) {
-        return Answer::NotHeld(outside);
+    if let Some(outside) = time_outside_cpus(view) {
+        return VerdictKind::RanOutsideCpus(outside);
     }
     let gain = gain(base, largest);
-    let has_zeros = [base, largest].iter().any(|point| measured(point).min <= 0.0);
+    let has_zeros = [base, largest].iter().any(|point| deciding_summary(point).min <= 0.0);
     if gain.speedup.ci95.is_none() && has_zeros {
-        let median = |point: &PointView| (point.cpus, measured(point).median);
-        return Answer::Zeros { base: median(base), largest: median(largest) };
+        let median = |point: &PointView| (point.cpus, deciding_summary(point).median);
+        return VerdictKind::ZeroFigures { base: median(base), largest: median(largest) };
     }
-    if let Some(crowd) = no_baseline(view) {
-        return Answer::NoBaseline { crowd, gain };
+    if let Some(crowd) = invalid_baseline(view) {
+        return VerdictKind::NoBaseline { crowd, gain };
     }
     if gain.speedup.ci95.is_none() {
-        let separate = gain.runs >= SEPARABLE_RUNS && separated(base, largest);
-        return if separate { Answer::Seems(gain) } else { Answer::TooFewRuns(gain) };
+        let separate = gain.runs >= SEPARABLE_RUNS && runs_are_separate(base, largest);
+        return if separate { VerdictKind::Likely(gain) } else { VerdictKind::TooFewRuns(gain) };
     }
 
-    let enough = enough(base, &view.points);
+    let enough = last_helpful_point(base, &view.points);
     if enough.cpus == base.cpus {
-        return if differs(base, base, largest) { Answer::Worse(gain) } else { no_gain(view, largest, gain) };
+        return if differs(base, base, largest) { VerdictKind::Slower(gain) } else { no_gain(view, largest, gain) };
     }
     if enough.cpus < largest.cpus {
         let slower = differs(base, enough, largest);
-        return Answer::UpTo { enough: self::gain(base, enough), largest: gain, slower };
+        return VerdictKind::Saturates { enough: self::gain(base, enough), largest: gain, slower };
     }
 
     if is_more_than_ideal(base, largest) {
         let traced = view.trace(base.cpus, base.n).is_some();
-        return Answer::MoreThanIdeal { gain, uncrowded: traced && crowd(view).is_none() };
+        return VerdictKind::Superlinear { gain, uncrowded: traced && crowded_base(view).is_none() };
     }
     let smt = first_smt(view).is_some_and(|first| first <= largest.cpus);
     let share = last_step(&view.points).map_or(1.0, |(_, _, share)| share);
     // An SMT sibling gives less than a core, as expected; the remark on the step gives the figure.
     match view.points.len() {
-        2 if share < MORE_THAN_A_LITTLE => Answer::ALittle(gain),
-        3.. if share < WORTHWHILE_STEP && !smt => Answer::LessAndLess(gain),
-        _ => Answer::Yes(gain),
+        2 if share < MORE_THAN_A_LITTLE => VerdictKind::SmallGain(gain),
+        3.. if share < WORTHWHILE_STEP && !smt => VerdictKind::DiminishingGain(gain),
+        _ => VerdictKind::Scales(gain),
     }
 }
 
@@ -119,63 +119,63 @@ fn answer(view: &View) -> Answer {
 pub(super) fn is_more_than_ideal(base: &PointView, largest: &PointView) -> bool {
     let ideal = f64::from(largest.cpus) / f64::from(base.cpus);
     let above = largest.speedup.value / ideal - 1.0;
-    largest.speedup.ci95.is_some_and(|[low, _]| low > ideal) && above > floor(base, largest)
+    largest.speedup.ci95.is_some_and(|[low, _]| low > ideal) && above > noise_floor(base, largest)
 }
 
-/// Answer where there is no gain: the command did not use the CPUs, or used them without a
+/// Verdict where there is no gain: the command did not use the CPUs, or used them without a
 /// difference.
-fn no_gain(view: &View, largest: &PointView, gain: Gain) -> Answer {
+fn no_gain(view: &View, largest: &PointView, gain: Gain) -> VerdictKind {
     for warning in &view.warnings {
         if let Warning::ThreadsDidNotFollow { cpus, used, told } = *warning
             && cpus == largest.cpus
         {
-            return Answer::DoesNotUse { gain, used, told };
+            return VerdictKind::UnusedCpus { gain, used, told };
         }
     }
     let base = view.points.first().and_then(|p| p.noise_floor);
-    Answer::No { gain, noise: base.into_iter().chain(largest.noise_floor).reduce(f64::max) }
+    VerdictKind::NoDifference { gain, noise: base.into_iter().chain(largest.noise_floor).reduce(f64::max) }
 }
 
-fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
+fn remarks(view: &View, kind: &VerdictKind) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
     // Where the counts do not mean what they say, there is nothing to add.
-    if matches!(answer, Answer::NotHeld(_) | Answer::NoBaseline { .. } | Answer::DoneOnce) {
+    if matches!(kind, VerdictKind::RanOutsideCpus(_) | VerdictKind::NoBaseline { .. } | VerdictKind::AlreadyDone) {
         return Vec::new();
     }
     let mut remarks = Vec::new();
     let smt = first_smt(view).filter(|first| *first > base.cpus);
     let step = last_step(&view.points);
-    let doubtful = view.warnings.iter().any(is_doubtful) || was_taken(view);
+    let doubtful = view.warnings.iter().any(is_doubtful) || cpus_were_taken(view);
 
-    let little = matches!(answer, Answer::LessAndLess(_) | Answer::ALittle(_));
-    let improves = little || matches!(answer, Answer::Yes(_) | Answer::MoreThanIdeal { .. });
+    let little = matches!(kind, VerdictKind::DiminishingGain(_) | VerdictKind::SmallGain(_));
+    let improves = little || matches!(kind, VerdictKind::Scales(_) | VerdictKind::Superlinear { .. });
     if let Some((from, factor, share)) = step.filter(|_| improves) {
         let smt = smt.is_some_and(|first| first <= largest.cpus);
         if smt || (share < WORTHWHILE_STEP && view.points.len() > 2) {
             remarks.push(Remark::LastStep { from, to: largest.cpus, factor, smt });
         }
     }
-    let falls_short = match answer {
-        Answer::Yes(gain) => gain.efficiency < GOOD_EFFICIENCY,
-        Answer::UpTo { .. } | Answer::No { .. } | Answer::Worse(_) => true,
+    let falls_short = match kind {
+        VerdictKind::Scales(gain) => gain.efficiency < GOOD_EFFICIENCY,
+        VerdictKind::Saturates { .. } | VerdictKind::NoDifference { .. } | VerdictKind::Slower(_) => true,
         _ => little,
     };
     if falls_short {
-        remarks.push(busy(view, base, largest));
+        remarks.push(busy_remark(view, base, largest));
     }
-    let stopped = !matches!(answer, Answer::MoreThanIdeal { .. });
+    let stopped = !matches!(kind, VerdictKind::Superlinear { .. });
     if let Some(cause) = main_cause(view).filter(|_| stopped) {
         let lossy =
             view.traces.iter().any(|t| t.lost_events > 0 && [cause.cpus, cause.base_cpus].contains(&t.cpus));
         remarks.push(Remark::MainCause { cause, lossy });
     }
-    remarks.extend(view.stack.last().and_then(|s| withheld(s, view)).map(Remark::CausesWithheld));
-    if improves || matches!(answer, Answer::UpTo { .. }) {
+    remarks.extend(view.stack.last().and_then(|s| no_cause_reason(s, view)).map(Remark::NoCause));
+    if improves || matches!(kind, VerdictKind::Saturates { .. }) {
         let mixed = view.warnings.iter().any(|w| matches!(w, Warning::MixedCoreTypes { .. }));
         match serial_fraction_rises(view, smt) {
             Some(remark) if !mixed => remarks.push(remark),
             None if improves && !mixed && !doubtful && smt.is_none() && view.prediction.is_none() => {
-                remarks.extend(if_serial_fraction_stays(base, largest, view.points.len()));
+                remarks.extend(amdahl_remark(base, largest, view.points.len()));
             }
             _ => {}
         }
@@ -203,25 +203,25 @@ fn is_doubtful(warning: &Warning) -> bool {
 
 /// Whether a warning says that other programs or the hypervisor took CPU time, and at some count
 /// they took so much that the speedup may not be the command's own.
-fn was_taken(view: &View) -> bool {
+fn cpus_were_taken(view: &View) -> bool {
     let warned = |w: &Warning| matches!(w, Warning::NotQuiet { .. } | Warning::Steal { .. });
     let taken = |point: &PointView| {
         let whole = f64::from(point.runs * point.cpus) * point.elapsed_s.mean;
         let seconds = point.others_allotted_s.unwrap_or(0.0) + point.steal_s.unwrap_or(0.0);
-        whole > 0.0 && seconds > TAKEN * whole
+        whole > 0.0 && seconds > LEAST_TAKEN_SHARE * whole
     };
     view.warnings.iter().any(warned) && view.points.iter().any(taken)
 }
 
 /// Remark on the busy CPUs at `point`.
-fn busy(view: &View, base: &PointView, point: &PointView) -> Remark {
+fn busy_remark(view: &View, base: &PointView, point: &PointView) -> Remark {
     let cpu_time = |p: &PointView| p.user_s.median + p.system_s.median;
     // With a metric the program usually runs for a fixed time, so its CPU time says nothing about
     // the work.
     let same_work = view.plan.metric.is_none() && cpu_time(base) > 0.0;
     Remark::Busy {
         cpus: point.cpus,
-        used: used(point),
+        used: busy_cpus(point),
         cpu_time_growth: same_work.then(|| cpu_time(point) / cpu_time(base)),
         base: base.cpus,
     }
@@ -248,7 +248,7 @@ fn serial_fraction(point: &PointView) -> Option<Estimate> {
 
 /// Amdahl's law, `1 / (f + (1 - f) / n)`, with n in multiples of the base; none if the fraction is
 /// within its own noise.
-fn if_serial_fraction_stays(base: &PointView, largest: &PointView, points: usize) -> Option<Remark> {
+fn amdahl_remark(base: &PointView, largest: &PointView, points: usize) -> Option<Remark> {
     let serial_fraction = serial_fraction(largest)?;
     let (f, [low, high]) = (serial_fraction.value, serial_fraction.ci95?);
     let told_apart_from_none = low > 0.0 && high / low <= GUESSABLE_INTERVAL;
@@ -264,7 +264,7 @@ fn if_serial_fraction_stays(base: &PointView, largest: &PointView, points: usize
 }
 
 /// Smallest count that is as good as the best, within the noise. `points` is not empty.
-fn enough<'a>(base: &'a PointView, points: &'a [PointView]) -> &'a PointView {
+fn last_helpful_point<'a>(base: &'a PointView, points: &'a [PointView]) -> &'a PointView {
     let judged = || points.iter().filter(|p| p.cpus == base.cpus || p.speedup.ci95.is_some());
     let best = judged().max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value)).unwrap_or(base);
     judged().find(|p| !differs(base, p, best)).unwrap_or(best)
@@ -275,12 +275,12 @@ fn differs(base: &PointView, a: &PointView, b: &PointView) -> bool {
     if a.cpus == b.cpus {
         return false;
     }
-    let beyond_floor = (b.speedup.value / a.speedup.value - 1.0).abs() > floor(a, b);
+    let beyond_floor = (b.speedup.value / a.speedup.value - 1.0).abs() > noise_floor(a, b);
     let beyond_interval = match (a.cpus == base.cpus, b.speedup.ci95) {
         (true, Some([low, high])) => low > 1.0 || high < 1.0,
         // Between two points other than the base, the base's noise is common to both speedups;
         // their own intervals count.
-        _ => match (measured(a).ci95, measured(b).ci95) {
+        _ => match (deciding_summary(a).ci95, deciding_summary(b).ci95) {
             (Some([a_low, a_high]), Some([b_low, b_high])) => a_low > b_high || b_low > a_high,
             _ => false,
         },
@@ -289,18 +289,18 @@ fn differs(base: &PointView, a: &PointView, b: &PointView) -> bool {
 }
 
 /// Whether every run of one point lies beyond every run of the other.
-fn separated(a: &PointView, b: &PointView) -> bool {
-    let (a, b) = (measured(a), measured(b));
+fn runs_are_separate(a: &PointView, b: &PointView) -> bool {
+    let (a, b) = (deciding_summary(a), deciding_summary(b));
     a.min > b.max || b.min > a.max
 }
 
 /// Measurements behind the speedup.
-fn measured(point: &PointView) -> &Summary {
+fn deciding_summary(point: &PointView) -> &Summary {
     point.metric.as_ref().map_or(&point.elapsed_s, |metric| &metric.summary)
 }
 
 /// Larger noise floor of two points; zero if neither has one, because the intervals still count.
-fn floor(a: &PointView, b: &PointView) -> f64 {
+fn noise_floor(a: &PointView, b: &PointView) -> f64 {
     a.noise_floor.into_iter().chain(b.noise_floor).fold(0.0, f64::max)
 }
 
@@ -330,6 +330,6 @@ fn gain(base: &PointView, point: &PointView) -> Gain {
 }
 
 /// Average number of busy CPUs.
-fn used(point: &PointView) -> f64 {
+fn busy_cpus(point: &PointView) -> f64 {
     point.cpu_percent / 100.0
 }

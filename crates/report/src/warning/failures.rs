@@ -7,15 +7,15 @@ use morecores_view::{FailureCount, Warning};
 
 /// Number of failures of each kind, over all counts: ` (3 exited with status 1, 1 printed no figure
 /// that can be read)`.
-pub(super) fn ways(group: &[&Warning]) -> String {
+pub(super) fn failure_list(group: &[&Warning]) -> String {
     let mut ways: BTreeMap<&Failure, u32> = BTreeMap::new();
     failures(group).for_each(|failure| *ways.entry(&failure.how).or_default() += failure.count);
-    let words: Vec<String> = ways.into_iter().map(|(how, count)| format!("{count} {}", word(how))).collect();
+    let words: Vec<String> = ways.into_iter().map(|(how, count)| format!("{count} {}", failure_text(how))).collect();
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
 /// Option that counts runs by their exit statuses, if any run failed by its exit status.
-pub(super) fn advice(group: &[&Warning]) -> String {
+pub(super) fn success_advice(group: &[&Warning]) -> String {
     let statuses = failures(group).filter_map(|failure| match failure.how {
         Failure::Status(status) => u8::try_from(status).ok(),
         _ => None,
@@ -24,11 +24,11 @@ pub(super) fn advice(group: &[&Warning]) -> String {
     if failed.is_empty() {
         return String::new();
     }
-    let counting = group.iter().find_map(|warning| match warning {
+    let success = group.iter().find_map(|warning| match warning {
         Warning::FailedRuns { success, .. } => Some(success.clone()),
         _ => None,
     });
-    let all: BTreeSet<u8> = counting.unwrap_or_default().into_iter().chain(failed).collect();
+    let all: BTreeSet<u8> = success.unwrap_or_default().into_iter().chain(failed).collect();
     format!(" Where such exit statuses are expected, --success {} counts them.", success_list(&all))
 }
 
@@ -44,7 +44,7 @@ fn failures<'a>(group: &[&'a Warning]) -> impl Iterator<Item = &'a FailureCount>
     })
 }
 
-fn word(how: &Failure) -> String {
+fn failure_text(how: &Failure) -> String {
     match how {
         Failure::Status(status) => format!("exited with status {status}"),
         Failure::Signal(signal) => format!("ended by signal {signal}"),

@@ -21,8 +21,8 @@ pub(super) enum Effect {
     Causes,
     /// Effect on the size of the speedup or of its interval.
     Size,
-    /// Effect on the answer: the figures may describe something other than the question.
-    Answer,
+    /// Effect on the verdict: the figures may describe something other than the question.
+    Verdict,
 }
 
 impl Effect {
@@ -31,7 +31,7 @@ impl Effect {
         match self {
             Self::Background | Self::Precision => Severity::Note,
             Self::Causes | Self::Size => Severity::Caution,
-            Self::Answer => Severity::Serious,
+            Self::Verdict => Severity::Serious,
         }
     }
 }
@@ -41,19 +41,19 @@ impl Effect {
 ///
 /// No arm covers several kinds, so a new kind does not compile before its effect is stated.
 pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
-    use Effect::{Answer, Background, Causes, Precision, Size};
+    use Effect::{Verdict, Background, Causes, Precision, Size};
     match warning {
-        Warning::RanOutsideCpus { .. } => (Answer, 90),
-        Warning::KilledForMemory { .. } => (Answer, 85),
-        Warning::FailedRuns { .. } => (Answer, 80),
-        Warning::KnownClient { .. } => (Answer, 70),
-        Warning::WorkOutsideTree { .. } => (Answer, 60),
-        Warning::NotBalanced { .. } => (Answer, 55),
-        Warning::QuotaBelowCpus { .. } => (Answer, 50),
-        Warning::Throttled { .. } => (Answer, 40),
-        Warning::ThreadsDidNotFollow { .. } => (Answer, 30),
-        Warning::TooFewRuns { .. } => (Answer, 20),
-        Warning::DamagedLines { .. } => (Answer, 10),
+        Warning::RanOutsideCpus { .. } => (Verdict, 90),
+        Warning::KilledForMemory { .. } => (Verdict, 85),
+        Warning::FailedRuns { .. } => (Verdict, 80),
+        Warning::KnownClient { .. } => (Verdict, 70),
+        Warning::WorkOutsideTree { .. } => (Verdict, 60),
+        Warning::NotBalanced { .. } => (Verdict, 55),
+        Warning::QuotaBelowCpus { .. } => (Verdict, 50),
+        Warning::Throttled { .. } => (Verdict, 40),
+        Warning::ThreadsDidNotFollow { .. } => (Verdict, 30),
+        Warning::TooFewRuns { .. } => (Verdict, 20),
+        Warning::DamagedLines { .. } => (Verdict, 10),
         Warning::Steal { .. } => (Size, 90),
         Warning::Drift { .. } => (Size, 80),
         Warning::CrowdedBase { .. } => (Size, 75),

@@ -33,7 +33,7 @@ pub const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: 
 
 /// Asserts that a report contains nothing that `style` forbids, and no line wider than the style's
 /// width.
-pub fn keeps_to(style: Style, text: &str) {
+pub fn assert_fits_style(style: Style, text: &str) {
     let Style { width, colour, unicode, .. } = style;
     assert!(colour || !text.contains('\u{1b}'), "colour without being asked");
     assert!(unicode || text.is_ascii(), "{text}");
@@ -98,11 +98,11 @@ impl Synthetic {
     /// Adds a point with six runs: median and half-width of elapsed time in seconds, and number of
     /// busy CPUs.
     pub fn point(self, cpus: u32, elapsed: f64, half: f64, used: f64) -> Self {
-        self.point_of(cpus, elapsed, half, used, 6)
+        self.point_with_runs(cpus, elapsed, half, used, 6)
     }
 
     /// Adds a point with a given number of runs.
-    pub fn point_of(mut self, cpus: u32, elapsed: f64, half: f64, used: f64, runs: u32) -> Self {
+    pub fn point_with_runs(mut self, cpus: u32, elapsed: f64, half: f64, used: f64, runs: u32) -> Self {
         let elapsed_s = summary(elapsed, half, runs);
         let cpu_time = elapsed * used;
         let point = PointView {
@@ -320,8 +320,8 @@ pub fn one_point() -> View {
 /// Three runs of each count, all faster on two CPUs.
 pub fn too_few_runs() -> View {
     view(&["make", "-j{n}"])
-        .point_of(1, 98.4, 0.3, 1.0, 3)
-        .point_of(2, 51.0, 0.2, 1.95, 3)
+        .point_with_runs(1, 98.4, 0.3, 1.0, 3)
+        .point_with_runs(2, 51.0, 0.2, 1.95, 3)
         .warn([Warning::TooFewRuns { cpus: 1, runs: 3 }, Warning::TooFewRuns { cpus: 2, runs: 3 }])
         .build()
 }
@@ -343,8 +343,8 @@ pub fn superlinear() -> View {
 /// Two points with every kind of warning.
 pub fn everything_warned() -> View {
     view(&["docker", "build", "."])
-        .point_of(1, 98.4, 0.3, 1.0, 5)
-        .point_of(2, 60.0, 0.2, 1.95, 3)
+        .point_with_runs(1, 98.4, 0.3, 1.0, 5)
+        .point_with_runs(2, 60.0, 0.2, 1.95, 3)
         .warn(all_warnings())
         .with(|v| {
             v.points.iter_mut().for_each(|p| {

@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use morecores_report::{for_reading, with_variables};
+use morecores_report::{display_command, display_command_with_variables};
 use morecores_study::{Command, Variable};
 
 /// Placeholder for the line that the reader must complete if the command is not a known build tool.
@@ -31,7 +31,7 @@ pub(super) fn undo_line(command: &Command) -> Option<String> {
     let name = Path::new(program).file_name()?.to_str()?;
     let arguments: Vec<&str> = words.map(String::as_str).collect();
     let undo = undo(program, name, &arguments)?;
-    Some(place + &for_reading(&undo))
+    Some(place + &display_command(&undo))
 }
 
 /// Words of a shell line that is a single command, with the `cd DIRECTORY && ` before it, if any.
@@ -141,7 +141,7 @@ impl Typed<'_> {
         }
         words.extend(command.iter().cloned());
         let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        with_variables(&words, self.env)
+        display_command_with_variables(&words, self.env)
     }
 }
 

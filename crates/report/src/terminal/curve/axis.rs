@@ -6,13 +6,13 @@ use crate::format::ratio;
 
 /// Ratio of the largest to the smallest CPU count, above which the axes are logarithmic. Up to 8 a
 /// linear axis keeps 1, 2 and 4 apart at any width here; beyond 8 they would fall into one corner.
-const LINEAR_UP_TO: f64 = 8.0;
+const MAX_LINEAR_RATIO: f64 = 8.0;
 
 /// Smallest number of rows between two labels of the speedup: closer labels are noise.
 const ROWS_PER_LABEL: f64 = 3.0;
 
 /// Fewest labels of a logarithmic axis: two only show where the axis ends.
-const ENOUGH: usize = 3;
+const PREFERRED_LABELS: usize = 3;
 
 /// Spread of values over an axis; both axes have one scale, so that the ideal line is straight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(in crate::terminal) enum Scale {
 impl Scale {
     /// Chooses the scale for CPU counts from `least` to `most`.
     pub(in crate::terminal) fn for_range(least: f64, most: f64) -> Self {
-        if most / least > LINEAR_UP_TO { Self::Log2 } else { Self::Linear }
+        if most / least > MAX_LINEAR_RATIO { Self::Log2 } else { Self::Linear }
     }
 
     fn apply(self, value: f64) -> f64 {
@@ -47,7 +47,7 @@ pub(in crate::terminal) struct Axis {
 
 impl Axis {
     /// Axis of CPU counts, labelled at the measured counts.
-    pub(in crate::terminal) fn of_counts(scale: Scale, counts: &[f64]) -> Self {
+    pub(in crate::terminal) fn for_counts(scale: Scale, counts: &[f64]) -> Self {
         let from = counts.iter().copied().fold(f64::INFINITY, f64::min);
         let to = counts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let labels = counts.iter().map(|c| (*c, format!("{c:.0}"))).collect();
@@ -55,18 +55,18 @@ impl Axis {
     }
 
     /// Axis of speedups, labelled at round numbers.
-    pub(in crate::terminal) fn of_speedup(scale: Scale, from: f64, to: f64) -> Self {
+    pub(in crate::terminal) fn for_speedups(scale: Scale, from: f64, to: f64) -> Self {
         let values: Vec<f64> = match scale {
-            Scale::Linear => even(from, to),
+            Scale::Linear => even_values(from, to),
             Scale::Log2 => {
                 let last = to.log2().floor() as i32;
                 let powers: Vec<f64> =
                     (from.log2().ceil() as i32..=last).map(|power| 2_f64.powi(power)).collect();
                 // A range of less than two doublings holds too few powers of two.
-                if powers.len() < ENOUGH { even(from, to) } else { powers }
+                if powers.len() < PREFERRED_LABELS { even_values(from, to) } else { powers }
             }
         };
-        let labels = values.into_iter().map(|v| (v, label(v))).collect();
+        let labels = values.into_iter().map(|v| (v, label_text(v))).collect();
         Self { scale, from, to, labels }
     }
 
@@ -88,7 +88,7 @@ impl Axis {
 
     /// Label of a row of a vertical axis with `height` rows; row 0 is the top.
     pub(in crate::terminal) fn label_at(&self, row: usize, height: usize, dots: usize) -> Option<&str> {
-        let row_of = |value: f64| super::cell(1.0 - self.position(value), height, dots);
+        let row_of = |value: f64| super::cell_index(1.0 - self.position(value), height, dots);
         // With few rows, only every second label is used, or every fourth, ….
         let rows_each = (height - 1) as f64 / (self.labels.len().max(2) - 1) as f64;
         let every = (ROWS_PER_LABEL / rows_each / 1.5).ceil().max(1.0) as usize;
@@ -97,7 +97,7 @@ impl Axis {
 
     /// Line of a horizontal axis and the labels below it. A label that would touch another is left
     /// out; the labels at the ends never are.
-    pub(in crate::terminal) fn below(
+    pub(in crate::terminal) fn horizontal_lines(
         &self,
         width: usize,
         dots: usize,
@@ -110,7 +110,7 @@ impl Axis {
         let mut free_from = 0;
         let last = self.labels.len().saturating_sub(1);
         let span = |(value, text): &(f64, String)| {
-            let centre = super::cell(self.position(*value), width, dots);
+            let centre = super::cell_index(self.position(*value), width, dots);
             let start = centre.saturating_sub(text.len() / 2).min(width + 2 - text.len());
             (centre, start, start + text.len())
         };
@@ -128,7 +128,7 @@ impl Axis {
 }
 
 /// Some five round values at even distances.
-fn even(from: f64, to: f64) -> Vec<f64> {
+fn even_values(from: f64, to: f64) -> Vec<f64> {
     let step = round_step((to - from) / 5.0);
     let first = (from / step).ceil();
     (0..=10).map(|i| (first + f64::from(i)) * step).take_while(|v| *v <= to * (1.0 + 1e-9)).collect()
@@ -142,7 +142,7 @@ fn round_step(step: f64) -> f64 {
 }
 
 /// Round number without needless zeros.
-fn label(value: f64) -> String {
+fn label_text(value: f64) -> String {
     let text = ratio(value);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
@@ -155,11 +155,11 @@ mod tests {
     fn a_logarithmic_axis_of_any_range_has_labels_that_differ() {
         for from in [0.3, 0.9, 1.0, 1.1, 3.0, 17.0, 100.0] {
             for ratio in [1.1, 1.3, 1.9, 2.0, 2.5, 3.9, 4.0, 7.0, 60.0, 500.0] {
-                let axis = Axis::of_speedup(Scale::Log2, from, from * ratio);
+                let axis = Axis::for_speedups(Scale::Log2, from, from * ratio);
                 let texts: Vec<&str> = axis.labels.iter().map(|(_, text)| text.as_str()).collect();
                 assert!(texts.len() >= 2, "{from} to {}: {texts:?}", from * ratio);
                 assert!(texts.windows(2).all(|pair| pair[0] != pair[1]), "{texts:?}");
-                let (_, below) = axis.below(48, 1, '+', '-');
+                let (_, below) = axis.horizontal_lines(48, 1, '+', '-');
                 assert!(below.split_whitespace().count() >= 2, "{from} to {}: {below}", from * ratio);
             }
         }

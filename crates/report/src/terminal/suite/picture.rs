@@ -7,14 +7,14 @@ use morecores_view::{SuiteRow, SuiteSummary};
 use crate::suite::verdict_words;
 use crate::terminal::Style;
 use crate::terminal::curve::axis::{Axis, Scale};
-use crate::terminal::curve::cell;
-use crate::terminal::grid::cut;
+use crate::terminal::curve::cell_index;
+use crate::terminal::grid::cut_to_width;
 
 /// Narrowest and widest plot in characters, without names.
 const WIDTHS: (usize, usize) = (20, 64);
 
 /// Divisor of the text width that gives the room for names.
-const NAMES: usize = 3;
+const NAME_SHARE: usize = 3;
 
 /// Signs of the picture.
 struct Signs {
@@ -38,19 +38,19 @@ const ASCII: Signs =
     Signs { then: 'o', now: '#', both: '@', interval: '=', one: ':', horizontal: '-', tick: '+' };
 
 /// Picture with its axis and a key; empty if no part has a speedup.
-pub(crate) fn picture(summary: &SuiteSummary, style: &Style) -> Vec<String> {
-    let speedups: Vec<f64> = summary.rows.iter().flat_map(ends).filter(|end| *end > 0.0).collect();
+pub(crate) fn suite_picture(summary: &SuiteSummary, style: &Style) -> Vec<String> {
+    let speedups: Vec<f64> = summary.rows.iter().flat_map(speedup_values).filter(|end| *end > 0.0).collect();
     if speedups.is_empty() {
         return Vec::new();
     }
     let lowest = speedups.iter().copied().fold(1.0, f64::min);
     let highest = speedups.iter().copied().fold(2.0, f64::max);
     let scale = Scale::for_range(lowest, highest);
-    let axis = Axis::of_speedup(scale, lowest, highest);
+    let axis = Axis::for_speedups(scale, lowest, highest);
     let signs = if style.unicode { &UNICODE } else { &ASCII };
-    let room = style.text_width() / NAMES;
+    let room = style.text_width() / NAME_SHARE;
     let names: Vec<String> =
-        summary.rows.iter().map(|row| cut(&style.text(&row.study), room, style)).collect();
+        summary.rows.iter().map(|row| cut_to_width(&style.text(&row.study), room, style)).collect();
     let margin = names.iter().map(|name| textwrap::core::display_width(name)).max().unwrap_or(0);
     let width = style.text_width().saturating_sub(margin + 4).clamp(WIDTHS.0, WIDTHS.1);
     let paint = style.paint();
@@ -61,11 +61,11 @@ pub(crate) fn picture(summary: &SuiteSummary, style: &Style) -> Vec<String> {
         let marks = if row.then.is_none() && row.now.is_none() {
             paint.dim(&format!(" {}", verdict_words(row)))
         } else {
-            marks(row, &axis, width, signs, style)
+            draw_marks(row, &axis, width, signs, style)
         };
         lines.push(format!("{name}{pad} {marks}").trim_end().to_owned());
     }
-    let (rule, numbers) = axis.below(width, 1, signs.tick, signs.horizontal);
+    let (rule, numbers) = axis.horizontal_lines(width, 1, signs.tick, signs.horizontal);
     lines.push(paint.dim(&format!("{:margin$} {rule}", "")));
     lines.push(paint.dim(format!("{:margin$} {numbers}", "").trim_end()));
     let Signs { then, now, both, interval, .. } = signs;
@@ -75,7 +75,7 @@ pub(crate) fn picture(summary: &SuiteSummary, style: &Style) -> Vec<String> {
 }
 
 /// Speedups of a row that the axis must cover.
-fn ends(row: &SuiteRow) -> impl Iterator<Item = f64> {
+fn speedup_values(row: &SuiteRow) -> impl Iterator<Item = f64> {
     let now =
         row.now.iter().flat_map(|now| now.ci95.unwrap_or([now.speedup; 2]).into_iter().chain([now.speedup]));
     let ends: Vec<f64> = row.then.iter().map(|then| then.speedup).chain(now).collect();
@@ -83,8 +83,8 @@ fn ends(row: &SuiteRow) -> impl Iterator<Item = f64> {
 }
 
 /// Marks of one row; those of now are painted.
-fn marks(row: &SuiteRow, axis: &Axis, width: usize, signs: &Signs, style: &Style) -> String {
-    let column = |speedup: f64| cell(axis.position(speedup), width, 1);
+fn draw_marks(row: &SuiteRow, axis: &Axis, width: usize, signs: &Signs, style: &Style) -> String {
+    let column = |speedup: f64| cell_index(axis.position(speedup), width, 1);
     let mut cells = vec![(' ', false); width];
     cells[column(1.0)] = (signs.one, false);
     if let Some(now) = &row.now {

@@ -2,46 +2,46 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
-use super::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict};
+use super::{VerdictKind, CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
 use morecores_view::{Estimate, Workers};
 
-use crate::causes::word_withheld;
-use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
-use crate::word_cause;
+use crate::causes::no_cause_sentence;
+use crate::format::{figure_with_bounds, cpus, percent, ratio, two_digits, serial_fraction};
+use crate::cause_clause;
 
 /// Verdict as one paragraph on one line. The paragraph begins with a short answer and a colon.
-pub fn word(verdict: &Verdict) -> String {
-    let mut sentences = vec![answer(verdict)];
-    sentences.extend(verdict.remarks.iter().map(remark));
+pub fn verdict_text(verdict: &Verdict) -> String {
+    let mut sentences = vec![kind_text(verdict)];
+    sentences.extend(verdict.remarks.iter().map(remark_text));
     sentences.join(" ")
 }
 
-fn answer(verdict: &Verdict) -> String {
-    let (subject, planned) = (&verdict.subject, &verdict.planned);
-    match &verdict.answer {
-        Answer::NothingMeasured if planned.out_of_time => {
+fn kind_text(verdict: &Verdict) -> String {
+    let (subject, plan) = (&verdict.subject, &verdict.plan);
+    match &verdict.kind {
+        VerdictKind::NothingMeasured if plan.out_of_time => {
             "Nothing measured yet: the time was used up before a run that counts.".to_owned()
         }
-        Answer::OneCount { cpus: count, .. } if planned.out_of_time && planned.counts > 1 => format!(
+        VerdictKind::OneCount { cpus: count, .. } if plan.out_of_time && plan.counts > 1 => format!(
             "Nothing to compare yet: the time was used up when it had been measured on {} only.",
             cpus(*count)
         ),
-        Answer::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
-        Answer::DoneOnce => {
+        VerdictKind::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
+        VerdictKind::AlreadyDone => {
             "Not known: its first run left the others next to nothing to do. Undo before each run what it \
              makes, by --prepare; or go on with what there is left to do, by --resume --incremental."
                 .to_owned()
         }
-        Answer::OneCount { cpus: count, used } => format!(
+        VerdictKind::OneCount { cpus: count, used } => format!(
             "Nothing to compare: it was measured on {} only, and kept {} busy. Name two counts or more with --cpus.",
             cpus(*count),
             busy_cpus(*used)
         ),
-        Answer::NoBaseline { crowd, gain } => no_baseline(crowd, gain, subject, planned.limit),
-        Answer::NotHeld(outside) => not_held(outside, planned.limit),
-        Answer::Zeros { base, largest } => {
+        VerdictKind::NoBaseline { crowd, gain } => no_baseline_text(crowd, gain, subject, plan.limit),
+        VerdictKind::RanOutsideCpus(outside) => outside_cpus_text(outside, plan.limit),
+        VerdictKind::ZeroFigures { base, largest } => {
             let unit = match subject {
                 Subject::Time => "elapsed time",
                 Subject::Rate(unit) | Subject::Cost(unit) => unit.as_deref().unwrap_or("cost"),
@@ -54,39 +54,39 @@ fn answer(verdict: &Verdict) -> String {
                 cpus(largest.0)
             )
         }
-        Answer::TooFewRuns(gain) => {
+        VerdictKind::TooFewRuns(gain) => {
             format!(
                 "Too few runs to tell: {}. {}",
-                claim(gain, subject, &no_interval(gain)),
-                more_runs(planned)
+                claim(gain, subject, &no_interval_text(gain)),
+                more_runs_advice(plan)
             )
         }
-        Answer::Seems(gain) => {
+        VerdictKind::Likely(gain) => {
             let lead = if gain.speedup.value > 1.0 { "It seems so" } else { "It seems not" };
             let how = if gain.speedup.value > 1.0 { "better" } else { "worse" };
             format!(
                 "{lead}: {}, and every run was {how} than every run on {}. {}",
-                claim(gain, subject, &no_interval(gain)),
+                claim(gain, subject, &no_interval_text(gain)),
                 gain.base,
-                more_runs(planned)
+                more_runs_advice(plan)
             )
         }
-        Answer::Yes(gain) => format!("Yes: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain)),
-        Answer::LessAndLess(gain) => {
-            format!("Yes, but less and less: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain))
+        VerdictKind::Scales(gain) => format!("Yes: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain)),
+        VerdictKind::DiminishingGain(gain) => {
+            format!("Yes, but less and less: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
         }
-        Answer::ALittle(gain) => {
-            format!("A little: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain))
+        VerdictKind::SmallGain(gain) => {
+            format!("A little: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
         }
-        Answer::MoreThanIdeal { gain, uncrowded } => format!(
+        VerdictKind::Superlinear { gain, uncrowded } => format!(
             "Yes, and more than they should: {}, {}. More cache or memory bandwidth comes with the \
              CPUs, {}something slowed the runs on {} down.",
-            claim(gain, subject, &interval(gain)),
-            of_ideal(gain),
+            claim(gain, subject, &interval_text(gain)),
+            share_of_ideal(gain),
             if *uncrowded { "or " } else { "more threads than CPUs ran there (a trace would tell), or " },
             gain.base
         ),
-        Answer::UpTo { enough, largest, slower } => {
+        VerdictKind::Saturates { enough, largest, slower } => {
             let beyond = if *slower {
                 format!(
                     "With {} it is slower than that: {} times.",
@@ -99,18 +99,18 @@ fn answer(verdict: &Verdict) -> String {
             format!(
                 "Yes, up to {}: {}, {}. {beyond}",
                 cpus(enough.cpus),
-                claim(enough, subject, &interval(enough)),
-                of_ideal(enough)
+                claim(enough, subject, &interval_text(enough)),
+                share_of_ideal(enough)
             )
         }
-        Answer::No { gain, noise } => {
+        VerdictKind::NoDifference { gain, noise } => {
             let noise = noise.map(|n| format!(" of {}", percent(n))).unwrap_or_default();
-            format!("No: {}: no difference beyond the noise{noise}.", claim(gain, subject, &interval(gain)))
+            format!("No: {}: no difference beyond the noise{noise}.", claim(gain, subject, &interval_text(gain)))
         }
-        Answer::Worse(gain) => {
-            format!("No, they make it worse: {}.", claim(gain, subject, &interval(gain)))
+        VerdictKind::Slower(gain) => {
+            format!("No, they make it worse: {}.", claim(gain, subject, &interval_text(gain)))
         }
-        Answer::DoesNotUse { gain, used, told } => {
+        VerdictKind::UnusedCpus { gain, used, told } => {
             let advice = if *told {
                 "It was told how many it had, so it has too little parallel work, or takes its \
                  thread count from elsewhere."
@@ -121,14 +121,14 @@ fn answer(verdict: &Verdict) -> String {
                 "It does not use them: it kept {} busy when it had {}, and {}. {advice}",
                 busy_cpus(*used),
                 gain.cpus,
-                claim(gain, subject, &interval(gain))
+                claim(gain, subject, &interval_text(gain))
             )
         }
     }
 }
 
-fn not_held(outside: &Outside, limit: Limit) -> String {
-    let advice = firmer_limit(limit).map(|option| format!(" Use {option}.")).unwrap_or_default();
+fn outside_cpus_text(outside: &OutsideTime, limit: Limit) -> String {
+    let advice = stricter_limit(limit).map(|option| format!(" Use {option}.")).unwrap_or_default();
     format!(
         "Not known: the command did not keep to the CPUs that it was given. With {} it also ran on other CPUs, for {}{} \
          of {} time, so the counts do not mean what they say.{advice}",
@@ -139,7 +139,7 @@ fn not_held(outside: &Outside, limit: Limit) -> String {
     )
 }
 
-fn no_baseline(crowd: &Crowd, gain: &Gain, subject: &Subject, limit: Limit) -> String {
+fn no_baseline_text(crowd: &CrowdedBase, gain: &Gain, subject: &Subject, limit: Limit) -> String {
     let Workers { name, threads } = &crowd.workers;
     let why = if crowd.machine_sized {
         ", as many as the machine has CPUs: it seems to count those, not the CPUs that it may use"
@@ -149,7 +149,7 @@ fn no_baseline(crowd: &Crowd, gain: &Gain, subject: &Subject, limit: Limit) -> S
     format!(
         "Not known: {base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. That {} says \
          little of what more CPUs give. {}",
-        claim(gain, subject, &interval(gain)),
+        claim(gain, subject, &interval_text(gain)),
         thread_advice(crowd.told, limit),
         base = cpus(crowd.cpus),
     )
@@ -174,7 +174,7 @@ pub(crate) fn thread_advice(told: bool, limit: Limit) -> String {
 }
 
 /// Option with a limit that the command cannot leave the way it left `limit`; none beyond hotplug.
-pub(crate) fn firmer_limit(limit: Limit) -> Option<&'static str> {
+pub(crate) fn stricter_limit(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Affinity => Some("--limit cpuset (as root), which the command cannot leave"),
         Limit::Cpuset => Some("--limit hotplug (as root), which takes the other CPUs offline"),
@@ -182,7 +182,7 @@ pub(crate) fn firmer_limit(limit: Limit) -> Option<&'static str> {
     }
 }
 
-fn remark(remark: &Remark) -> String {
+fn remark_text(remark: &Remark) -> String {
     match remark {
         Remark::LastStep { from, to, factor, smt: false } => {
             format!("The last step, from {from} to {to} CPUs, gave {} times.", ratio(*factor))
@@ -204,16 +204,16 @@ fn remark(remark: &Remark) -> String {
         Remark::SerialFractionRises { from, to } => format!(
             "The serial fraction rises from {} at {} to {} at {}: it is not a fixed serial part that \
              limits it, but what grows with the CPUs (locks, memory traffic, uneven shares).",
-            fraction(&from.1),
+            fraction_text(&from.1),
             cpus(from.0),
-            fraction(&to.1),
+            fraction_text(&to.1),
             to.0
         ),
         Remark::MainCause { cause, lossy } => {
             let by = if *lossy { ", by a trace that lost events" } else { "" };
-            format!("What stops it most: {}{by}.", word_cause(cause))
+            format!("What stops it most: {}{by}.", cause_clause(cause))
         }
-        Remark::CausesWithheld(why) => word_withheld(why),
+        Remark::NoCause(why) => no_cause_sentence(why),
         Remark::Doubtful => {
             "But first see the warnings below: these figures may not mean what they seem to.".to_owned()
         }
@@ -221,11 +221,11 @@ fn remark(remark: &Remark) -> String {
             format!(
                 "If the serial fraction of {} stays, {} would give about {} times, and no number more \
              than {}: a guess from {} points, not a prediction.",
-                fraction(stays),
+                fraction_text(stays),
                 cpus(*count),
-                rough(*speedup),
-                rough(*limit),
-                number(*points)
+                two_digits(*speedup),
+                two_digits(*limit),
+                number_word(*points)
             )
         }
     }
@@ -233,7 +233,7 @@ fn remark(remark: &Remark) -> String {
 
 /// Clause for a gain: `2 CPUs run it 1.93 times as fast as 1 (95% interval 1.91 to 1.95)`.
 fn claim(gain: &Gain, subject: &Subject, aside: &str) -> String {
-    let (times, _) = bounded(gain.speedup.value, gain.speedup.ci95);
+    let (times, _) = figure_with_bounds(gain.speedup.value, gain.speedup.ci95);
     let verb = if gain.cpus == 1 { "gives" } else { "give" };
     let unit = |unit: &Option<String>, otherwise: &str| unit.clone().unwrap_or_else(|| otherwise.to_owned());
     let figure = match subject {
@@ -247,20 +247,20 @@ fn claim(gain: &Gain, subject: &Subject, aside: &str) -> String {
     format!("{} {figure} {aside}", cpus(gain.cpus))
 }
 
-fn interval(gain: &Gain) -> String {
-    match bounded(gain.speedup.value, gain.speedup.ci95).1 {
+fn interval_text(gain: &Gain) -> String {
+    match figure_with_bounds(gain.speedup.value, gain.speedup.ci95).1 {
         Some([low, high]) => format!("(95% interval {low} to {high})"),
-        None => no_interval(gain),
+        None => no_interval_text(gain),
     }
 }
 
-fn no_interval(gain: &Gain) -> String {
+fn no_interval_text(gain: &Gain) -> String {
     let runs = if gain.runs == 1 { "1 run".to_owned() } else { format!("{} runs", gain.runs) };
     format!("(no interval: {runs})")
 }
 
-fn more_runs(planned: &Planned) -> String {
-    let option = match (planned.out_of_time, (planned.runs as usize) < MIN_RUNS) {
+fn more_runs_advice(plan: &PlanSummary) -> String {
+    let option = match (plan.out_of_time, (plan.runs as usize) < MIN_RUNS) {
         (false, _) => "--runs 6",
         (true, false) => "the time ran out before, so use a longer --max-time",
         (true, true) => "--runs 6, with a longer --max-time",
@@ -268,11 +268,11 @@ fn more_runs(planned: &Planned) -> String {
     format!("Six runs of each are the least that give an interval: {option}.")
 }
 
-fn of_ideal(gain: &Gain) -> String {
+fn share_of_ideal(gain: &Gain) -> String {
     format!("{} of ideal", percent(gain.efficiency))
 }
 
-fn fraction(estimate: &Estimate) -> String {
+fn fraction_text(estimate: &Estimate) -> String {
     serial_fraction(Some(estimate.value), estimate.ci95)
 }
 
@@ -281,7 +281,7 @@ fn busy_cpus(used: f64) -> String {
 }
 
 /// Spells a small number out as a word.
-fn number(n: usize) -> String {
+fn number_word(n: usize) -> String {
     const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
     WORDS.get(n).map_or_else(|| n.to_string(), |word| (*word).to_owned())
 }

@@ -5,17 +5,17 @@
 use morecores_view::{OutsideEvidence, View, Warning};
 
 use super::decide::is_more_than_ideal;
-use super::{Crowd, Outside};
+use super::{CrowdedBase, OutsideTime};
 
 /// Share of the allotted CPUs' time spent on other CPUs, above which a count does not mean what it
 /// says. A choice: equal to the share that other programs may take before a verdict is doubtful.
-const OUTSIDE: f64 = 0.05;
+const LEAST_OUTSIDE_SHARE: f64 = 0.05;
 
 /// Count with the largest share of time on other CPUs, if that share spoils the comparison.
-pub(crate) fn outside(view: &View) -> Option<Outside> {
+pub(crate) fn time_outside_cpus(view: &View) -> Option<OutsideTime> {
     let found = view.warnings.iter().filter_map(|warning| match *warning {
-        Warning::RanOutsideCpus { cpus, share, evidence } if share > OUTSIDE => {
-            Some(Outside { cpus, share, at_least: evidence == OutsideEvidence::CpuTime })
+        Warning::RanOutsideCpus { cpus, share, evidence } if share > LEAST_OUTSIDE_SHARE => {
+            Some(OutsideTime { cpus, share, at_least: evidence == OutsideEvidence::CpuTime })
         }
         _ => None,
     });
@@ -23,10 +23,10 @@ pub(crate) fn outside(view: &View) -> Option<Outside> {
 }
 
 /// Threads of the smallest count, if there were more threads than CPUs.
-pub(crate) fn crowd(view: &View) -> Option<Crowd> {
+pub(crate) fn crowded_base(view: &View) -> Option<CrowdedBase> {
     view.warnings.iter().find_map(|warning| match warning {
         Warning::CrowdedBase { cpus, workers, machine_sized, told } => {
-            Some(Crowd { cpus: *cpus, workers: workers.clone(), machine_sized: *machine_sized, told: *told })
+            Some(CrowdedBase { cpus: *cpus, workers: workers.clone(), machine_sized: *machine_sized, told: *told })
         }
         _ => None,
     })
@@ -36,7 +36,7 @@ pub(crate) fn crowd(view: &View) -> Option<Crowd> {
 /// fewer threads on a machine of that size. They also do if the speedup is more than ideal: the
 /// threads must then have been in each other's way. A number of threads that a user chose, as for a
 /// server, is part of the measurement.
-pub(crate) fn no_baseline(view: &View) -> Option<Crowd> {
+pub(crate) fn invalid_baseline(view: &View) -> Option<CrowdedBase> {
     let [base, .., largest] = view.points.as_slice() else { return None };
-    crowd(view).filter(|crowd| crowd.machine_sized || is_more_than_ideal(base, largest))
+    crowded_base(view).filter(|crowd| crowd.machine_sized || is_more_than_ideal(base, largest))
 }

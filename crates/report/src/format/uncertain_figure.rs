@@ -3,11 +3,11 @@
 
 use morecores_view::{PointView, Summary, View};
 
-use super::{ABSENT, fixed, places};
+use super::{ABSENT, decimal_places, round_to_places};
 
 /// A figure and its interval, as text rounded to one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Uncertain {
+pub(crate) struct UncertainFigure {
     /// The figure; the lower end of its interval if the interval is written by its ends.
     pub(crate) value: String,
     /// Text behind the figure.
@@ -20,14 +20,14 @@ pub(crate) enum Half {
     /// A half-width.
     Known(String),
     /// Upper end of the interval; the lower end replaces the figure.
-    To(String),
+    UpperEnd(String),
     /// Too few runs for an interval.
     Unknown,
     /// The figure is exact or absent, so there is no `±`.
     None,
 }
 
-impl Uncertain {
+impl UncertainFigure {
     /// Figure that needs no interval.
     pub(crate) fn exact(value: impl Into<String>) -> Self {
         Self { value: value.into(), half: Half::None }
@@ -41,37 +41,37 @@ impl Uncertain {
             return Self::exact(ABSENT);
         }
         if let Some(ends) = ci95.filter(|ends| is_lopsided(value, *ends))
-            && let Some(written) = Self::of_ends(ends.map(|end| end / unit))
+            && let Some(written) = Self::from_ends(ends.map(|end| end / unit))
         {
             return written;
         }
         let value = value / unit;
         let half = ci95.map(|[low, high]| (value - low / unit).max(high / unit - value).max(0.0));
-        let places = places(value, half);
+        let places = decimal_places(value, half);
         let half = match half {
             Some(half) => {
                 // A half-width is never rounded to zero: that would claim certainty.
                 let least = 10_f64.powi(-places);
-                Half::Known(fixed(half.max(least), places))
+                Half::Known(round_to_places(half.max(least), places))
             }
             None => Half::Unknown,
         };
-        Self { value: fixed(value, places), half }
+        Self { value: round_to_places(value, places), half }
     }
 
     /// Interval by its ends, rounded to the place of the first digit of its half-width; none if
     /// both ends are the same text.
-    fn of_ends([low, high]: [f64; 2]) -> Option<Self> {
-        let places = places(f64::midpoint(low, high), Some((high - low) / 2.0));
-        let [low, high] = [low, high].map(|end| fixed(end, places));
-        (low != high).then_some(Self { value: low, half: Half::To(high) })
+    fn from_ends([low, high]: [f64; 2]) -> Option<Self> {
+        let places = decimal_places(f64::midpoint(low, high), Some((high - low) / 2.0));
+        let [low, high] = [low, high].map(|end| round_to_places(end, places));
+        (low != high).then_some(Self { value: low, half: Half::UpperEnd(high) })
     }
 
     /// Figure and interval on one line: `98.4 ± 0.3`, `0.07 to 0.37`, `98.4 ± ?`, `1`.
     pub(crate) fn inline(&self) -> String {
         match &self.half {
             Half::Known(half) => format!("{} ± {half}", self.value),
-            Half::To(high) => format!("{} to {high}", self.value),
+            Half::UpperEnd(high) => format!("{} to {high}", self.value),
             Half::Unknown => format!("{} ± ?", self.value),
             Half::None => self.value.clone(),
         }
@@ -79,12 +79,12 @@ impl Uncertain {
 }
 
 /// Ratio of an interval's sides, above which the wider side does not stand for both.
-const LOPSIDED: f64 = 2.0;
+const MAX_ASYMMETRY: f64 = 2.0;
 
 /// Whether the sides of an interval differ so much that the interval is written by its ends.
 fn is_lopsided(value: f64, [low, high]: [f64; 2]) -> bool {
     let (below, above) = (value - low, high - value);
-    below.max(above) > LOPSIDED * below.min(above)
+    below.max(above) > MAX_ASYMMETRY * below.min(above)
 }
 
 /// Meaning of the text behind figures with these intervals, for a footnote; none without an
@@ -108,8 +108,8 @@ pub(crate) fn interval_note(
 /// Figures of a view that are written with their intervals.
 pub(crate) fn figures_with_intervals(view: &View) -> impl Iterator<Item = (f64, Option<[f64; 2]>)> {
     let summaries = |point: &PointView| {
-        let of = |summary: &Summary| (summary.median, summary.ci95);
-        [Some(of(&point.elapsed_s)), point.metric.as_ref().map(|metric| of(&metric.summary))]
+        let median = |summary: &Summary| (summary.median, summary.ci95);
+        [Some(median(&point.elapsed_s)), point.metric.as_ref().map(|metric| median(&metric.summary))]
     };
     let speedups = view.points.iter().skip(1).map(|point| (point.speedup.value, point.speedup.ci95));
     view.points.iter().flat_map(summaries).flatten().chain(speedups)
@@ -120,39 +120,39 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn uncertain(value: f64, half: f64) -> String {
-        Uncertain::new(value, Some([value - half, value + half]), 1.0).inline()
+    fn uncertain_figure(value: f64, half: f64) -> String {
+        UncertainFigure::new(value, Some([value - half, value + half]), 1.0).inline()
     }
 
     #[test]
     fn digits_follow_the_interval() {
-        assert_eq!(uncertain(98.412, 0.31), "98.4 ± 0.3");
-        assert_eq!(uncertain(98.412, 0.142), "98.41 ± 0.14");
-        assert_eq!(uncertain(569.3, 4.2), "569 ± 4");
-        assert_eq!(uncertain(1234.0, 80.0), "1230 ± 80");
-        assert_eq!(uncertain(1.0, 0.96), "1.0 ± 1.0");
-        assert_eq!(uncertain(0.76, 2.1), "0.76 ± 2.10");
-        assert_eq!(uncertain(1.2, 2.3), "1.2 ± 2.3");
-        assert_eq!(uncertain(11.4, 14.2), "11 ± 14");
-        assert_eq!(uncertain(980.0, 1420.0), "980 ± 1420");
-        assert_eq!(uncertain(98.4, 1e-9), "98.4000 ± 0.0001", "never without an uncertainty");
-        assert_eq!(uncertain(2.0, 0.0), "2.000 ± 0.001");
+        assert_eq!(uncertain_figure(98.412, 0.31), "98.4 ± 0.3");
+        assert_eq!(uncertain_figure(98.412, 0.142), "98.41 ± 0.14");
+        assert_eq!(uncertain_figure(569.3, 4.2), "569 ± 4");
+        assert_eq!(uncertain_figure(1234.0, 80.0), "1230 ± 80");
+        assert_eq!(uncertain_figure(1.0, 0.96), "1.0 ± 1.0");
+        assert_eq!(uncertain_figure(0.76, 2.1), "0.76 ± 2.10");
+        assert_eq!(uncertain_figure(1.2, 2.3), "1.2 ± 2.3");
+        assert_eq!(uncertain_figure(11.4, 14.2), "11 ± 14");
+        assert_eq!(uncertain_figure(980.0, 1420.0), "980 ± 1420");
+        assert_eq!(uncertain_figure(98.4, 1e-9), "98.4000 ± 0.0001", "never without an uncertainty");
+        assert_eq!(uncertain_figure(2.0, 0.0), "2.000 ± 0.001");
     }
 
     #[test]
     fn the_wider_side_of_an_interval_is_written() {
-        assert_eq!(Uncertain::new(10.0, Some([9.7, 10.5]), 1.0).inline(), "10.0 ± 0.5");
+        assert_eq!(UncertainFigure::new(10.0, Some([9.7, 10.5]), 1.0).inline(), "10.0 ± 0.5");
     }
 
     #[test]
     fn an_interval_with_unlike_sides_is_written_by_its_ends() {
-        let written = |value, low, high| Uncertain::new(value, Some([low, high]), 1.0).inline();
+        let written = |value, low, high| UncertainFigure::new(value, Some([low, high]), 1.0).inline();
         assert_eq!(written(0.35, 0.07, 0.37), "0.07 to 0.37");
         assert_eq!(written(10.0, 9.9, 10.5), "9.9 to 10.5");
         assert_eq!(written(10.0, 10.0, 10.5), "10.0 to 10.5");
         assert_eq!(written(569.3, 560.0, 1420.0), "560 to 1420");
         assert_eq!(written(2.0, 2.0 - 1e-12, 2.0), "2.00000 ± 0.00001", "not told apart by ends");
-        assert_eq!(Uncertain::new(0.0102, Some([0.0101, 0.0109]), 1e-3).inline(), "10.1 to 10.9");
+        assert_eq!(UncertainFigure::new(0.0102, Some([0.0101, 0.0109]), 1e-3).inline(), "10.1 to 10.9");
         let note = interval_note([(10.0, None), (10.0, Some([9.9, 10.5]))]);
         assert_eq!(note, Some("\"a to b\": 95% interval of the median"));
         let note = interval_note([(10.0, Some([9.8, 10.2])), (10.0, Some([9.9, 10.5]))]);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_missing_interval_is_seen() {
-        assert_eq!(Uncertain::new(98.412, None, 1.0).inline(), "98.4 ± ?");
+        assert_eq!(UncertainFigure::new(98.412, None, 1.0).inline(), "98.4 ± ?");
     }
 
     proptest! {
@@ -173,7 +173,7 @@ mod tests {
         /// digit.
         #[test]
         fn the_written_interval_covers(value in 0.001..1e4f64, below in 0.0..100.0f64, above in 0.0..100.0f64) {
-            let text = Uncertain::new(value, Some([value - below, value + above]), 1.0);
+            let text = UncertainFigure::new(value, Some([value - below, value + above]), 1.0);
             let first: f64 = text.value.parse().unwrap();
             // One significant digit of 1.95 and more is at most 25% off, and the figure half a
             // digit.
@@ -183,7 +183,7 @@ mod tests {
                     let half: f64 = half.parse().unwrap();
                     prop_assert!(half >= below.max(above) - slack && (first - value).abs() <= half, "{text:?}");
                 }
-                Half::To(high) => {
+                Half::UpperEnd(high) => {
                     let high: f64 = high.parse().unwrap();
                     prop_assert!(first <= value - below + slack && high >= value + above - slack, "{text:?}");
                 }

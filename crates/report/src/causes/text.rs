@@ -4,46 +4,46 @@
 
 use morecores_view::NO_CULPRIT;
 
-use super::{Blame, Cause, Withheld};
+use super::{Explanation, Cause, NoCauseReason};
 use crate::Component;
-use crate::component::awaited;
-use crate::format::{cpu_share, cpus, list, percent, ratio, time};
+use crate::component::awaited_name;
+use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};
 
 /// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle while
 /// only `ld` ran``. Names stand in backquotes.
-pub fn word_cause(cause: &Cause) -> String {
-    clause(cause, &format!(" of {} CPUs", cause.cpus))
+pub fn cause_clause(cause: &Cause) -> String {
+    clause_with_total(cause, &format!(" of {} CPUs", cause.cpus))
 }
 
 /// Causes of one stack, in words; only the first states the number of CPUs.
-pub(crate) fn word_causes(causes: &[Cause]) -> Vec<String> {
+pub(crate) fn cause_clauses(causes: &[Cause]) -> Vec<String> {
     let (first, rest) = causes.split_at(causes.len().min(1));
-    first.iter().map(word_cause).chain(rest.iter().map(|cause| clause(cause, ""))).collect()
+    first.iter().map(cause_clause).chain(rest.iter().map(|cause| clause_with_total(cause, ""))).collect()
 }
 
 /// Reason why no cause is named, as a sentence.
-pub(crate) fn word_withheld(withheld: &Withheld) -> String {
-    match *withheld {
-        Withheld::Unlike { cpus: count, times } => format!(
+pub(crate) fn no_cause_sentence(reason: &NoCauseReason) -> String {
+    match *reason {
+        NoCauseReason::TraceDiffers { cpus: count, times } => format!(
             "No cause is named: the traced run on {} took {} times as long as the untraced ones, so its \
              causes need not be theirs.",
             cpus(count),
             ratio(times)
         ),
-        Withheld::NotHeld { cpus: count } => format!(
+        NoCauseReason::RanOutsideCpus { cpus: count } => format!(
             "No cause is named: with {} the command also ran on other CPUs, so what it lost there is not known.",
             cpus(count)
         ),
-        Withheld::NoBaseline { cpus: count, threads } => format!(
+        NoCauseReason::NoBaseline { cpus: count, threads } => format!(
             "No cause is named: on {} the command ran {threads} threads at once, so it is no baseline for more CPUs.",
             cpus(count)
         ),
-        Withheld::Short { cpus: count, seconds } => format!(
+        NoCauseReason::TooShort { cpus: count, seconds } => format!(
             "No cause is named: on {} it takes only {}, too short to be traced without changing it.",
             cpus(count),
             time(seconds)
         ),
-        Withheld::Figure { cpus: count, figure, whole } => format!(
+        NoCauseReason::FigureDiffers { cpus: count, figure, whole } => format!(
             "No cause is named: on {} the figure is {} times what it was and the whole run {} times as fast, and a trace \
              tells of the whole run alone.",
             cpus(count),
@@ -53,29 +53,29 @@ pub(crate) fn word_withheld(withheld: &Withheld) -> String {
     }
 }
 
-fn clause(cause: &Cause, of: &str) -> String {
+fn clause_with_total(cause: &Cause, total: &str) -> String {
     let figure = cpu_share(cause.lost.abs());
-    let what = if cause.lost < 0.0 { gained(cause) } else { lost(cause) };
-    format!("{figure}{of} {what}")
+    let what = if cause.lost < 0.0 { gain_text(cause) } else { loss_text(cause) };
+    format!("{figure}{total} {what}")
 }
 
-fn lost(cause: &Cause) -> String {
+fn loss_text(cause: &Cause) -> String {
     let base = cause.base_cpus;
     match cause.component {
         Component::UserWork => {
-            format!("spent on more time in user mode than the same took on {base}{}", slower(cause))
+            format!("spent on more time in user mode than the same took on {base}{}", slowdown_reason(cause))
         }
         Component::KernelWork => format!("spent on more time in the kernel than the same took on {base}"),
         Component::Interrupt => "for interrupts".to_owned(),
-        Component::KernelLockSpin => format!("spinning for {}", lock(cause)),
-        Component::OtherProcesses => format!("used by other processes{}", processes(cause)),
+        Component::KernelLockSpin => format!("spinning for {}", lock_name(cause)),
+        Component::OtherProcesses => format!("used by other processes{}", process_names(cause)),
         Component::Tracer => "used by the tracer itself".to_owned(),
         Component::Steal => "taken by the hypervisor".to_owned(),
-        Component::IdleScheduling if cause.blame == Blame::PerhapsProcesses => {
+        Component::IdleScheduling if cause.explanation == Explanation::PerhapsProcesses => {
             "idle or used by other processes, which this trace does not tell, although threads were ready to run"
                 .to_owned()
         }
-        Component::IdleScheduling if cause.blame == Blame::NotBalanced => {
+        Component::IdleScheduling if cause.explanation == Explanation::NotBalanced => {
             "idle although threads were ready to run: the scheduler does not balance these CPUs".to_owned()
         }
         Component::IdleScheduling => {
@@ -86,10 +86,10 @@ fn lost(cause: &Cause) -> String {
                 .to_owned()
         }
         Component::IdlePinned => "idle, while threads that were ready to run may not run there".to_owned(),
-        Component::IdleKernelLock => format!("idle, waiting for {}", lock(cause)),
+        Component::IdleKernelLock => format!("idle, waiting for {}", lock_name(cause)),
         Component::IdleUserLock => {
-            let behind = match cause.blame {
-                Blame::Behind(what) => format!(", whose holders mostly waited for {}", awaited(what)),
+            let behind = match cause.explanation {
+                Explanation::HoldersWaited(what) => format!(", whose holders mostly waited for {}", awaited_name(what)),
                 _ => String::new(),
             };
             format!("idle, waiting for locks of the command's own (futex){behind}")
@@ -104,17 +104,17 @@ fn lost(cause: &Cause) -> String {
             "idle, waiting in the kernel, which no signal may end, for what the trace does not tell".to_owned()
         }
         Component::IdleTimer => "idle, because all threads slept until a timer".to_owned(),
-        Component::IdleTooLittleWork => ran(cause),
+        Component::IdleTooLittleWork => idle_text(cause),
         Component::Unexplained => "not explained".to_owned(),
     }
 }
 
-fn gained(cause: &Cause) -> String {
+fn gain_text(cause: &Cause) -> String {
     let base = cause.base_cpus;
     match cause.component {
         Component::UserWork => {
-            let why = match cause.blame {
-                Blame::CrowdedBase(threads) => format!(", where {threads} threads took turns"),
+            let why = match cause.explanation {
+                Explanation::CrowdedBase(threads) => format!(", where {threads} threads took turns"),
                 _ => ", perhaps by more cache".to_owned(),
             };
             format!("gained: less time in user mode than the same took on {base}{why}")
@@ -125,25 +125,25 @@ fn gained(cause: &Cause) -> String {
 }
 
 /// Possible reason why the same work takes longer in user mode.
-fn slower(cause: &Cause) -> String {
-    match cause.blame {
-        Blame::TightLoop(share) => {
+fn slowdown_reason(cause: &Cause) -> String {
+    match cause.explanation {
+        Explanation::TightLoop(share) => {
             format!("; {} of its work only looks so and spins in loops of its own", percent(share))
         }
         _ => ": caches, memory bandwidth or the clock rate may be why".to_owned(),
     }
 }
 
-fn processes(cause: &Cause) -> String {
-    match &cause.blame {
-        Blame::Processes(names) => format!(" ({})", names.join(", ")),
+fn process_names(cause: &Cause) -> String {
+    match &cause.explanation {
+        Explanation::Processes(names) => format!(" ({})", names.join(", ")),
         _ => String::new(),
     }
 }
 
-fn lock(cause: &Cause) -> String {
-    match &cause.blame {
-        Blame::Lock { symbol, caller, mostly } => {
+fn lock_name(cause: &Cause) -> String {
+    match &cause.explanation {
+        Explanation::Lock { symbol, caller, mostly } => {
             let caller = caller.as_ref().map(|c| format!(" ({c})")).unwrap_or_default();
             if *mostly {
                 format!("the kernel lock {symbol}{caller}")
@@ -155,13 +155,13 @@ fn lock(cause: &Cause) -> String {
     }
 }
 
-fn ran(cause: &Cause) -> String {
-    let Blame::Ran { commands, alone, waiting_in } = &cause.blame else {
+fn idle_text(cause: &Cause) -> String {
+    let Explanation::Commands { commands, alone, waiting_in } = &cause.explanation else {
         return "idle for want of parallel work".to_owned();
     };
     let waiting =
         waiting_in.as_ref().map(|call| format!(", the others waiting in {call}")).unwrap_or_default();
-    let who = match commands.as_slice() {
+    let commands_text = match commands.as_slice() {
         [(only, _)] if *alone && only == NO_CULPRIT => "nothing of the command ran".to_owned(),
         [(only, _)] if *alone => format!("only `{only}` ran"),
         several => {
@@ -169,8 +169,8 @@ fn ran(cause: &Cause) -> String {
                 let name = if name == NO_CULPRIT { "none" } else { &format!("`{name}`") };
                 format!("{name} ({})", cpu_share(*cpus))
             });
-            format!("few threads ran, mostly {}", list(each))
+            format!("few threads ran, mostly {}", join_with_and(each))
         }
     };
-    format!("idle while {who}{waiting}")
+    format!("idle while {commands_text}{waiting}")
 }
