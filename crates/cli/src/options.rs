@@ -19,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use morecores_machine::{counts, placement::Order};
+use morecores_machine::{counts, placement::CpuOrder};
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
     Bytes, Cache, Command, Header, Hooks, InputSource, Nanos, Placement, Plan, Point, Stop, Topology,
@@ -245,20 +245,20 @@ fn input_limit(text: Option<&str>) -> Result<Bytes> {
     size("--input-limit", text.unwrap_or(DEFAULT_INPUT_LIMIT))
 }
 
-fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, Order)> {
+fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, CpuOrder)> {
     if let Some(list) = &args.cpu_list {
-        return Ok((None, Order::by_list(topology, list).context("--cpu-list")?));
+        return Ok((None, CpuOrder::from_list(topology, list).context("--cpu-list")?));
     }
-    Ok((Some(args.placement), Order::by_policy(topology, &topology.usable.cpus, args.placement)))
+    Ok((Some(args.placement), CpuOrder::from_policy(topology, &topology.usable.cpus, args.placement)))
 }
 
-fn points(args: &RunArgs, topology: &Topology, order: &Order) -> Result<Vec<Point>> {
+fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
     let most = topology.usable.default_count().min(order.steps().len());
     let counts = match &args.cpus {
         Some(text) => {
-            counts::parse(text, topology).map_err(predict::beyond_this_machine).context("--cpus")?
+            counts::parse_counts(text, topology).map_err(predict::beyond_this_machine).context("--cpus")?
         }
-        None => counts::default(order, most),
+        None => counts::default_counts(order, most),
     };
     if let Some(count) = counts.iter().find(|count| **count > order.steps().len()) {
         bail!("--cpus asks for {count} CPUs, and --cpu-list names {}", order.steps().len());

@@ -1,7 +1,7 @@
 //! Clocks of the machine's CPUs: the work of each CPU, and the time that a hypervisor or a quota
 //! took from it.
 //!
-//! The clocks count in steps of 10 ms (`USER_HZ`), so they are not read more often. [`Watch`]
+//! The clocks count in steps of 10 ms (`USER_HZ`), so they are not read more often. [`ActivityMonitor`]
 //! carries activity that is not yet visible over to the next reading. This module does not judge
 //! whether a machine is fit to measure on.
 
@@ -20,13 +20,13 @@ use crate::clock::monotonic;
 
 pub use neighbours::Neighbours;
 
-use devices::{Devices, Reading};
+use devices::{Devices, DeviceReading};
 
 /// Clock tick: `USER_HZ` is 100 on every architecture that Linux still supports except Alpha.
 const TICK: Nanos = Nanos::from_millis(10);
 
 /// Time for which the machine is watched while nothing is measured: fifty ticks.
-pub const LOOK: Duration = Duration::from_millis(500);
+pub const QUIET_TIME: Duration = Duration::from_millis(500);
 
 /// Times of one CPU since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +39,9 @@ pub struct CpuClock {
 
 /// Clocks of every online CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Clocks(Vec<(CpuId, CpuClock)>);
+pub struct CpuClocks(Vec<(CpuId, CpuClock)>);
 
-impl Clocks {
+impl CpuClocks {
     /// Reads the clocks; empty if `/proc/stat` cannot be read.
     pub fn read() -> Self {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
@@ -88,13 +88,13 @@ impl Clocks {
 
 /// Watches the machine around runs.
 #[derive(Debug)]
-pub struct Watch {
-    throttles: Vec<Throttle>,
+pub struct ActivityMonitor {
+    throttles: Vec<ThrottleFile>,
     devices: Devices,
-    device_times: Reading,
-    clocks: Clocks,
+    device_times: DeviceReading,
+    clocks: CpuClocks,
     throttled: Nanos,
-    at: Nanos,
+    read_at: Nanos,
     /// CPU time of the tree since the last reading of the clocks.
     tree: Nanos,
     /// CPU time of this process at the last reading of the clocks.
@@ -103,25 +103,25 @@ pub struct Watch {
 
 /// `cpu.stat` file of a cgroup whose quota applies to the command.
 #[derive(Debug)]
-struct Throttle {
+struct ThrottleFile {
     file: PathBuf,
     version: Version,
 }
 
-impl Watch {
+impl ActivityMonitor {
     /// Starts watching.
     pub fn new(hierarchies: &Hierarchies) -> Self {
         let dir = hierarchies.controller("cpu");
         let throttles = dir.into_iter().flat_map(|dir| {
-            dir.ancestors().map(|path| Throttle { file: path.join("cpu.stat"), version: dir.version() })
+            dir.ancestors().map(|path| ThrottleFile { file: path.join("cpu.stat"), version: dir.version() })
         });
         let mut watch = Self {
             throttles: throttles.collect(),
             devices: Devices::find(),
-            device_times: Reading::default(),
-            clocks: Clocks::default(),
+            device_times: DeviceReading::default(),
+            clocks: CpuClocks::default(),
             throttled: Nanos::ZERO,
-            at: Nanos::ZERO,
+            read_at: Nanos::ZERO,
             tree: Nanos::ZERO,
             own: Nanos::ZERO,
         };
@@ -130,35 +130,35 @@ impl Watch {
     }
 
     /// Adds the quota of a version 2 cgroup that is beside this process's cgroup and not above it.
-    pub fn throttled_in(&mut self, cgroup: &Path) {
-        self.throttles.push(Throttle { file: cgroup.join("cpu.stat"), version: Version::V2 });
+    pub fn watch_throttling(&mut self, cgroup: &Path) {
+        self.throttles.push(ThrottleFile { file: cgroup.join("cpu.stat"), version: Version::V2 });
         self.restart();
     }
 
     /// Discards the activity since the last reading, because no run caused it.
     pub fn restart(&mut self) {
-        self.clocks = Clocks::read();
+        self.clocks = CpuClocks::read();
         self.device_times = self.devices.read();
-        self.throttled = self.throttled_so_far();
-        self.at = monotonic();
+        self.throttled = self.total_throttled();
+        self.read_at = monotonic();
         self.tree = Nanos::ZERO;
         self.own = own_cpu_time();
     }
 
     /// Activity since the last reading, after a run that used `tree` of CPU time on `allotted`.
     /// `None` if the interval is shorter than a clock tick.
-    pub fn after_run(&mut self, tree: Nanos, allotted: &CpuSet) -> Option<Surroundings> {
+    pub fn run_surroundings(&mut self, tree: Nanos, allotted: &CpuSet) -> Option<Surroundings> {
         self.tree += tree;
         let now = monotonic();
-        if now.since(self.at) < TICK {
+        if now.since(self.read_at) < TICK {
             return None;
         }
-        let (clocks, device_times) = (Clocks::read(), self.devices.read());
+        let (clocks, device_times) = (CpuClocks::read(), self.devices.read());
         let here = clocks.since(&self.clocks, |cpu| allotted.contains(cpu));
         let elsewhere = clocks.since(&self.clocks, |cpu| !allotted.contains(cpu));
-        let (throttled, own) = (self.throttled_so_far(), own_cpu_time());
-        let covers_ns = now.since(self.at);
-        let seen = Surroundings {
+        let (throttled, own) = (self.total_throttled(), own_cpu_time());
+        let covers_ns = now.since(self.read_at);
+        let surroundings = Surroundings {
             covers_ns,
             steal_ns: here.steal,
             throttled_ns: (!self.throttles.is_empty()).then(|| throttled.since(self.throttled)),
@@ -166,31 +166,31 @@ impl Watch {
             busy_elsewhere_ns: elsewhere.busy,
             tree_ns: self.tree,
             own_ns: own.since(self.own),
-            devices: devices::between(&self.device_times, &device_times, covers_ns),
+            devices: devices::busy_times(&self.device_times, &device_times, covers_ns),
         };
-        (self.clocks, self.throttled, self.at) = (clocks, throttled, now);
+        (self.clocks, self.throttled, self.read_at) = (clocks, throttled, now);
         (self.tree, self.own, self.device_times) = (Nanos::ZERO, own, device_times);
-        Some(seen)
+        Some(surroundings)
     }
 
-    /// Watches the machine for [`LOOK`] while nothing is measured.
-    pub fn quiet(&mut self) -> Quiet {
+    /// Watches the machine for [`QUIET_TIME`] while nothing is measured.
+    pub fn watch_quiet_machine(&mut self) -> Quiet {
         self.restart();
-        sleep(LOOK);
-        let done = Clocks::read().since(&self.clocks, |_| true);
+        sleep(QUIET_TIME);
+        let sum = CpuClocks::read().since(&self.clocks, |_| true);
         let quiet =
-            Quiet { watched_ns: monotonic().since(self.at), busy_ns: done.busy, steal_ns: done.steal };
+            Quiet { watched_ns: monotonic().since(self.read_at), busy_ns: sum.busy, steal_ns: sum.steal };
         self.restart();
         quiet
     }
 
     /// Total time for which a quota throttled one of the watched cgroups.
-    fn throttled_so_far(&self) -> Nanos {
-        self.throttles.iter().filter_map(Throttle::read).sum()
+    fn total_throttled(&self) -> Nanos {
+        self.throttles.iter().filter_map(ThrottleFile::read).sum()
     }
 }
 
-impl Throttle {
+impl ThrottleFile {
     fn read(&self) -> Option<Nanos> {
         let text = fs::read_to_string(&self.file).ok()?;
         let value =
@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn steal_and_work_are_told_apart_and_by_cpu() {
-        let before = Clocks::parse(
+        let before = CpuClocks::parse(
             "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 1 1 50 1 1 1 2 0 0\ncpu5 0 0 0 0 0 0 0 0 0 0\nintr 5\n",
         );
-        let after = Clocks::parse(
+        let after = CpuClocks::parse(
             "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 2 1 4 60 9 1 1 5 0 0\ncpu5 7 0 0 0 0 0 0 0 0 0\ncpux\n",
         );
         let on_0 = after.since(&before, |cpu| cpu == CpuId(0));

@@ -41,7 +41,7 @@ impl CgroupDir {
         self.version
     }
 
-    /// Path of the process's own cgroup on its machine: see [`under`](crate::tree::under).
+    /// Path of the process's own cgroup on its machine: see [`under`](crate::tree::join_below_root).
     pub fn own(&self) -> &Path {
         &self.own
     }
@@ -76,7 +76,7 @@ pub struct Hierarchies {
 impl Hierarchies {
     /// Reads the hierarchies of this process on the running machine. Cgroups that are not found are
     /// left out.
-    pub fn of_this_process() -> Self {
+    pub fn read_own() -> Self {
         Self::read(&mut Tree::live(), |_| true)
     }
 
@@ -188,13 +188,13 @@ impl Mount {
         self.version == Version::V2 || self.options.iter().any(|option| wanted(option))
     }
 
-    fn has(&self, membership: &Membership) -> bool {
+    fn contains(&self, membership: &Membership) -> bool {
         self.version == membership.version()
             && membership.controllers.iter().all(|controller| self.options.contains(controller))
     }
 
     /// Directory of the cgroup `path`, if this mount shows it.
-    fn dir_of(&self, path: &str) -> Option<PathBuf> {
+    fn find_dir(&self, path: &str) -> Option<PathBuf> {
         // `/..` in either path means "above the namespace's root". It tells the number of levels,
         // but not the starting cgroup.
         let outside = |path: &str| path.split('/').any(|part| part == "..");
@@ -217,9 +217,9 @@ fn locate<'a>(mounts: &'a [Mount], membership: &Membership) -> Result<(&'a Mount
     // A later mount on the same directory hides an earlier one.
     let visible = |index: &usize| mounts[index + 1..].iter().all(|later| later.point != mounts[*index].point);
     let candidates: Vec<&Mount> =
-        (0..mounts.len()).filter(visible).map(|i| &mounts[i]).filter(|m| m.has(membership)).collect();
-    let shown = candidates.iter().filter_map(|mount| Some((*mount, mount.dir_of(path)?)));
-    shown.min_by_key(|(mount, _)| mount.root.len()).ok_or_else(|| match candidates.first() {
+        (0..mounts.len()).filter(visible).map(|i| &mounts[i]).filter(|m| m.contains(membership)).collect();
+    let visible_dirs = candidates.iter().filter_map(|mount| Some((*mount, mount.find_dir(path)?)));
+    visible_dirs.min_by_key(|(mount, _)| mount.root.len()).ok_or_else(|| match candidates.first() {
         None => "no such hierarchy is mounted, so its limits are unknown".to_owned(),
         Some(mount) => format!(
             "the mount at {} shows cgroup {} and what is below it, so the limits are unknown",

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use morecores_study::{CpuKind, Restriction, Topology};
 
-use crate::placement::Order;
+use crate::placement::CpuOrder;
 
 /// Largest number of usable CPUs for which the default measures every count. Six points suffice to
 /// judge a two-parameter model of scaling, and six CPUs give no more than six points.
-const EVERY_COUNT: usize = 6;
+const MAX_COMPLETE_LIST: usize = 6;
 
 /// Reason for which a list of CPU counts cannot be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,10 +25,10 @@ pub enum CountsError {
     #[error("a run on 0 CPUs is not possible: counts begin at 1")]
     Zero,
     /// A count exceeds the number of allowed CPUs.
-    #[error("cannot measure {asked} CPUs: allowed are {allowed} of the {present} in this machine{why}")]
+    #[error("cannot measure {requested} CPUs: allowed are {allowed} of the {present} in this machine{why}")]
     TooMany {
         /// Requested count.
-        asked: usize,
+        requested: usize,
         /// Number of CPUs that can be allotted.
         allowed: usize,
         /// Number of CPUs in the machine.
@@ -46,7 +46,7 @@ pub enum CountsError {
 /// full speed at once. Returns ascending counts without duplicates.
 ///
 /// A quota forbids no count. The study measures the larger counts under the quota, with a warning.
-pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError> {
+pub fn parse_counts(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError> {
     let (all, allowed) = (topology.usable.count, topology.usable.cpus.len());
     if text.trim().is_empty() {
         return Err(CountsError::Empty);
@@ -60,8 +60,8 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
         }
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let syntax = || CountsError::Syntax(part.to_owned());
-        let first = number(first).ok_or_else(syntax)?;
-        let last = number(last).filter(|last| *last >= first).ok_or_else(syntax)?;
+        let first = parse_number(first).ok_or_else(syntax)?;
+        let last = parse_number(last).filter(|last| *last >= first).ok_or_else(syntax)?;
         if first == 0 {
             return Err(CountsError::Zero);
         }
@@ -73,7 +73,7 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
     }
     let (within, beyond) = (counts.into_iter().collect(), Vec::from_iter(beyond));
     match beyond.last() {
-        Some(&asked) => Err(too_many(asked, within, beyond, topology)),
+        Some(&requested) => Err(too_many_error(requested, within, beyond, topology)),
         None => Ok(within),
     }
 }
@@ -88,15 +88,15 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
 ///
 /// Examples: 2: 1,2. 4: 1,2,3,4. 8: 1,2,4,6,8. 16: 1,2,4,8,12,16. 2 sockets of 48 cores with SMT:
 /// 1,2,4,8,16,32,48,64,96,128,192.
-pub fn default(order: &Order, count: usize) -> Vec<usize> {
+pub fn default_counts(order: &CpuOrder, count: usize) -> Vec<usize> {
     let count = count.min(order.steps().len());
-    if count <= EVERY_COUNT {
+    if count <= MAX_COMPLETE_LIST {
         return (1..=count).collect();
     }
     let powers = std::iter::successors(Some(1), |n: &usize| n.checked_mul(2)).take_while(|n| *n <= count);
     let mut counts: BTreeSet<usize> = powers.chain([count]).collect();
-    counts.extend(ends_of_kinds(order).into_iter().filter(|end| *end < count));
-    if counts.len() < EVERY_COUNT {
+    counts.extend(last_counts_of_kinds(order).into_iter().filter(|end| *end < count));
+    if counts.len() < MAX_COMPLETE_LIST {
         counts.insert(count - count / 4);
     }
     counts.into_iter().collect()
@@ -104,21 +104,21 @@ pub fn default(order: &Order, count: usize) -> Vec<usize> {
 
 /// Number of CPUs before the first CPU of each new kind. Policies that alternate between kinds
 /// begin all of them early, so they get no further points.
-fn ends_of_kinds(order: &Order) -> Vec<usize> {
+fn last_counts_of_kinds(order: &CpuOrder) -> Vec<usize> {
     let mut seen = BTreeSet::from([CpuKind::First]);
     let begins = order.steps().iter().enumerate().filter(|(_, step)| seen.insert(step.kind));
     begins.map(|(before, _)| before).collect()
 }
 
-fn too_many(asked: usize, within: Vec<usize>, beyond: Vec<usize>, topology: &Topology) -> CountsError {
+fn too_many_error(requested: usize, within: Vec<usize>, beyond: Vec<usize>, topology: &Topology) -> CountsError {
     let forbids = |reason: &&Restriction| !matches!(reason, Restriction::Quota { .. });
     let reasons: Vec<String> = topology.usable.why_fewer().filter(forbids).map(ToString::to_string).collect();
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
     let (allowed, present) = (topology.usable.cpus.len(), topology.present.len());
-    CountsError::TooMany { asked, allowed, present, why, within, beyond }
+    CountsError::TooMany { requested, allowed, present, why, within, beyond }
 }
 
 /// Parses a number of digits only; `usize::from_str` would also accept a sign.
-fn number(text: &str) -> Option<usize> {
+fn parse_number(text: &str) -> Option<usize> {
     text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
 }

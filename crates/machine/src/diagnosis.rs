@@ -188,7 +188,7 @@ pub struct Diagnosis {
 
 impl Diagnosis {
     /// Finding about `what`.
-    pub fn about(&self, what: Subject) -> Option<&Finding> {
+    pub fn finding(&self, what: Subject) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.what == what)
     }
 }

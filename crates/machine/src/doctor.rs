@@ -31,7 +31,7 @@ pub fn examine() -> Diagnosis {
 
 /// Remedy for a refusal to trace; takes no time.
 pub fn allow_tracing() -> Remedy {
-    tracing::allow_tracing(&gather::privilege(&Hierarchies::of_this_process()))
+    tracing::allow_tracing(&gather::privilege(&Hierarchies::read_own()))
 }
 
 /// Interprets the facts.
@@ -43,11 +43,11 @@ pub fn diagnose(facts: Facts) -> Diagnosis {
 }
 
 /// Finding without a flaw.
-fn fine(what: Subject, fact: impl Into<String>, matters: &str) -> Finding {
+fn fine_finding(what: Subject, fact: impl Into<String>, matters: &str) -> Finding {
     Finding { what, state: State::Fine, fact: fact.into(), matters: matters.to_owned(), remedy: None }
 }
 
 /// Finding with a flaw.
-fn flaw(what: Subject, state: State, fact: impl Into<String>, matters: &str, remedy: Remedy) -> Finding {
+fn flawed_finding(what: Subject, state: State, fact: impl Into<String>, matters: &str, remedy: Remedy) -> Finding {
     Finding { what, state, fact: fact.into(), matters: matters.to_owned(), remedy: Some(remedy) }
 }

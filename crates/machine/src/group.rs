@@ -7,7 +7,7 @@
 //! run.
 
 mod counters;
-mod home;
+mod location;
 mod oom;
 mod share;
 
@@ -24,7 +24,7 @@ use crate::undo::{Change, Journal, JournalError};
 pub use oom::OomKills;
 
 use counters::Counter;
-use home::Home;
+use location::GroupLocation;
 use share::Share;
 
 /// Reason for which the command cannot run in a cgroup.
@@ -76,7 +76,7 @@ pub enum CpuSource {
 pub struct StudyGroup {
     v2: Option<PathBuf>,
     /// Cgroup into which children are born; absent if the kernel refuses that.
-    birthplace: Option<File>,
+    spawn_cgroup: Option<File>,
     v1: Vec<PathBuf>,
     cpu: Option<(CpuSource, Vec<Counter>)>,
     peak: Option<Peak>,
@@ -88,7 +88,7 @@ pub struct StudyGroup {
     /// Weight of the cgroup, if it competes with single processes.
     share: Option<Share>,
     /// Previous version 1 cgroups of this process, open for writing.
-    outside: Vec<File>,
+    previous_cgroups: Vec<File>,
 }
 
 /// High-water mark of memory, and the file that resets it.
@@ -116,7 +116,7 @@ impl StudyGroup {
     ) -> Result<Self, GroupError> {
         let mut group = Self {
             v2: None,
-            birthplace: None,
+            spawn_cgroup: None,
             v1: Vec::new(),
             cpu: None,
             peak: None,
@@ -125,17 +125,17 @@ impl StudyGroup {
             io_stat: None,
             cpuset: None,
             share: None,
-            outside: Vec::new(),
+            previous_cgroups: Vec::new(),
         };
         let mut refused = GroupError::NoHierarchy;
         if let Some(own) = &hierarchies.v2 {
             let cpuset = limit && !hierarchies.v1.contains_key("cpuset");
-            let home = Home::find(own, cpuset, journal)?;
-            match make(&home.parent, keep, journal) {
+            let location = GroupLocation::find(own, cpuset, journal)?;
+            match make_cgroup(&location.parent, keep, journal) {
                 Ok(dir) => {
-                    home.copy_limits(&dir)?;
-                    group.share = Share::v2(&dir).filter(|_| home.like.is_none());
-                    group.use_v2(dir)?;
+                    location.copy_limits(&dir)?;
+                    group.share = Share::v2(&dir).filter(|_| location.limits_from.is_none());
+                    group.set_up_v2(dir)?;
                 }
                 Err(error) => refused = error,
             }
@@ -144,8 +144,8 @@ impl StudyGroup {
             [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", limit)]
         {
             if let Some(parent) = hierarchies.v1.get(name).filter(|_| wanted) {
-                match make(parent.own(), keep, journal) {
-                    Ok(dir) => group.use_v1(name, dir)?,
+                match make_cgroup(parent.own(), keep, journal) {
+                    Ok(dir) => group.set_up_v1(name, dir)?,
                     Err(error) if name == "cpuset" => return Err(error),
                     Err(error) => refused = error,
                 }
@@ -157,7 +157,7 @@ impl StudyGroup {
         if group.cpu.is_none() { Err(refused) } else { Ok(group) }
     }
 
-    fn use_v2(&mut self, dir: PathBuf) -> Result<(), GroupError> {
+    fn set_up_v2(&mut self, dir: PathBuf) -> Result<(), GroupError> {
         let handle = File::open(&dir).map_err(io_error("open", &dir))?;
         self.cpu = Counter::open(dir.join("cpu.stat")).map(|stat| (CpuSource::V2, vec![stat]));
         // The file is writable since Linux 6.12 (Documentation/admin-guide/cgroup-v2.rst,
@@ -167,12 +167,12 @@ impl StudyGroup {
         self.memory_stat = Counter::open(dir.join("memory.stat"));
         self.io_stat = Counter::open(dir.join("io.stat"));
         self.cpuset = Some(dir.clone()).filter(|dir| dir.join("cpuset.cpus").exists());
-        self.birthplace = Some(handle);
+        self.spawn_cgroup = Some(handle);
         self.v2 = Some(dir);
         Ok(())
     }
 
-    fn use_v1(&mut self, controller: &str, dir: PathBuf) -> Result<(), GroupError> {
+    fn set_up_v1(&mut self, controller: &str, dir: PathBuf) -> Result<(), GroupError> {
         match controller {
             "cpuacct" => {
                 let files = ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"];
@@ -219,30 +219,30 @@ impl StudyGroup {
         }
         let before = self.v1.iter().filter_map(|dir| Some(dir.parent()?.join("cgroup.procs")));
         let open = |file: PathBuf| File::options().write(true).open(&file).map_err(io_error("open", &file));
-        self.outside = before.map(open).collect::<Result<_, _>>()?;
+        self.previous_cgroups = before.map(open).collect::<Result<_, _>>()?;
         Ok(())
     }
 
     /// Files that move a process out of the version 1 cgroups, back to the previous cgroups of this
     /// process. A process writes "0" to each file to move itself (cgroups(7)). They serve children
     /// of the measuring thread that do not belong to the command.
-    pub fn outside(&self) -> &[File] {
-        &self.outside
+    pub fn previous_cgroups(&self) -> &[File] {
+        &self.previous_cgroups
     }
 
     /// Cgroup into which a child is to be born.
-    pub fn birthplace(&self) -> Option<BorrowedFd<'_>> {
-        self.birthplace.as_ref().map(AsFd::as_fd)
+    pub fn spawn_cgroup(&self) -> Option<BorrowedFd<'_>> {
+        self.spawn_cgroup.as_ref().map(AsFd::as_fd)
     }
 
     /// Whether the group counts CPU time.
-    pub fn tells_cpu(&self) -> bool {
+    pub fn counts_cpu(&self) -> bool {
         self.cpu.is_some()
     }
 
     /// Stops using the version 2 cgroup, because the kernel puts no child into it.
-    pub fn forget_birthplace(&mut self) {
-        self.birthplace = None;
+    pub fn disable_spawn_cgroup(&mut self) {
+        self.spawn_cgroup = None;
         if matches!(self.cpu, Some((CpuSource::V2, _))) {
             self.cpu = None;
         }
@@ -349,7 +349,7 @@ impl Peak {
     }
 }
 
-fn make(parent: &Path, keep: bool, journal: &mut Journal) -> Result<PathBuf, GroupError> {
+fn make_cgroup(parent: &Path, keep: bool, journal: &mut Journal) -> Result<PathBuf, GroupError> {
     let dir = parent.join(format!("morecores-{}", std::process::id()));
     // The access check comes first, so that an ordinary user's journal holds no impossible change.
     rustix::fs::access(parent, rustix::fs::Access::WRITE_OK)

@@ -52,13 +52,13 @@ pub fn read_from(tree: &mut Tree, uname: &Uname, cpuid: &Cpuid) -> Host {
     let cpuinfo = tree.read("/proc/cpuinfo").unwrap_or_default();
     Host {
         hostname: uname.nodename.clone(),
-        os: distribution(tree).unwrap_or_else(|| "Linux".to_owned()),
+        os: read_distribution(tree).unwrap_or_else(|| "Linux".to_owned()),
         kernel: uname.release.clone(),
         arch: uname.machine.clone(),
         cpu_model: cpu_model::read(&cpuinfo),
         hypervisor: hypervisor::read(tree, cpuid, &cpuinfo),
-        memory_bytes: memory(tree),
-        clocksource: line(tree, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        memory_bytes: read_memory(tree),
+        clocksource: read_line(tree, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         frequency: frequency::read(tree, &topology.online),
         topology,
         unknown: serde_json::Map::new(),
@@ -66,14 +66,14 @@ pub fn read_from(tree: &mut Tree, uname: &Uname, cpuid: &Cpuid) -> Host {
 }
 
 /// Reads a file of one line, trimmed; `None` if it is empty.
-fn line(tree: &mut Tree, path: &str) -> Option<String> {
+fn read_line(tree: &mut Tree, path: &str) -> Option<String> {
     let text = tree.read(path)?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// `PRETTY_NAME` of os-release(5), which is in one of two files. The value is quoted as in a shell.
-fn distribution(tree: &mut Tree) -> Option<String> {
+fn read_distribution(tree: &mut Tree) -> Option<String> {
     let text = ["/etc/os-release", "/usr/lib/os-release"].iter().find_map(|path| tree.read(path))?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
     let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
@@ -85,7 +85,7 @@ fn distribution(tree: &mut Tree) -> Option<String> {
 }
 
 /// `MemTotal` of proc_meminfo(5), whose "kB" are kibibytes.
-fn memory(tree: &mut Tree) -> Bytes {
+fn read_memory(tree: &mut Tree) -> Bytes {
     let text = tree.read_lines("/proc/meminfo", |line| line.starts_with("MemTotal:"));
     let kib = text.as_deref().and_then(|line| line.split_ascii_whitespace().nth(1)?.parse().ok());
     Bytes::from_kib(kib.unwrap_or(0))

@@ -34,7 +34,7 @@ pub enum Limiter {
     /// The study's cgroup restricts its members.
     Cpuset {
         /// CPUs of the cpuset now.
-        now: CpuSet,
+        current: CpuSet,
     },
     /// The other CPUs are offline.
     Hotplug(Hotplug),
@@ -48,7 +48,7 @@ impl Limiter {
     pub fn new(limit: Limit, journal: &mut Journal) -> Result<Self, LimitError> {
         Ok(match limit {
             Limit::Affinity => Self::Affinity,
-            Limit::Cpuset => Self::Cpuset { now: CpuSet::new() },
+            Limit::Cpuset => Self::Cpuset { current: CpuSet::new() },
             Limit::Hotplug => Self::Hotplug(Hotplug::prepare(journal)?),
         })
     }
@@ -60,14 +60,14 @@ impl Limiter {
     pub fn allot(&mut self, cpus: &CpuSet, group: Option<&StudyGroup>) -> Result<bool, LimitError> {
         match self {
             Self::Affinity => Ok(false),
-            Self::Cpuset { now } if now == cpus => Ok(false),
-            Self::Cpuset { now } => {
+            Self::Cpuset { current } if current == cpus => Ok(false),
+            Self::Cpuset { current } => {
                 let group = group.ok_or_else(|| GroupError::NoCpuset("there is no cgroup".to_owned()))?;
                 group.set_cpus(cpus)?;
-                now.clone_from(cpus);
+                current.clone_from(cpus);
                 Ok(true)
             }
-            Self::Hotplug(hotplug) => Ok(hotplug.only(cpus)?),
+            Self::Hotplug(hotplug) => Ok(hotplug.keep_online(cpus)?),
         }
     }
 

@@ -5,7 +5,7 @@
 //! longer: by other work, a hypervisor, a changing clock rate, or a second thread on the same core.
 //! This module computes nothing from the times.
 
-mod company;
+mod combinations;
 mod work;
 
 use std::io;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use morecores_study::noise::{CpuRelation, LoopThread, Noise, Stretch};
 use morecores_study::{CpuId, CpuSet, Nanos};
 
-use crate::activity::Clocks;
+use crate::activity::CpuClocks;
 use crate::clock::monotonic;
 use crate::process;
 use crate::topology;
@@ -27,7 +27,7 @@ const REPETITION: Duration = Duration::from_millis(12);
 
 /// Largest number of CPUs that are measured alone. On a larger machine, the CPUs are evenly spread
 /// over it.
-const MOST_ALONE: usize = 16;
+const MAX_SOLO_CPUS: usize = 16;
 
 /// Number of rounds: six values are the fewest that give a median a 95% interval.
 const ROUNDS: u32 = 6;
@@ -66,29 +66,29 @@ pub enum NoiseError {
 /// # Errors
 /// A CPU cannot be used, or a thread cannot be started.
 pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
-    let alone = company::spread(cpus, MOST_ALONE);
-    let mut combinations: Vec<(CpuRelation, CpuSet)> =
+    let alone = combinations::sample_evenly(cpus, MAX_SOLO_CPUS);
+    let mut cpu_sets: Vec<(CpuRelation, CpuSet)> =
         alone.iter().map(|cpu| (CpuRelation::Alone, CpuSet::from_iter([cpu]))).collect();
     if cpus.len() > 2 {
-        combinations.extend(company::pairs(&topology::read(), &alone, cpus));
+        cpu_sets.extend(combinations::related_pairs(&topology::read(), &alone, cpus));
     }
     if cpus.len() > 1 {
-        combinations.push((CpuRelation::All, cpus.clone()));
+        cpu_sets.push((CpuRelation::All, cpus.clone()));
     }
     let Some(first) = cpus.first() else { return Ok(Noise::default()) };
     let steps = calibrate(first)?;
 
-    let stretches = u32::try_from(combinations.len()).unwrap_or(u32::MAX);
+    let stretches = u32::try_from(cpu_sets.len()).unwrap_or(u32::MAX);
     let warm_ups = REPETITION * stretches;
     let affordable = budget.as_nanos() / (LEAST_STRETCH * stretches + warm_ups).as_nanos();
     let rounds = u32::try_from(affordable).unwrap_or(ROUNDS).clamp(1, ROUNDS);
     let length = (budget / (rounds * stretches)).saturating_sub(REPETITION).max(LEAST_STRETCH);
     let mut noise = Noise { steps, stretches: Vec::new() };
     for round in 0..rounds {
-        for (relation, cpus) in &combinations {
-            noise.stretches.push(stretch(round, *relation, cpus, steps, length)?);
+        for (relation, cpus) in &cpu_sets {
+            noise.stretches.push(run_stretch(round, *relation, cpus, steps, length)?);
         }
-        combinations.rotate_left(1);
+        cpu_sets.rotate_left(1);
     }
     Ok(noise)
 }
@@ -97,7 +97,7 @@ pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
 fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
     let search = move || -> Result<u64, NoiseError> {
         pin(cpu)?;
-        Ok(steps_of_a_repetition(|steps| work::repetition(steps).0))
+        Ok(steps_per_repetition(|steps| work::time_repetition(steps).0))
     };
     thread::scope(|scope| {
         let searching = thread::Builder::new().spawn_scoped(scope, search);
@@ -107,12 +107,12 @@ fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
 
 /// Number of steps that make a repetition, by the fastest of several tries. `takes` makes the given
 /// number of steps and returns the nanoseconds.
-fn steps_of_a_repetition(takes: impl Fn(u64) -> u64) -> u64 {
+fn steps_per_repetition(time_of: impl Fn(u64) -> u64) -> u64 {
     /// Tries at each size; the fastest is the least disturbed one.
     const TRIES: u32 = 3;
     let mut steps = 1 << 12;
     loop {
-        let fastest = (0..TRIES).map(|_| takes(steps)).min().unwrap_or(1).max(1);
+        let fastest = (0..TRIES).map(|_| time_of(steps)).min().unwrap_or(1).max(1);
         // A tenth of the length is enough for scaling, and there the clock's cost is negligible.
         if u128::from(fastest) * 10 >= REPETITION.as_nanos() {
             let scaled = u128::from(steps) * REPETITION.as_nanos() / u128::from(fastest);
@@ -123,7 +123,7 @@ fn steps_of_a_repetition(takes: impl Fn(u64) -> u64) -> u64 {
 }
 
 /// Runs the loop on all of `cpus` at once for `length`.
-fn stretch(
+fn run_stretch(
     round: u32,
     relation: CpuRelation,
     cpus: &CpuSet,
@@ -133,7 +133,7 @@ fn stretch(
     // The gate opens when all threads have started; its value tells them to run (true) or to end
     // (false).
     let gate = RwLock::new(false);
-    let before = Clocks::read();
+    let before = CpuClocks::read();
     let begin = monotonic();
     let threads = thread::scope(|scope| {
         let mut open = gate.write().unwrap_or_else(PoisonError::into_inner);
@@ -144,9 +144,9 @@ fn stretch(
                 pin(cpu)?;
                 // The first repetition wakes the CPU from its deepest sleep; the gate then holds
                 // the thread until all have started.
-                work::repetition(steps);
+                work::time_repetition(steps);
                 let run = *gate.read().unwrap_or_else(PoisonError::into_inner);
-                Ok(if run { repeat(cpu, steps, length) } else { untouched(cpu) })
+                Ok(if run { repeat(cpu, steps, length) } else { empty_thread(cpu) })
             };
             // After a failure the gate opens with the value false, so the waiting threads end.
             let thread = thread::Builder::new().spawn_scoped(scope, body);
@@ -157,7 +157,7 @@ fn stretch(
         started.into_iter().map(join).collect::<Result<Vec<_>, NoiseError>>()
     })?;
     let lasted_ns = monotonic().since(begin);
-    let after = Clocks::read();
+    let after = CpuClocks::read();
     let with_steal = |thread: LoopThread| LoopThread {
         steal_ns: after.since(&before, |cpu| cpu == thread.cpu).steal,
         ..thread
@@ -182,7 +182,7 @@ fn repeat(cpu: CpuId, steps: u64, length: Duration) -> LoopThread {
         Vec::with_capacity(usize::try_from(length.as_nanos() / REPETITION.as_nanos()).unwrap_or(0) + 8);
     let end = monotonic() + Nanos::from(length);
     loop {
-        let (time, ended) = work::repetition(steps);
+        let (time, ended) = work::time_repetition(steps);
         if ended > end {
             break;
         }
@@ -199,7 +199,7 @@ fn repeat(cpu: CpuId, steps: u64, length: Duration) -> LoopThread {
     }
 }
 
-fn untouched(cpu: CpuId) -> LoopThread {
+fn empty_thread(cpu: CpuId) -> LoopThread {
     LoopThread {
         cpu,
         times_ns: Vec::new(),
@@ -242,8 +242,8 @@ mod tests {
             tries.set(tries.get() + 1);
             3 * steps + if tries.get().is_multiple_of(3) { 0 } else { 40_000_000 }
         };
-        assert_eq!(steps_of_a_repetition(takes), 4_000_000);
+        assert_eq!(steps_per_repetition(takes), 4_000_000);
         // On a very slow machine the first size is already too long, and is scaled down.
-        assert_eq!(steps_of_a_repetition(|steps| 6_000 * steps), 2_000);
+        assert_eq!(steps_per_repetition(|steps| 6_000 * steps), 2_000);
     }
 }

@@ -31,7 +31,7 @@ use morecores_study::{CacheKind, CpuId, CpuKind, CpuSet, PlacedCpu, Placement, R
 
 /// CPUs in the order in which a sweep adds them, each with its kind relative to the CPUs before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order(Vec<PlacedCpu>);
+pub struct CpuOrder(Vec<PlacedCpu>);
 
 /// Reason for which a list of CPUs cannot be an order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,41 +57,41 @@ pub enum PlacementError {
     #[error("CPU {0} is offline: leave it out, or write 1 to /sys/devices/system/cpu/cpu{0}/online as root")]
     Offline(CpuId),
     /// The CPU is online, but a restriction forbids it.
-    #[error("CPU {cpu} may not be used ({}): usable are CPUs {usable}", joined(because))]
+    #[error("CPU {cpu} may not be used ({}): usable are CPUs {usable}", join_restrictions(restrictions))]
     Forbidden {
         /// Requested CPU.
         cpu: CpuId,
         /// Usable CPUs.
         usable: CpuSet,
         /// Restrictions that forbid the CPU.
-        because: Vec<Restriction>,
+        restrictions: Vec<Restriction>,
     },
 }
 
-fn joined(restrictions: &[Restriction]) -> String {
+fn join_restrictions(restrictions: &[Restriction]) -> String {
     restrictions.iter().map(Restriction::to_string).collect::<Vec<_>>().join("; ")
 }
 
-impl Order {
+impl CpuOrder {
     /// Order in which a policy adds the CPUs of `usable`, which are online CPUs of `topology`.
-    pub fn by_policy(topology: &Topology, usable: &CpuSet, placement: Placement) -> Self {
-        let mut places = places(topology, usable);
+    pub fn from_policy(topology: &Topology, usable: &CpuSet, placement: Placement) -> Self {
+        let mut places = cpu_positions(topology, usable);
         match placement {
             Placement::CoresFirst => places.sort_by_cached_key(|p| (p.thread, p.core_type, p.path.clone())),
             Placement::Compact => places.sort_by_cached_key(|p| (p.core_type, p.path.clone(), p.thread)),
             Placement::Spread => {
-                let mut classes: BTreeMap<(usize, usize), Vec<Place>> = BTreeMap::new();
+                let mut classes: BTreeMap<(usize, usize), Vec<CpuPosition>> = BTreeMap::new();
                 for place in places {
                     classes.entry((place.thread, place.core_type)).or_default().push(place);
                 }
-                places = classes.into_values().flat_map(|class| dealt(class, 0)).collect();
+                places = classes.into_values().flat_map(|class| interleave(class, 0)).collect();
             }
         }
         Self::with_kinds(topology, places.into_iter().map(|place| place.cpu))
     }
 
     /// Order of a list such as `0,2,1` or `8-11,0`, exactly as written.
-    pub fn by_list(topology: &Topology, list: &str) -> Result<Self, PlacementError> {
+    pub fn from_list(topology: &Topology, list: &str) -> Result<Self, PlacementError> {
         let mut cpus = Vec::new();
         if list.parse::<CpuSet>()?.is_empty() {
             return Err(PlacementError::Empty);
@@ -104,7 +104,7 @@ impl Order {
             if !named.insert(cpu) {
                 return Err(PlacementError::Twice(cpu));
             }
-            check(topology, cpu)?;
+            check_allowed(topology, cpu)?;
         }
         Ok(Self::with_kinds(topology, cpus.into_iter()))
     }
@@ -115,7 +115,7 @@ impl Order {
         for cpu in cpus {
             let kind = match order.first() {
                 None => CpuKind::First,
-                Some(first) => kind(topology, first.cpu, &before, cpu),
+                Some(first) => cpu_kind(topology, first.cpu, &before, cpu),
             };
             before.insert(cpu);
             order.push(PlacedCpu { cpu, kind });
@@ -139,7 +139,7 @@ impl Order {
     }
 }
 
-fn check(topology: &Topology, cpu: CpuId) -> Result<(), PlacementError> {
+fn check_allowed(topology: &Topology, cpu: CpuId) -> Result<(), PlacementError> {
     let usable = &topology.usable;
     if usable.cpus.contains(cpu) {
         return Ok(());
@@ -154,12 +154,12 @@ fn check(topology: &Topology, cpu: CpuId) -> Result<(), PlacementError> {
         Restriction::Affinity { cpus } | Restriction::Cpuset { cpus, .. } => !cpus.contains(cpu),
         _ => false,
     };
-    let because = usable.restrictions.iter().filter(forbids).cloned().collect();
-    Err(PlacementError::Forbidden { cpu, usable: usable.cpus.clone(), because })
+    let restrictions = usable.restrictions.iter().filter(forbids).cloned().collect();
+    Err(PlacementError::Forbidden { cpu, usable: usable.cpus.clone(), restrictions })
 }
 
 /// Kind of `cpu`, given the first CPU and all CPUs before it; see [`CpuKind`].
-fn kind(topology: &Topology, first: CpuId, before: &CpuSet, cpu: CpuId) -> CpuKind {
+fn cpu_kind(topology: &Topology, first: CpuId, before: &CpuSet, cpu: CpuId) -> CpuKind {
     let core = topology.core_of(cpu);
     if core.is_some_and(|core| core.cpus.iter().any(|thread| before.contains(thread))) {
         return CpuKind::SmtSibling;
@@ -180,21 +180,21 @@ fn kind(topology: &Topology, first: CpuId, before: &CpuSet, cpu: CpuId) -> CpuKi
 
 /// Position of a CPU; the module's documentation defines the fields.
 #[derive(Debug)]
-struct Place {
+struct CpuPosition {
     cpu: CpuId,
     thread: usize,
     core_type: usize,
     path: Vec<u32>,
 }
 
-fn places(topology: &Topology, usable: &CpuSet) -> Vec<Place> {
+fn cpu_positions(topology: &Topology, usable: &CpuSet) -> Vec<CpuPosition> {
     let core_type = |cpu| topology.core_of(cpu).map_or(0, |core| core.core_type);
     let Some(first) = usable.iter().min_by_key(|&cpu| (core_type(cpu), cpu)) else {
         return Vec::new();
     };
     let nodes = node_ranks(topology, usable, first);
     let packages = package_ranks(topology, usable, &nodes, first);
-    let groups = groups(topology);
+    let groups = cpu_groups(topology);
     let cores: Vec<&CpuSet> = topology.cores.iter().map(|core| &core.cpus).collect();
     usable
         .iter()
@@ -210,16 +210,16 @@ fn places(topology: &Topology, usable: &CpuSet) -> Vec<Place> {
             };
             // A core without a cache of some level forms a group of its own at that level.
             let core = position(&cores).unwrap_or(cpu.0 + 1);
-            let mut path = vec![rank(&packages, cpu), rank(&nodes, cpu)];
+            let mut path = vec![set_rank(&packages, cpu), set_rank(&nodes, cpu)];
             path.extend(groups.iter().map(|sets| position(sets).unwrap_or(core)));
             path.push(core);
-            Place { cpu, thread, core_type: core_type(cpu), path }
+            CpuPosition { cpu, thread, core_type: core_type(cpu), path }
         })
         .collect()
 }
 
 /// Groups between node and core, largest first; only groups that the topology knows.
-fn groups(topology: &Topology) -> Vec<Vec<&CpuSet>> {
+fn cpu_groups(topology: &Topology) -> Vec<Vec<&CpuSet>> {
     let level = |level: u8| -> Vec<&CpuSet> {
         let holds_data = topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
         holds_data.filter(|cache| cache.level == level).map(|cache| &cache.cpus).collect()
@@ -236,15 +236,15 @@ fn groups(topology: &Topology) -> Vec<Vec<&CpuSet>> {
 /// Nodes that have usable CPUs, nearest to `first` first. Without NUMA the list is empty, and every
 /// CPU has rank 0.
 fn node_ranks<'a>(topology: &'a Topology, usable: &CpuSet, first: CpuId) -> Vec<&'a CpuSet> {
-    let home = topology.node_of(first);
+    let first_node = topology.node_of(first);
     let mut nodes: Vec<_> = topology
         .nodes
         .iter()
         .enumerate()
         .filter_map(|(index, node)| {
             let lowest = node.cpus.intersection(usable).first()?;
-            let distance = home.and_then(|home| home.distances.get(index)).copied().unwrap_or(0);
-            let away = home.is_some_and(|home| home.id != node.id);
+            let distance = first_node.and_then(|first_node| first_node.distances.get(index)).copied().unwrap_or(0);
+            let away = first_node.is_some_and(|first_node| first_node.id != node.id);
             Some(((away, distance, lowest), &node.cpus))
         })
         .collect();
@@ -264,7 +264,7 @@ fn package_ranks<'a>(
         .iter()
         .filter_map(|package| {
             let here = package.cpus.intersection(usable);
-            let nearest = here.iter().map(|cpu| rank(nodes, cpu)).min()?;
+            let nearest = here.iter().map(|cpu| set_rank(nodes, cpu)).min()?;
             Some(((!here.contains(first), nearest, here.first()), &package.cpus))
         })
         .collect();
@@ -273,14 +273,14 @@ fn package_ranks<'a>(
 }
 
 /// Position of the set that contains `cpu`, or 0 if no set does.
-fn rank(sets: &[&CpuSet], cpu: CpuId) -> u32 {
+fn set_rank(sets: &[&CpuSet], cpu: CpuId) -> u32 {
     sets.iter().zip(0..).find(|(set, _)| set.contains(cpu)).map_or(0, |(_, rank)| rank)
 }
 
 /// Deals CPUs in turn from the groups at `depth` of the path; each group is dealt in the same
 /// manner one level down.
-fn dealt(places: Vec<Place>, depth: usize) -> Vec<Place> {
-    let mut groups: BTreeMap<Option<u32>, Vec<Place>> = BTreeMap::new();
+fn interleave(places: Vec<CpuPosition>, depth: usize) -> Vec<CpuPosition> {
+    let mut groups: BTreeMap<Option<u32>, Vec<CpuPosition>> = BTreeMap::new();
     for place in places {
         groups.entry(place.path.get(depth).copied()).or_default().push(place);
     }
@@ -288,10 +288,10 @@ fn dealt(places: Vec<Place>, depth: usize) -> Vec<Place> {
     if groups.contains_key(&None) {
         return groups.into_values().flatten().collect();
     }
-    let mut hands: Vec<_> = groups.into_values().map(|group| dealt(group, depth + 1).into_iter()).collect();
+    let mut iterators: Vec<_> = groups.into_values().map(|group| interleave(group, depth + 1).into_iter()).collect();
     let mut order = Vec::new();
-    while !hands.is_empty() {
-        hands.retain_mut(|hand| match hand.next() {
+    while !iterators.is_empty() {
+        iterators.retain_mut(|iterator| match iterator.next() {
             Some(place) => {
                 order.push(place);
                 true

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 
 /// Start of a process or thread, in clock ticks since boot; absent if the number is unused.
 pub fn start_time(task: u32) -> Option<u64> {
-    let stat = text(&format!("/proc/{task}/stat"))?;
+    let stat = read_text(&format!("/proc/{task}/stat"))?;
     // The name, in parentheses, may itself hold parentheses and spaces, so fields are counted from
     // the last parenthesis. starttime is field 22 of proc_pid_stat(5), so the 20th after the name.
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
@@ -19,19 +19,19 @@ pub fn start_time(task: u32) -> Option<u64> {
 
 /// Parent of a process; absent if the number is unused.
 pub fn parent(process: u32) -> Option<u32> {
-    let stat = text(&format!("/proc/{process}/stat"))?;
+    let stat = read_text(&format!("/proc/{process}/stat"))?;
     // ppid is field 4 of proc_pid_stat(5), so the second after the name, which may hold any
     // characters.
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 /// Name of a process, as in `ps -o comm`.
-pub fn name(process: u32) -> Option<String> {
-    Some(text(&format!("/proc/{process}/comm"))?.trim_end().to_owned())
+pub fn command_name(process: u32) -> Option<String> {
+    Some(read_text(&format!("/proc/{process}/comm"))?.trim_end().to_owned())
 }
 
 /// Content of a file that holds a process name, which may be any bytes except the null byte.
-fn text(file: &str) -> Option<String> {
+fn read_text(file: &str) -> Option<String> {
     fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -49,7 +49,7 @@ pub fn kill(process: u32) {
 
 /// Entry of the process table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ProcessEntry {
     /// Process number.
     pub pid: u32,
     /// Number of the parent process.
@@ -59,10 +59,10 @@ pub struct Entry {
 }
 
 /// Process table: all processes of this PID namespace, including zombies.
-pub fn table() -> Vec<Entry> {
+pub fn process_table() -> Vec<ProcessEntry> {
     let stats =
         procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
-    let entry = |stat: procfs::process::Stat| Entry {
+    let entry = |stat: procfs::process::Stat| ProcessEntry {
         pid: stat.pid.cast_unsigned(),
         parent: stat.ppid.cast_unsigned(),
         // A first thread that has ended is a zombie while the other threads continue.
@@ -71,13 +71,13 @@ pub fn table() -> Vec<Entry> {
     stats.map(entry).collect()
 }
 
-/// Living processes of a table below `process`, parents before children. The `spared` processes and
+/// Living processes of a table below `process`, parents before children. The `excluded` processes and
 /// all processes below them are left out.
-pub fn below(table: &[Entry], process: u32, spared: &[u32]) -> Vec<u32> {
-    let children = |of: u32| {
+pub fn descendants_in(table: &[ProcessEntry], process: u32, excluded: &[u32]) -> Vec<u32> {
+    let children = |parent: u32| {
         table
             .iter()
-            .filter(move |entry| entry.is_living && entry.parent == of && !spared.contains(&entry.pid))
+            .filter(move |entry| entry.is_living && entry.parent == parent && !excluded.contains(&entry.pid))
     };
     let mut found: Vec<u32> = children(process).map(|entry| entry.pid).collect();
     let mut next = 0;
@@ -90,7 +90,7 @@ pub fn below(table: &[Entry], process: u32, spared: &[u32]) -> Vec<u32> {
 
 /// All living descendants of `process`, parents before children, without zombies.
 pub fn descendants(process: u32) -> Vec<u32> {
-    below(&table(), process, &[])
+    descendants_in(&process_table(), process, &[])
 }
 
 /// CPUs that a thread may use; 0 is the calling thread.
@@ -162,7 +162,7 @@ mod tests {
         let mut child = child.unwrap();
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
         let pid = child.id();
-        assert_eq!(name(pid).as_deref(), Some("a\u{fffd}) b"));
+        assert_eq!(command_name(pid).as_deref(), Some("a\u{fffd}) b"));
         assert_eq!(parent(pid), Some(std::process::id()));
         assert!(start_time(pid).is_some());
         for process in descendants(pid).into_iter().chain([pid]) {
@@ -184,15 +184,15 @@ mod tests {
 
     #[test]
     fn what_is_below_a_spared_process_is_spared() {
-        let entry = |pid, parent| Entry { pid, parent, is_living: true };
+        let entry = |pid, parent| ProcessEntry { pid, parent, is_living: true };
         // Server 10 has a worker 11 with a helper 12; command 20 has a child 21; process 30 is
         // unrelated.
         let table = [entry(12, 11), entry(11, 10), entry(10, 1), entry(20, 1), entry(21, 20), entry(30, 2)];
-        assert_eq!(below(&table, 1, &[]), [10, 20, 11, 21, 12]);
-        assert_eq!(below(&table, 1, &[10]), [20, 21]);
-        assert_eq!(below(&table, 1, &[10, 21]), [20]);
-        let dead = Entry { is_living: false, ..entry(22, 20) };
-        assert_eq!(below(&[table.as_slice(), &[dead]].concat(), 20, &[]), [21]);
+        assert_eq!(descendants_in(&table, 1, &[]), [10, 20, 11, 21, 12]);
+        assert_eq!(descendants_in(&table, 1, &[10]), [20, 21]);
+        assert_eq!(descendants_in(&table, 1, &[10, 21]), [20]);
+        let dead = ProcessEntry { is_living: false, ..entry(22, 20) };
+        assert_eq!(descendants_in(&[table.as_slice(), &[dead]].concat(), 20, &[]), [21]);
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         let mut child = std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
         let ours = std::process::id();
         morecores_testkit::wait_until("a child of a child is there", || {
-            descendants(ours).iter().any(|&pid| name(pid).as_deref() == Some("sleep"))
+            descendants(ours).iter().any(|&pid| command_name(pid).as_deref() == Some("sleep"))
         });
         for pid in descendants(child.id()) {
             kill(pid);

@@ -17,7 +17,7 @@ mod tree;
 
 use morecores_study::Nanos;
 
-use socket::{Incomplete, Listener};
+use socket::{RecordsLost, Listener};
 
 pub use socket::{TaskstatsError, probe};
 
@@ -26,7 +26,7 @@ pub use socket::{TaskstatsError, probe};
 /// The kernel doubles the number, and counts a record as 1280 bytes with its book-keeping (2304 for
 /// a process with several threads). A record is lost only after the exits of 200,000 processes or
 /// 110,000 threads. Memory is used only while records wait.
-const ROOM: usize = 128 << 20;
+const BUFFER_BYTES: usize = 128 << 20;
 
 /// CPU time of a tree between two instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,14 +58,14 @@ impl TaskstatsAccount {
     /// The privilege is missing, this process runs inside a container, or the kernel was built
     /// without taskstats.
     pub fn open() -> Result<Self, TaskstatsError> {
-        Self::with_room(ROOM)
+        Self::with_buffer_bytes(BUFFER_BYTES)
     }
 
     /// Like [`open`](Self::open), with a different capacity in bytes for waiting records.
     ///
     /// # Errors
     /// See [`open`](Self::open).
-    pub fn with_room(bytes: usize) -> Result<Self, TaskstatsError> {
+    pub fn with_buffer_bytes(bytes: usize) -> Result<Self, TaskstatsError> {
         Ok(Self { listener: Listener::open(bytes)?, incomplete_runs: 0 })
     }
 
@@ -77,12 +77,12 @@ impl TaskstatsAccount {
 
     /// Times of the exits since [`begin`](Self::begin) in the tree below this process. `None` if a
     /// record was lost. Must be called when the run is over and no descendant of this process is
-    /// left except `spared` processes and their own descendants.
-    pub fn end(&mut self, spared: &[u32]) -> Option<TreeTimes> {
+    /// left except `excluded` processes and their own descendants.
+    pub fn end(&mut self, excluded: &[u32]) -> Option<TreeTimes> {
         let mut records = Vec::new();
         match self.listener.drain(|record| records.push(record)) {
-            Ok(()) => Some(tree::sum(&records, std::process::id(), spared, crate::process::parent)),
-            Err(Incomplete) => {
+            Ok(()) => Some(tree::sum_tree_times(&records, std::process::id(), excluded, crate::process::parent)),
+            Err(RecordsLost) => {
                 self.incomplete_runs += 1;
                 None
             }

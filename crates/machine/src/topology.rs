@@ -30,17 +30,17 @@ pub fn read() -> Topology {
 
 /// Reads the topology that a tree of files describes.
 pub fn read_from(tree: &mut Tree) -> Topology {
-    let online = online(tree);
-    let possible = set(tree, format!("{CPUS}/possible")).unwrap_or_else(|| online.clone());
-    let present = set(tree, format!("{CPUS}/present")).unwrap_or_else(|| possible.clone()).union(&online);
+    let online = read_online(tree);
+    let possible = read_set(tree, format!("{CPUS}/possible")).unwrap_or_else(|| online.clone());
+    let present = read_set(tree, format!("{CPUS}/present")).unwrap_or_else(|| possible.clone()).union(&online);
 
-    let (packages, dies, clusters) = cores::groups(tree, &online);
-    let mut cores = cores::cores(tree, &online);
+    let (packages, dies, clusters) = cores::read_groups(tree, &online);
+    let mut cores = cores::read_cores(tree, &online);
     let core_types = core_types::classify(tree, &online, &mut cores);
     let nodes = nodes::read(tree, &online);
     let caches = caches::read(tree, &online);
     let offline = present.difference(&online);
-    let usable = restrictions::usable(tree, &online, &offline);
+    let usable = restrictions::read_usable(tree, &online, &offline);
     Topology {
         possible,
         offline,
@@ -59,18 +59,18 @@ pub fn read_from(tree: &mut Tree) -> Topology {
 }
 
 /// CPUs that the scheduler uses; the CPUs of the affinity mask if sysfs does not list them.
-fn online(tree: &mut Tree) -> CpuSet {
+fn read_online(tree: &mut Tree) -> CpuSet {
     let path = format!("{CPUS}/online");
-    if let Some(online) = set(tree, &path).filter(|online| !online.is_empty()) {
+    if let Some(online) = read_set(tree, &path).filter(|online| !online.is_empty()) {
         return online;
     }
-    let allowed = restrictions::affinity(tree).unwrap_or_else(|| CpuSet::from_iter([CpuId(0)]));
+    let allowed = restrictions::read_affinity(tree).unwrap_or_else(|| CpuSet::from_iter([CpuId(0)]));
     tree.note(&path, format!("not there; took the CPUs of the affinity mask, {allowed}, for all there are"));
     allowed
 }
 
 /// Reads a file that holds a CPU list, and notes a list that cannot be parsed.
-fn set(tree: &mut Tree, path: impl AsRef<Path>) -> Option<CpuSet> {
+fn read_set(tree: &mut Tree, path: impl AsRef<Path>) -> Option<CpuSet> {
     let text = tree.read(path.as_ref())?;
     // `nohz_full` prints this text if the boot option was not given.
     if text.trim() == "(null)" {
@@ -84,6 +84,6 @@ fn set(tree: &mut Tree, path: impl AsRef<Path>) -> Option<CpuSet> {
 }
 
 /// Reads a file that holds a number; `None` also for -1, the kernel's value for "unknown".
-fn number(tree: &mut Tree, path: impl AsRef<Path>) -> Option<u64> {
+fn read_number(tree: &mut Tree, path: impl AsRef<Path>) -> Option<u64> {
     tree.read(path)?.trim().parse().ok()
 }

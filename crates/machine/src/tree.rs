@@ -16,7 +16,7 @@ use morecores_study::Unread;
 #[derive(Debug)]
 pub struct Tree {
     source: Source,
-    seen: BTreeMap<PathBuf, String>,
+    texts: BTreeMap<PathBuf, String>,
     unread: Vec<Unread>,
 }
 
@@ -30,28 +30,28 @@ enum Source {
 
 /// Location of a machine's file in a tree at `root`: `/proc/self/status` is at
 /// `ROOT/proc/self/status`.
-pub fn under(root: &Path, path: &Path) -> PathBuf {
+pub fn join_below_root(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 impl Tree {
     /// Tree of the running machine.
     pub fn live() -> Self {
-        Self::at("/")
+        Self::from_directory("/")
     }
 
-    /// Tree of a copy of a machine's files, each at the location that [`under`] gives.
-    pub fn at(root: impl Into<PathBuf>) -> Self {
+    /// Tree of a copy of a machine's files, each at the location that [`join_below_root`] gives.
+    pub fn from_directory(root: impl Into<PathBuf>) -> Self {
         Self::from_source(Source::Root(root.into()))
     }
 
     /// Tree of files in memory, by their path on the machine.
-    pub fn of_files(files: BTreeMap<PathBuf, String>) -> Self {
+    pub fn from_files(files: BTreeMap<PathBuf, String>) -> Self {
         Self::from_source(Source::Memory(files))
     }
 
     fn from_source(source: Source) -> Self {
-        Self { source, seen: BTreeMap::new(), unread: Vec::new() }
+        Self { source, texts: BTreeMap::new(), unread: Vec::new() }
     }
 
     /// Reads the text of a file without its trailing newlines. `None` if the file does not exist or
@@ -68,7 +68,7 @@ impl Tree {
             Ok(text) => {
                 let kept: Vec<&str> = text.trim_end_matches('\n').lines().filter(|line| keep(line)).collect();
                 let text = kept.join("\n");
-                self.seen.insert(path.to_owned(), text.clone());
+                self.texts.insert(path.to_owned(), text.clone());
                 Some(text)
             }
             Err(error) => {
@@ -101,8 +101,8 @@ impl Tree {
     }
 
     /// All text read so far, by path.
-    pub fn seen(&self) -> &BTreeMap<PathBuf, String> {
-        &self.seen
+    pub fn texts(&self) -> &BTreeMap<PathBuf, String> {
+        &self.texts
     }
 
     /// All notes about unknown information so far.
@@ -133,7 +133,7 @@ impl Source {
     fn read(&self, path: &Path) -> io::Result<String> {
         match self {
             Self::Root(root) => {
-                fs::read(under(root, path)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                fs::read(join_below_root(root, path)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             }
             Self::Memory(files) => files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()),
         }
@@ -143,7 +143,7 @@ impl Source {
     /// it.
     fn names(&self, directory: &Path) -> io::Result<Vec<String>> {
         match self {
-            Self::Root(root) => fs::read_dir(under(root, directory))?
+            Self::Root(root) => fs::read_dir(join_below_root(root, directory))?
                 .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
                 .collect(),
             // Paths sort by component, so the files below a directory follow it without a gap.
@@ -166,10 +166,10 @@ mod tests {
     fn absence_is_silent_and_refusal_is_noted() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), "x\ny \n\n").unwrap();
-        let mut tree = Tree::at(dir.path());
+        let mut tree = Tree::from_directory(dir.path());
         assert_eq!(tree.read("/a").as_deref(), Some("x\ny "));
         assert_eq!(tree.read_lines("/a", |line| line.starts_with('y')).as_deref(), Some("y "));
-        assert_eq!(tree.seen()[Path::new("/a")], "y ", "what was left out is not kept");
+        assert_eq!(tree.texts()[Path::new("/a")], "y ", "what was left out is not kept");
         assert_eq!(tree.read("/b"), None);
         assert_eq!(tree.read("/a/b"), None, "a file where a directory was expected");
         assert!(tree.unread().is_empty());
@@ -185,9 +185,9 @@ mod tests {
         for name in ["cpu10", "cpu2", "cpufreq", "cpu", "xcpu1"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        assert_eq!(Tree::at(dir.path()).numbered("/", "cpu"), [2, 10]);
+        assert_eq!(Tree::from_directory(dir.path()).numbered("/", "cpu"), [2, 10]);
         let names = ["/a/cpu10/x", "/a/cpu2/x", "/a/cpu2/y", "/a/cpufreq/x", "/ab/cpu3/x"];
         let files = names.map(|path| (PathBuf::from(path), String::new()));
-        assert_eq!(Tree::of_files(files.into()).numbered("/a", "cpu"), [2, 10]);
+        assert_eq!(Tree::from_files(files.into()).numbered("/a", "cpu"), [2, 10]);
     }
 }

@@ -58,13 +58,13 @@ pub struct Journal {
     content: Content,
     /// File as last written, locked for the lifetime of this process. The lock is needed because a
     /// process number means nothing in another pid namespace.
-    held: Option<File>,
+    lock_file: Option<File>,
 }
 
 impl Journal {
     /// Creates an empty journal. Nothing is written before the first change.
     pub fn new() -> Self {
-        Self::in_directory(&directory())
+        Self::in_directory(&journal_directory())
     }
 
     fn in_directory(directory: &Path) -> Self {
@@ -74,7 +74,7 @@ impl Journal {
             directory: directory.to_owned(),
             name: PathBuf::from(format!("{pid}.json")),
             content: Content { pid, start_time, changes: vec![] },
-            held: None,
+            lock_file: None,
         }
     }
 
@@ -112,7 +112,7 @@ impl Journal {
 
     fn write(&mut self) -> io::Result<()> {
         if self.content.changes.is_empty() {
-            self.held = None;
+            self.lock_file = None;
             return match JournalDirectory::open(&self.directory)? {
                 Some(directory) => directory.remove(&self.name),
                 None => Ok(()),
@@ -120,12 +120,12 @@ impl Journal {
         }
         let directory = JournalDirectory::create(&self.directory)?;
         let new = self.name.with_extension("new");
-        let mut file = directory.make(&new)?;
+        let mut file = directory.create_file(&new)?;
         // On a file system without locks, the process number alone identifies the owner.
         let _ = file.try_lock();
         file.write_all(&serde_json::to_vec(&self.content)?)?;
         directory.rename(&new, &self.name)?;
-        self.held = Some(file);
+        self.lock_file = Some(file);
         Ok(())
     }
 }
@@ -161,7 +161,7 @@ pub struct Repair {
 /// # Errors
 /// The directory of journals does not belong to this user alone, so none of its files is trusted.
 pub fn repair_leftovers() -> Result<Vec<Repair>, RepairError> {
-    repair_in(&directory())
+    repair_in(&journal_directory())
 }
 
 fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
@@ -174,7 +174,7 @@ fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
     // of such a journal was not made.
     for half in others.into_iter().filter(|name| name.extension().is_some_and(|e| e == "new")) {
         let pid = half.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| process::start_time(pid).is_none()) && unlocked(&directory, &half).is_some()
+        if pid.is_some_and(|pid| process::start_time(pid).is_none()) && open_if_unlocked(&directory, &half).is_some()
         {
             let _ = directory.remove(&half);
         }
@@ -184,7 +184,7 @@ fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
 
 /// The file, now locked by this process; `None` if a living process holds the lock, or the file is
 /// gone.
-fn unlocked(directory: &JournalDirectory, name: &Path) -> Option<File> {
+fn open_if_unlocked(directory: &JournalDirectory, name: &Path) -> Option<File> {
     let opened = directory.read(name).ok()?;
     match opened.try_lock() {
         Err(TryLockError::WouldBlock) => None,
@@ -194,18 +194,18 @@ fn unlocked(directory: &JournalDirectory, name: &Path) -> Option<File> {
 }
 
 fn repair_one(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<Repair> {
-    let mut held = unlocked(directory, name)?;
+    let mut file = open_if_unlocked(directory, name)?;
     let mut bytes = Vec::new();
-    held.read_to_end(&mut bytes).ok()?;
+    file.read_to_end(&mut bytes).ok()?;
     let content: Content = serde_json::from_slice(&bytes).ok()?;
     if process::start_time(content.pid) == Some(content.start_time) {
         return None; // The process is alive and will undo its changes itself.
     }
     let pid = content.pid;
     let mut journal =
-        Journal { directory: path.to_owned(), name: name.to_owned(), content, held: Some(held) };
+        Journal { directory: path.to_owned(), name: name.to_owned(), content, lock_file: Some(file) };
     let before = journal.content.changes.clone();
-    before.iter().for_each(Change::let_end);
+    before.iter().for_each(Change::wait_for_exit);
     let errors = journal.undo();
     let left = &journal.content.changes;
     let undone = before.into_iter().filter(|change| !left.contains(change)).collect();
@@ -213,7 +213,7 @@ fn repair_one(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<
 }
 
 /// Directory of journals. It is empty after a reboot, as are all the changes.
-fn directory() -> PathBuf {
+fn journal_directory() -> PathBuf {
     if rustix::process::geteuid().is_root() {
         return PathBuf::from("/run/morecores");
     }

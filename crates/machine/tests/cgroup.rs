@@ -17,7 +17,7 @@ fn read(cgroup: &str, mountinfo: &str, others: &[&str]) -> (Hierarchies, Vec<Str
     others.iter().for_each(|path| recording.insert(*path, "0"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     recording.unpack(dir.path()).expect("unpacks");
-    let mut tree = Tree::at(dir.path());
+    let mut tree = Tree::from_directory(dir.path());
     let hierarchies = Hierarchies::read(&mut tree, |_| true);
     (hierarchies, tree.unread().iter().map(|unread| unread.why.clone()).collect())
 }

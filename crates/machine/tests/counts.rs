@@ -3,13 +3,13 @@
 mod support;
 
 use morecores_machine::counts::{self, CountsError};
-use morecores_machine::placement::Order;
+use morecores_machine::placement::CpuOrder;
 use morecores_study::{CpuSet, Placement, Topology};
 use support::topology;
 
 fn defaults(topology: &Topology, placement: Placement) -> Vec<usize> {
-    let order = Order::by_policy(topology, &topology.usable.cpus, placement);
-    counts::default(&order, topology.usable.default_count())
+    let order = CpuOrder::from_policy(topology, &topology.usable.cpus, placement);
+    counts::default_counts(&order, topology.usable.default_count())
 }
 
 /// A machine of `n` CPUs without any further information.
@@ -24,25 +24,25 @@ fn plain(n: u32) -> Topology {
 #[test]
 fn lists_are_sorted_and_collapsed() {
     let vm = plain(16);
-    assert_eq!(counts::parse("all,4-8, 2,1,2,6", &vm).unwrap(), [1, 2, 4, 5, 6, 7, 8, 16]);
-    assert_eq!(counts::parse("16", &vm).unwrap(), [16]);
-    assert_eq!(counts::parse("all", &vm).unwrap(), [16]);
+    assert_eq!(counts::parse_counts("all,4-8, 2,1,2,6", &vm).unwrap(), [1, 2, 4, 5, 6, 7, 8, 16]);
+    assert_eq!(counts::parse_counts("16", &vm).unwrap(), [16]);
+    assert_eq!(counts::parse_counts("all", &vm).unwrap(), [16]);
 }
 
 #[test]
 fn slips_are_refused() {
     let vm = plain(4);
-    assert_eq!(counts::parse(" ", &vm), Err(CountsError::Empty));
-    assert_eq!(counts::parse("0", &vm), Err(CountsError::Zero));
-    assert_eq!(counts::parse("0-2", &vm), Err(CountsError::Zero));
+    assert_eq!(counts::parse_counts(" ", &vm), Err(CountsError::Empty));
+    assert_eq!(counts::parse_counts("0", &vm), Err(CountsError::Zero));
+    assert_eq!(counts::parse_counts("0-2", &vm), Err(CountsError::Zero));
     for junk in ["x", "1,,2", "-1", "+1", "1-", "3-2", "2.5", "ALL", "1;2"] {
-        assert!(matches!(counts::parse(junk, &vm), Err(CountsError::Syntax(_))), "{junk}");
+        assert!(matches!(counts::parse_counts(junk, &vm), Err(CountsError::Syntax(_))), "{junk}");
     }
 }
 
 #[test]
 fn too_many_says_how_many_are_usable_and_why() {
-    let error = |name: &str, text: &str| counts::parse(text, &topology(name)).unwrap_err().to_string();
+    let error = |name: &str, text: &str| counts::parse_counts(text, &topology(name)).unwrap_err().to_string();
     assert_eq!(error("vm-2-cpus", "1-3"), "cannot measure 3 CPUs: allowed are 2 of the 2 in this machine");
     assert_eq!(
         error("offline-gaps-isolated", "1-9999999999"),
@@ -55,9 +55,9 @@ fn too_many_says_how_many_are_usable_and_why() {
 fn a_quota_forbids_no_count() {
     let hybrid = topology("hybrid-v1-v2");
     assert_eq!((hybrid.usable.count, hybrid.usable.cpus.len()), (4, 8));
-    assert_eq!(counts::parse("5-8", &hybrid).unwrap(), [5, 6, 7, 8]);
-    assert_eq!(counts::parse("all", &hybrid).unwrap(), [4]);
-    let error = counts::parse("9", &hybrid).unwrap_err().to_string();
+    assert_eq!(counts::parse_counts("5-8", &hybrid).unwrap(), [5, 6, 7, 8]);
+    assert_eq!(counts::parse_counts("all", &hybrid).unwrap(), [4]);
+    let error = counts::parse_counts("9", &hybrid).unwrap_err().to_string();
     assert_eq!(error, "cannot measure 9 CPUs: allowed are 8 of the 8 in this machine");
 }
 

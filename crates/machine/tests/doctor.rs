@@ -11,7 +11,7 @@ use morecores_machine::{Diagnosis, Finding, Remedy, State, Subject};
 use morecores_study::{CgroupLevel, CpuEstimator, Nanos, Quota, Restriction};
 
 fn about(diagnosis: &Diagnosis, what: Subject) -> &Finding {
-    diagnosis.about(what).unwrap_or_else(|| panic!("nothing about {what:?}"))
+    diagnosis.finding(what).unwrap_or_else(|| panic!("nothing about {what:?}"))
 }
 
 /// State and command of a finding; the command is empty if there is none.

@@ -10,7 +10,7 @@ use morecores_study::{Bytes, Host};
 fn host(files: &[(&str, &str)], cpuid: &Cpuid) -> Host {
     let files: BTreeMap<PathBuf, String> =
         files.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned())).collect();
-    host::read_from(&mut Tree::of_files(files), &Uname::default(), cpuid)
+    host::read_from(&mut Tree::from_files(files), &Uname::default(), cpuid)
 }
 
 fn kvm() -> Cpuid {

@@ -1,10 +1,10 @@
-//! Order in which CPUs are added: exact on known machines, by its properties on any machine.
+//! CpuOrder in which CPUs are added: exact on known machines, by its properties on any machine.
 
 mod support;
 
 use std::collections::BTreeMap;
 
-use morecores_machine::placement::{Order, PlacementError};
+use morecores_machine::placement::{CpuOrder, PlacementError};
 use morecores_study::{
     CacheKind, Core, CoreClass, CoreType, CpuCache, CpuId, CpuKind, CpuSet, NumaNode, Package, Placement,
     Topology,
@@ -14,71 +14,71 @@ use support::topology;
 
 const POLICIES: [Placement; 3] = [Placement::CoresFirst, Placement::Compact, Placement::Spread];
 
-fn numbers(order: &Order) -> Vec<u32> {
+fn numbers(order: &CpuOrder) -> Vec<u32> {
     order.steps().iter().map(|step| step.cpu.0).collect()
 }
 
 /// Kinds in order, with the number of repetitions: `first 1, core 3`.
-fn kinds(order: &Order) -> String {
+fn kinds(order: &CpuOrder) -> String {
     let kinds: Vec<CpuKind> = order.steps().iter().map(|step| step.kind).collect();
     let runs = kinds.chunk_by(|a, b| a == b).map(|run| format!("{} {}", run[0], run.len()));
     runs.collect::<Vec<_>>().join(", ")
 }
 
-fn by(name: &str, placement: Placement) -> Order {
+fn order_by(name: &str, placement: Placement) -> CpuOrder {
     let topology = topology(name);
-    Order::by_policy(&topology, &topology.usable.cpus, placement)
+    CpuOrder::from_policy(&topology, &topology.usable.cpus, placement)
 }
 
 #[test]
 fn a_laptop_fills_fast_cores_then_slow_ones_then_siblings() {
-    let order = by("laptop-two-core-types", Placement::CoresFirst);
+    let order = order_by("laptop-two-core-types", Placement::CoresFirst);
     assert_eq!(numbers(&order), [0, 2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 1, 3, 5, 7]);
     assert_eq!(kinds(&order), "first 1, core 3, other-core-type 8, smt-sibling 4");
 
-    let order = by("laptop-two-core-types", Placement::Compact);
+    let order = order_by("laptop-two-core-types", Placement::Compact);
     assert_eq!(numbers(&order), (0..16).collect::<Vec<_>>());
 
     // The slow cores come in turn from their two clusters.
-    let order = by("laptop-two-core-types", Placement::Spread);
+    let order = order_by("laptop-two-core-types", Placement::Spread);
     assert_eq!(numbers(&order), [0, 2, 4, 6, 8, 12, 9, 13, 10, 14, 11, 15, 1, 3, 5, 7]);
 }
 
 #[test]
 fn a_board_begins_with_its_big_cores() {
-    assert_eq!(numbers(&by("board-big-little", Placement::CoresFirst)), [4, 5, 6, 7, 0, 1, 2, 3]);
-    assert_eq!(numbers(&by("board-big-little", Placement::Spread)), [4, 6, 5, 7, 0, 1, 2, 3]);
+    assert_eq!(numbers(&order_by("board-big-little", Placement::CoresFirst)), [4, 5, 6, 7, 0, 1, 2, 3]);
+    assert_eq!(numbers(&order_by("board-big-little", Placement::Spread)), [4, 6, 5, 7, 0, 1, 2, 3]);
 }
 
 #[test]
 fn a_server_fills_one_node_before_the_next() {
-    let order = by("server-2x32-smt", Placement::CoresFirst);
+    let order = order_by("server-2x32-smt", Placement::CoresFirst);
     assert_eq!(numbers(&order), (0..128).collect::<Vec<_>>());
     assert_eq!(kinds(&order), "first 1, core 31, other-package 32, smt-sibling 64");
     assert_eq!(order.kinds_added(16, 64), [CpuKind::Core, CpuKind::OtherPackage].into());
     assert_eq!(order.cpus(33).to_string(), "0-32");
 
-    let order = by("server-2x32-smt", Placement::Compact);
+    let order = order_by("server-2x32-smt", Placement::Compact);
     assert_eq!(numbers(&order)[..4], [0, 64, 1, 65]);
     assert_eq!(order.cpus(64).to_string(), "0-31,64-95");
 }
 
 #[test]
 fn spread_deals_from_packages_then_from_caches() {
-    let order = by("server-2x64-smt-16-l3", Placement::Spread);
+    let order = order_by("server-2x64-smt-16-l3", Placement::Spread);
     // Packages begin at 0 and 64; each has eight caches of eight cores.
     assert_eq!(numbers(&order)[..6], [0, 64, 8, 72, 16, 80]);
     assert_eq!(numbers(&order)[16..18], [1, 65]);
     assert_eq!(kinds(&order).split(", ").last(), Some("smt-sibling 128"));
     // The compact order stays within one cache for eight cores, although the CPU numbers do not
     // show it.
-    assert_eq!(by("server-2x64-smt-16-l3", Placement::Compact).cpus(16).to_string(), "0-7,128-135");
+    assert_eq!(order_by("server-2x64-smt-16-l3", Placement::Compact).cpus(16).to_string(), "0-7,128-135");
 }
 
 #[test]
 fn a_sibling_whose_first_thread_is_forbidden_is_a_core() {
     let topology = topology("server-2x32-smt");
-    let order = Order::by_policy(&topology, &"1,64-66".parse().unwrap(), Placement::CoresFirst);
+    let order = CpuOrder::from_policy(&topology, &"1,64-66".parse().unwrap(), Placement::CoresFirst);
     assert_eq!(numbers(&order), [1, 64, 66, 65]);
     assert_eq!(kinds(&order), "first 1, core 2, smt-sibling 1");
 }
@@ -98,30 +98,30 @@ fn nearer_nodes_come_before_farther_ones() {
         node(3, "48-63,112-127", &[25, 20, 20, 10]),
     ];
     topology.caches.retain(|cache| cache.level < 3);
-    let order = Order::by_policy(&topology, &topology.usable.cpus, Placement::CoresFirst);
+    let order = CpuOrder::from_policy(&topology, &topology.usable.cpus, Placement::CoresFirst);
     // Package 0 is complete first, however distant its other node is.
     assert_eq!(order.cpus(32).to_string(), "0-31");
     assert_eq!(order.cpus(48).to_string(), "0-47", "node 2 is nearer to node 0 than node 3");
     assert_eq!(kinds(&order), "first 1, core 15, other-node 16, other-package 32, smt-sibling 64");
-    let order = Order::by_policy(&topology, &"20-63".parse().unwrap(), Placement::CoresFirst);
+    let order = CpuOrder::from_policy(&topology, &"20-63".parse().unwrap(), Placement::CoresFirst);
     assert_eq!(numbers(&order)[..1], [20]);
     topology.nodes[1].distances = vec![30, 10, 25, 20];
-    let order = Order::by_policy(&topology, &"20-63".parse().unwrap(), Placement::CoresFirst);
+    let order = CpuOrder::from_policy(&topology, &"20-63".parse().unwrap(), Placement::CoresFirst);
     assert_eq!(order.cpus(28).to_string(), "20-31,48-63", "now node 3 is the nearest to node 1");
 }
 
 #[test]
 fn lists_are_taken_as_written_or_refused_with_the_reason() {
     let laptop = topology("laptop-two-core-types");
-    let order = Order::by_list(&laptop, "8-9,1,0").unwrap();
+    let order = CpuOrder::from_list(&laptop, "8-9,1,0").unwrap();
     assert_eq!(numbers(&order), [8, 9, 1, 0]);
     assert_eq!(kinds(&order), "first 1, core 1, other-core-type 1, smt-sibling 1");
-    assert_eq!(Order::by_list(&laptop, "0,0"), Err(PlacementError::Twice(CpuId(0))));
-    assert_eq!(Order::by_list(&laptop, " "), Err(PlacementError::Empty));
+    assert_eq!(CpuOrder::from_list(&laptop, "0,0"), Err(PlacementError::Twice(CpuId(0))));
+    assert_eq!(CpuOrder::from_list(&laptop, " "), Err(PlacementError::Empty));
     for junk in ["0,,1", "a", "0-"] {
-        assert!(matches!(Order::by_list(&laptop, junk), Err(PlacementError::Syntax(_))), "{junk}");
+        assert!(matches!(CpuOrder::from_list(&laptop, junk), Err(PlacementError::Syntax(_))), "{junk}");
     }
-    let refused = |name: &str, list: &str| Order::by_list(&topology(name), list).unwrap_err().to_string();
+    let refused = |name: &str, list: &str| CpuOrder::from_list(&topology(name), list).unwrap_err().to_string();
     assert_eq!(refused("laptop-two-core-types", "16"), "there is no CPU 16: this machine has CPUs 0-15");
     assert!(refused("offline-gaps-isolated", "0,1").starts_with("CPU 1 is offline"));
     assert_eq!(
@@ -186,7 +186,7 @@ proptest! {
     #[test]
     fn every_order_is_a_permutation_and_every_count_contains_the_one_before((topology, usable) in machines()) {
         for placement in POLICIES {
-            let order = Order::by_policy(&topology, &usable, placement);
+            let order = CpuOrder::from_policy(&topology, &usable, placement);
             prop_assert_eq!(order.steps().len(), usable.len());
             prop_assert_eq!(order.cpus(usable.len()), usable.clone());
             for n in 1..=usable.len() {
@@ -201,7 +201,7 @@ proptest! {
         let fast = topology.core_types[0].cpus.intersection(&usable);
         let expected = fast.first().or(usable.first());
         for placement in POLICIES {
-            let order = Order::by_policy(&topology, &usable, placement);
+            let order = CpuOrder::from_policy(&topology, &usable, placement);
             prop_assert_eq!(order.steps().first().map(|step| step.cpu), expected);
         }
     }
@@ -209,7 +209,7 @@ proptest! {
     #[test]
     fn kinds_tell_the_truth((topology, usable) in machines()) {
         for placement in POLICIES {
-            let order = Order::by_policy(&topology, &usable, placement);
+            let order = CpuOrder::from_policy(&topology, &usable, placement);
             for (n, step) in order.steps().iter().enumerate() {
                 let first = order.steps()[0].cpu;
                 let shares = topology.core_of(step.cpu).unwrap().cpus.iter().any(|c| order.cpus(n).contains(c));
@@ -230,7 +230,7 @@ proptest! {
     #[test]
     fn no_sibling_before_every_core((topology, usable) in machines()) {
         for placement in [Placement::CoresFirst, Placement::Spread] {
-            let order = Order::by_policy(&topology, &usable, placement);
+            let order = CpuOrder::from_policy(&topology, &usable, placement);
             let whole = order.steps().iter().take_while(|step| step.kind != CpuKind::SmtSibling).count();
             prop_assert_eq!(whole, topology.cores_in(&usable));
             let types = order.steps().iter().take(whole).map(|step| topology.core_of(step.cpu).unwrap().core_type);
@@ -240,7 +240,7 @@ proptest! {
 
     #[test]
     fn cores_first_finishes_a_node_before_the_next((topology, usable) in machines()) {
-        let order = Order::by_policy(&topology, &usable, Placement::CoresFirst);
+        let order = CpuOrder::from_policy(&topology, &usable, Placement::CoresFirst);
         let whole = topology.cores_in(&usable);
         // The check is separate for each type of core, because the types follow one after the
         // other.
@@ -259,7 +259,7 @@ proptest! {
 
     #[test]
     fn compact_finishes_a_core_before_the_next((topology, usable) in machines()) {
-        let order = Order::by_policy(&topology, &usable, Placement::Compact);
+        let order = CpuOrder::from_policy(&topology, &usable, Placement::Compact);
         let cores = order.steps().iter().map(|step| topology.core_of(step.cpu));
         prop_assert_eq!(changes(cores) + usize::from(!usable.is_empty()), topology.cores_in(&usable));
     }
@@ -269,7 +269,7 @@ proptest! {
         // On a machine with only usable cores of one type, the CPU counts of packages never differ
         // by more than one.
         prop_assume!(topology.core_types.iter().any(|t| t.cpus.is_empty()));
-        let order = Order::by_policy(&topology, &topology.online, Placement::Spread);
+        let order = CpuOrder::from_policy(&topology, &topology.online, Placement::Spread);
         for n in 1..=topology.online.len() {
             let used = topology.packages.iter().map(|p| p.cpus.intersection(&order.cpus(n)).len());
             let (least, most) = (used.clone().min().unwrap(), used.max().unwrap());

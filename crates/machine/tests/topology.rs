@@ -248,7 +248,7 @@ fn recordings_hold_all_that_is_read_and_nothing_more() {
         let original = recording(path.file_stem().unwrap().to_str().unwrap());
         let mut tree = original.tree();
         let first = read_from(&mut tree);
-        let again = topology_of(&Recording::of(&tree).to_string().parse().unwrap());
+        let again = topology_of(&Recording::from_tree(&tree).to_string().parse().unwrap());
         assert_eq!(first, again, "{}", path.display());
         count += 1;
     }
@@ -261,13 +261,13 @@ fn unpacked_recordings_read_as_those_in_memory() {
     for name in ["vm-2-cpus", "laptop-two-core-types", "nested-quotas-v2", "quota-v1-joined", "smt-off"] {
         let dir = tempfile::tempdir().unwrap();
         recording(name).unpack(dir.path()).unwrap();
-        assert_eq!(read_from(&mut Tree::at(dir.path())), topology(name), "{name}");
+        assert_eq!(read_from(&mut Tree::from_directory(dir.path())), topology(name), "{name}");
     }
 }
 
 #[test]
 fn the_recorder_on_this_machine() {
-    let recording = Recording::of_this_machine();
+    let recording = Recording::record_machine();
     let text = recording.to_string();
     let read: Recording = text.parse().unwrap();
     assert_eq!(read, recording);

@@ -53,7 +53,7 @@ impl Account {
     /// Reads the counters before a run. Also called when the run is about to start again without
     /// the group.
     pub(crate) fn begin(&mut self, mut group: Option<&mut StudyGroup>) {
-        let told = group.as_ref().is_some_and(|group| group.tells_cpu());
+        let told = group.as_ref().is_some_and(|group| group.counts_cpu());
         let wanted = match self.accounting {
             Accounting::Best => !told,
             Accounting::Only(estimator) => estimator == CpuEstimator::Taskstats,

@@ -25,7 +25,7 @@ use crate::input::{Input, Size};
 use crate::program;
 use crate::spawn::{self, ChildStack, Image, Terminal};
 use crate::witness::{Nobody, Witness, Witnessed};
-use morecores_machine::activity::{Neighbours, Watch};
+use morecores_machine::activity::{Neighbours, ActivityMonitor};
 use morecores_machine::cgroup::Hierarchies;
 use morecores_machine::group::{GroupError, OomKills, StudyGroup};
 use morecores_machine::limit::{LimitError, Limiter};
@@ -99,7 +99,7 @@ pub struct ProcessExecutor {
     no_group: Option<GroupError>,
     account: Account,
     oom_kills: OomKills,
-    watch: Watch,
+    watch: ActivityMonitor,
     quiet: Option<Quiet>,
     neighbours: Neighbours,
     cold: Option<Cold>,
@@ -152,7 +152,7 @@ impl ProcessExecutor {
             Cache::Warm => None,
             Cache::Cold { remount } => Some(Cold::prepare(remount, &mut journal)?),
         };
-        let hierarchies = Hierarchies::of_this_process();
+        let hierarchies = Hierarchies::read_own();
         let limiter = Limiter::new(plan.limit, &mut journal)?;
         let limit = plan.limit == Limit::Cpuset;
         let (group, no_group) =
@@ -162,9 +162,9 @@ impl ProcessExecutor {
                 Err(error) => (None, Some(error)),
             };
         let oom_kills = OomKills::new(&hierarchies, group.as_ref().and_then(StudyGroup::memory));
-        let mut watch = Watch::new(&hierarchies);
+        let mut watch = ActivityMonitor::new(&hierarchies);
         if let Some(dir) = group.as_ref().and_then(StudyGroup::v2) {
-            watch.throttled_in(dir);
+            watch.watch_throttling(dir);
         }
         let mut executor = Self {
             command: command.clone(),
@@ -183,7 +183,7 @@ impl ProcessExecutor {
             oom_kills,
             watch,
             quiet: None,
-            neighbours: Neighbours::watch(),
+            neighbours: Neighbours::start(),
             cold,
             metrics,
             journal,
@@ -249,7 +249,7 @@ impl ProcessExecutor {
     /// more look. Must be called before traced runs, because the tracer's work does not belong to
     /// other programs.
     pub fn neighbours(&mut self) -> Vec<Neighbour> {
-        self.neighbours.look();
+        self.neighbours.sample();
         self.neighbours.busiest()
     }
 
@@ -259,7 +259,7 @@ impl ProcessExecutor {
     }
 
     fn hook(&mut self, hook: Hook, point: Option<&Point>) -> Result<(), ExecuteError> {
-        let outside = self.group.as_ref().map_or(&[][..], StudyGroup::outside);
+        let outside = self.group.as_ref().map_or(&[][..], StudyGroup::previous_cgroups);
         // A process that a hook leaves running, such as a server for the command, does not belong
         // to the command's tree.
         if let Some(reaper) = hooks::run(hook, &self.plan.hooks, point, &self.environment, outside)? {
@@ -328,9 +328,9 @@ impl ProcessExecutor {
         let (cpu, mut tree) = self.account.end(self.group.as_mut(), &rusage, &self.control.spared.pids());
         tree.killed_for_memory = self.oom_kills.end();
         tree.memory_limit_bytes = self.oom_kills.limit();
-        let surroundings = self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set);
+        let surroundings = self.watch.run_surroundings(cpu.user_ns + cpu.system_ns, &point.cpu_set);
         if self.quiet.is_none() && ended.elapsed() >= LONG_RUN {
-            self.quiet = Some(self.watch.quiet());
+            self.quiet = Some(self.watch.watch_quiet_machine());
         }
         let exit = if timed_out { Exit::TimedOut } else { ended.exit };
         let ended_well = self.plan.is_success(exit);
@@ -374,7 +374,7 @@ impl ProcessExecutor {
     /// Busiest other programs, if a look is due. There is no look around traced runs, because the
     /// tracer itself is another program.
     fn look_at_neighbours(&mut self, phase: Phase) -> Option<Vec<Neighbour>> {
-        if phase == Phase::Traced || !self.neighbours.look_if_due() {
+        if phase == Phase::Traced || !self.neighbours.sample_if_due() {
             return None;
         }
         self.watch.restart();

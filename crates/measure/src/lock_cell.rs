@@ -19,7 +19,7 @@ use crate::capture::Capture;
 use crate::control::Control;
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
-use morecores_machine::activity::{Clocks, Neighbours, Watch};
+use morecores_machine::activity::{CpuClocks, Neighbours, ActivityMonitor};
 use morecores_machine::cgroup::Hierarchies;
 
 /// Time that a cell may take besides its time of contention. The start and end of thousands of
@@ -88,7 +88,7 @@ pub struct ProcessLaboratory {
     output: Capture,
     said: Capture,
     stack: ChildStack,
-    watch: Watch,
+    watch: ActivityMonitor,
     quiet: Option<Quiet>,
     neighbours: Neighbours,
 }
@@ -119,16 +119,16 @@ impl ProcessLaboratory {
             output: pipe()?,
             said: pipe()?,
             stack: ChildStack::new(),
-            watch: Watch::new(&Hierarchies::of_this_process()),
+            watch: ActivityMonitor::new(&Hierarchies::read_own()),
             quiet: None,
-            neighbours: Neighbours::watch(),
+            neighbours: Neighbours::start(),
         })
     }
 
-    /// Watches the machine for [`LOOK`](morecores_machine::activity::LOOK). Must be called before
+    /// Watches the machine for [`QUIET_TIME`](morecores_machine::activity::QUIET_TIME). Must be called before
     /// the first cell, while nothing is measured.
     pub fn look_before(&mut self) {
-        self.quiet = Some(self.watch.quiet());
+        self.quiet = Some(self.watch.watch_quiet_machine());
     }
 
     /// Activity of the machine before the first cell; absent without [`Self::look_before`].
@@ -139,7 +139,7 @@ impl ProcessLaboratory {
     /// Other programs that worked most since this laboratory was created, busiest first. Takes one
     /// more look.
     pub fn neighbours(&mut self) -> Vec<Neighbour> {
-        self.neighbours.look();
+        self.neighbours.sample();
         self.neighbours.busiest()
     }
 
@@ -179,12 +179,12 @@ impl ProcessLaboratory {
 
 impl Laboratory for ProcessLaboratory {
     fn measure(&mut self, round: u32, cell: &LockCell) -> Result<LockRun, LockCellError> {
-        let before = Clocks::read();
+        let before = CpuClocks::read();
         let left = self.ask(cell);
-        let after = Clocks::read();
+        let after = CpuClocks::read();
         let Left { output, cpu } = left.inspect_err(|_| self.watch.restart())?;
-        let surroundings = self.watch.after_run(cpu, &self.plan.cpus);
-        self.neighbours.look_if_due();
+        let surroundings = self.watch.run_surroundings(cpu, &self.plan.cpus);
+        self.neighbours.sample_if_due();
         let stolen = || after.since(&before, |cpu| self.plan.cpus.contains(cpu)).steal;
         let steal_ns = (!before.is_empty()).then(stolen);
         let sample = understood(cell, &output)?;

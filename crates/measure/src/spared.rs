@@ -41,7 +41,7 @@ impl Spared {
 
     /// Living processes of the command: all descendants of this process that are not spared.
     pub(crate) fn others(&self) -> Vec<u32> {
-        process::below(&process::table(), std::process::id(), &self.pids())
+        process::descendants_in(&process::process_table(), std::process::id(), &self.pids())
     }
 
     /// Kills all processes of the command, and looks again for processes that forked in the

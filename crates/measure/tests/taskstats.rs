@@ -177,7 +177,7 @@ fn a_run_whose_records_were_lost_has_no_figure_and_the_next_one_has() {
         std::process::Command::new("sh").args(["-c", &line]).status().unwrap();
     };
     // Twice 16 KiB hold 25 records.
-    let mut account = TaskstatsAccount::with_room(16 << 10).unwrap();
+    let mut account = TaskstatsAccount::with_buffer_bytes(16 << 10).unwrap();
     account.begin();
     seq("200");
     assert_eq!(account.end(&[]), None);

@@ -10,7 +10,7 @@ use crate::{exit, terminal};
 
 pub(crate) fn topology(args: &TopologyArgs) -> Result<u8> {
     if let Some(file) = &args.record {
-        let recording = Recording::of_this_machine().to_string();
+        let recording = Recording::record_machine().to_string();
         if file.as_os_str() == "-" {
             terminal::print(&recording)?;
         } else {

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use morecores_machine::placement::Order;
+use morecores_machine::placement::CpuOrder;
 use morecores_study::lock::{LockHeader, LockName, LockPlan, Think};
 use morecores_study::{Nanos, Placement, Topology};
 
@@ -50,7 +50,7 @@ impl LocksOptions {
     /// Reads the arguments, for a machine with `topology`.
     pub(crate) fn new(args: &LocksArgs, topology: &Topology) -> Result<Self> {
         let pick = |quick, thorough| if args.quick { quick } else { thorough };
-        let order = Order::by_policy(topology, &topology.usable.cpus, Placement::CoresFirst);
+        let order = CpuOrder::from_policy(topology, &topology.usable.cpus, Placement::CoresFirst);
         let count = topology.usable.count.clamp(1, order.steps().len().max(1));
         let mut holds = listed("--hold", args.hold.as_deref().unwrap_or(pick(QUICK_HOLDS, HOLDS)), time)?;
         holds.sort_unstable();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use morecores_machine::{counts, placement::Order};
+use morecores_machine::{counts, placement::CpuOrder};
 use morecores_study::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, zero_alone};
 
 use super::texts::success;
@@ -60,13 +60,13 @@ impl TraceOptions {
 
 fn point(args: &TraceArgs, topology: &Topology) -> Result<Point> {
     let order = match &args.cpu_list {
-        Some(list) => Order::by_list(topology, list).context("--cpu-list")?,
-        None => Order::by_policy(topology, &topology.usable.cpus, Placement::CoresFirst),
+        Some(list) => CpuOrder::from_list(topology, list).context("--cpu-list")?,
+        None => CpuOrder::from_policy(topology, &topology.usable.cpus, Placement::CoresFirst),
     };
     let most = topology.usable.count.min(order.steps().len());
     let count = match &args.cpus {
         None => most,
-        Some(text) => match counts::parse(text, topology).context("--cpus")?.as_slice() {
+        Some(text) => match counts::parse_counts(text, topology).context("--cpus")?.as_slice() {
             [count] => *count,
             _ => bail!("--cpus {text}: one run has one CPU count; `morecores run` traces several"),
         },

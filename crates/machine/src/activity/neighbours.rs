@@ -12,69 +12,69 @@ use morecores_study::{Nanos, Neighbour};
 use crate::clock::monotonic;
 
 /// Number of the busiest programs that are kept.
-const BUSIEST: usize = 5;
+const MAX_NEIGHBOURS: usize = 5;
 /// Smallest CPU time for which a program is named: five of the kernel's ticks.
-const WORTH_NAMING: Nanos = Nanos::from_millis(50);
+const LEAST_CPU_TIME: Nanos = Nanos::from_millis(50);
 /// Smallest interval between looks, as a multiple of the cost of a look. Looks thus take at most 1%
 /// of a study's time.
-const SELDOM: u64 = 100;
+const COST_FACTOR: u64 = 100;
 /// Smallest interval between looks. It is short enough to see a compiler that runs for a second,
 /// even on a machine with few processes.
-const LEAST_BETWEEN: Nanos = Nanos::from_millis(1_000);
+const LEAST_INTERVAL: Nanos = Nanos::from_millis(1_000);
 
 /// Other programs and their work since the first look.
 #[derive(Debug)]
 pub struct Neighbours {
     last: Snapshot,
-    looked_at: Nanos,
-    /// Duration of the last look.
+    sampled_at: Nanos,
+    /// Duration of the last sample.
     cost: Nanos,
-    worked: BTreeMap<String, Nanos>,
+    cpu_times: BTreeMap<String, Nanos>,
 }
 
 impl Neighbours {
-    /// Takes the first look. Earlier work is not counted.
-    pub fn watch() -> Self {
+    /// Takes the first sample. Earlier work is not counted.
+    pub fn start() -> Self {
         let before = monotonic();
         let last = Snapshot::take();
-        let looked_at = monotonic();
-        Self { last, looked_at, cost: looked_at.since(before), worked: BTreeMap::new() }
+        let sampled_at = monotonic();
+        Self { last, sampled_at, cost: sampled_at.since(before), cpu_times: BTreeMap::new() }
     }
 
     /// Takes another look if the last one is long enough ago for a negligible cost; returns whether
     /// it did.
-    pub fn look_if_due(&mut self) -> bool {
-        let due = is_due(monotonic().since(self.looked_at), self.cost);
+    pub fn sample_if_due(&mut self) -> bool {
+        let due = is_due(monotonic().since(self.sampled_at), self.cost);
         if due {
-            self.look();
+            self.sample();
         }
         due
     }
 
-    /// Takes another look, and adds the work since the last one. No process of the command's tree
+    /// Takes another sample, and adds the work since the last one. No process of the command's tree
     /// may exist at that time.
-    pub fn look(&mut self) {
-        let Self { last, looked_at, cost, .. } = Self::watch();
-        for (name, time) in last.worked_since(&self.last) {
-            *self.worked.entry(name).or_default() += time;
+    pub fn sample(&mut self) {
+        let Self { last, sampled_at, cost, .. } = Self::start();
+        for (name, time) in last.cpu_time_since(&self.last) {
+            *self.cpu_times.entry(name).or_default() += time;
         }
-        (self.last, self.looked_at, self.cost) = (last, looked_at, cost);
+        (self.last, self.sampled_at, self.cost) = (last, sampled_at, cost);
     }
 
     /// Programs that worked most, busiest first.
     pub fn busiest(&self) -> Vec<Neighbour> {
-        let worth = self.worked.iter().filter(|(_, cpu)| **cpu >= WORTH_NAMING);
+        let candidates = self.cpu_times.iter().filter(|(_, cpu)| **cpu >= LEAST_CPU_TIME);
         let mut worked: Vec<_> =
-            worth.map(|(name, cpu)| Neighbour { name: name.clone(), cpu_ns: *cpu }).collect();
+            candidates.map(|(name, cpu)| Neighbour { name: name.clone(), cpu_ns: *cpu }).collect();
         worked.sort_by_key(|neighbour| std::cmp::Reverse(neighbour.cpu_ns));
-        worked.truncate(BUSIEST);
+        worked.truncate(MAX_NEIGHBOURS);
         worked
     }
 }
 
 /// Whether another look is due, given the time since the last one and its cost.
 fn is_due(since: Nanos, cost: Nanos) -> bool {
-    since >= LEAST_BETWEEN.max(Nanos(cost.0.saturating_mul(SELDOM)))
+    since >= LEAST_INTERVAL.max(Nanos(cost.0.saturating_mul(COST_FACTOR)))
 }
 
 /// CPU time of every process except this one, at one instant.
@@ -98,7 +98,7 @@ struct Process {
 impl Snapshot {
     fn take() -> Self {
         let tick = Nanos(1_000_000_000 / procfs::ticks_per_second().max(1));
-        let ours = std::process::id();
+        let own_pid = std::process::id();
         let stats =
             procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
         let time = |ticks: u64| Nanos(ticks.saturating_mul(tick.0));
@@ -114,13 +114,13 @@ impl Snapshot {
             (stat.pid, process)
         };
         // The children for which this process waited are the command and its hooks.
-        Self(stats.filter(|stat| stat.pid.cast_unsigned() != ours).map(process).collect())
+        Self(stats.filter(|stat| stat.pid.cast_unsigned() != own_pid).map(process).collect())
     }
 
     /// Work by process name since `earlier`: the work of the present processes, and of those below
     /// them that have ended in the meantime.
-    fn worked_since(&self, earlier: &Self) -> BTreeMap<String, Nanos> {
-        let counted = self.counted_of_ended(earlier);
+    fn cpu_time_since(&self, earlier: &Self) -> BTreeMap<String, Nanos> {
+        let counted = self.counted_ended_time(earlier);
         let mut worked: BTreeMap<String, Nanos> = BTreeMap::new();
         for (pid, now) in &self.0 {
             let before = earlier.0.get(pid).filter(|before| before.started == now.started);
@@ -134,7 +134,7 @@ impl Snapshot {
 
     /// Times that the snapshot `earlier` already counted for processes that have ended since, by
     /// the living process that waited for them.
-    fn counted_of_ended(&self, earlier: &Self) -> HashMap<i32, Nanos> {
+    fn counted_ended_time(&self, earlier: &Self) -> HashMap<i32, Nanos> {
         let lives =
             |pid: &i32, process: &Process| self.0.get(pid).is_some_and(|now| now.started == process.started);
         let mut counted: HashMap<i32, Nanos> = HashMap::new();
@@ -165,8 +165,8 @@ mod tests {
         Snapshot(rows.iter().map(process).collect())
     }
 
-    fn worked(before: &[Row], after: &[Row]) -> Vec<(String, u64)> {
-        let worked = snapshot(after).worked_since(&snapshot(before));
+    fn cpu_times(before: &[Row], after: &[Row]) -> Vec<(String, u64)> {
+        let worked = snapshot(after).cpu_time_since(&snapshot(before));
         let some = worked.into_iter().filter(|(_, time)| *time > Nanos::ZERO);
         some.map(|(name, time)| (name, time.0 / 1_000_000)).collect()
     }
@@ -179,13 +179,13 @@ mod tests {
     fn work_before_the_first_look_and_of_a_number_s_former_owner_counts_for_nobody() {
         let before = [(1, "a", 0, 5, 100, 0), (2, "b", 0, 6, 900, 0)];
         let after = [(1, "a", 0, 5, 400, 0), (2, "c", 0, 9, 70, 0)];
-        assert_eq!(worked(&before, &after), [named("a", 300), named("c", 70)]);
+        assert_eq!(cpu_times(&before, &after), [named("a", 300), named("c", 70)]);
     }
 
     #[test]
     fn processes_of_one_name_are_one_neighbour() {
         let after = [(1, "rustc", 9, 5, 400, 0), (2, "rustc", 9, 9, 70, 0)];
-        assert_eq!(worked(&[], &after), [named("rustc", 470)]);
+        assert_eq!(cpu_times(&[], &after), [named("rustc", 470)]);
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         // Compilers used 2.48 s between the two looks, beside an almost idle kernel thread.
         let before = [(1, "make", 0, 5, 10, 0), (2, "kdamond.0", 0, 6, 0, 0)];
         let after = [(1, "make", 0, 5, 20, 2_480), (2, "kdamond.0", 0, 6, 10, 0)];
-        assert_eq!(worked(&before, &after), [named("kdamond.0", 10), named("make", 2_490)]);
+        assert_eq!(cpu_times(&before, &after), [named("kdamond.0", 10), named("make", 2_490)]);
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
         // ended with 60 ms and 700 ms.
         let before = [(1, "make", 0, 5, 10, 0), (2, "cc", 1, 7, 50, 0), (3, "cc1", 2, 8, 300, 0)];
         let after = [(1, "make", 0, 5, 10, 760)];
-        assert_eq!(worked(&before, &after), [named("make", 410)]);
+        assert_eq!(cpu_times(&before, &after), [named("make", 410)]);
     }
 
     #[test]

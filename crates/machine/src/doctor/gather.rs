@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Spinlocks, Tracefs, Tracing};
 use super::probe;
-use crate::activity::{Neighbours, Watch};
+use crate::activity::{Neighbours, ActivityMonitor};
 use crate::cgroup::Hierarchies;
 use crate::clock::monotonic;
 use crate::host::{self, Cpuid};
@@ -20,28 +20,28 @@ impl Facts {
     /// Collects the facts about the running machine.
     pub fn gather() -> Self {
         let host = host::read();
-        let hierarchies = Hierarchies::of_this_process();
+        let hierarchies = Hierarchies::read_own();
         let config = procfs::kernel_config().unwrap_or_default();
-        let mut neighbours = Neighbours::watch();
+        let mut neighbours = Neighbours::start();
         // The watch precedes the probes, because the probes themselves keep CPUs busy.
-        let quiet = Watch::new(&hierarchies).quiet();
-        neighbours.look();
+        let quiet = ActivityMonitor::new(&hierarchies).watch_quiet_machine();
+        neighbours.sample();
         Self {
             privilege: privilege(&hierarchies),
             bpf: Bpf {
                 load: probe::bpf::load(),
-                unprivileged_disabled: number("/proc/sys/kernel/unprivileged_bpf_disabled"),
+                unprivileged_disabled: read_number("/proc/sys/kernel/unprivileged_bpf_disabled"),
             },
-            tracing: tracing(&config),
+            tracing: tracing_facts(&config),
             counters: Counters {
                 cycles: probe::counters::cycles(),
                 instructions: probe::counters::instructions(),
-                paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
+                paranoid: read_number("/proc/sys/kernel/perf_event_paranoid"),
             },
             groups: probe::groups::probe(&hierarchies, &host.topology.usable.cpus),
-            hotplug: hotplug(&host.topology.online),
-            clock: clock(),
-            settings: settings(&config),
+            hotplug: hotplug_facts(&host.topology.online),
+            clock: clock_facts(),
+            settings: read_settings(&config),
             quiet,
             neighbours: neighbours.busiest(),
             host,
@@ -56,7 +56,7 @@ fn built_in(config: &Config, option: &str) -> Option<bool> {
     (!config.is_empty()).then(|| matches!(config.get(option), Some(ConfigSetting::Yes)))
 }
 
-fn number<T: std::str::FromStr>(path: &str) -> Option<T> {
+fn read_number<T: std::str::FromStr>(path: &str) -> Option<T> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
@@ -79,29 +79,29 @@ pub(super) fn privilege(hierarchies: &Hierarchies) -> Privilege {
     }
 }
 
-fn tracing(config: &Config) -> Tracing {
+fn tracing_facts(config: &Config) -> Tracing {
     let tracefs = probe::tracefs();
     let readable = tracefs == Tracefs::Readable;
-    let there =
+    let exists =
         |file: &str| readable.then(|| fs::exists(format!("{}/{file}", probe::TRACEFS)).unwrap_or(false));
     let memlock = getrlimit(Resource::Memlock).current.map(Bytes);
     Tracing {
         btf: fs::File::open(probe::BTF).is_ok(),
         tracefs,
         missing_tracepoints: probe::missing_tracepoints(readable),
-        kprobes: there("kprobe_events").or_else(|| built_in(config, "CONFIG_KPROBE_EVENTS")),
+        kprobes: exists("kprobe_events").or_else(|| built_in(config, "CONFIG_KPROBE_EVENTS")),
         // The call to a trampoline is placed in the space that dynamic ftrace reserves in each
         // function.
         fentry: built_in(config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
-            .or_else(|| there("available_filter_functions")),
-        spinlocks: spinlocks(config),
+            .or_else(|| exists("available_filter_functions")),
+        spinlocks: spinlock_facts(config),
         samples: probe::perf::samples(),
         own_switches: probe::perf::own_switches(),
         memlock,
     }
 }
 
-fn spinlocks(config: &Config) -> Spinlocks {
+fn spinlock_facts(config: &Config) -> Spinlocks {
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let cpuid = Cpuid::read();
@@ -115,7 +115,7 @@ fn spinlocks(config: &Config) -> Spinlocks {
     }
 }
 
-fn hotplug(online: &CpuSet) -> Hotplug {
+fn hotplug_facts(online: &CpuSet) -> Hotplug {
     let switch = |cpu: CpuId| format!("/sys/devices/system/cpu/cpu{cpu}/online");
     let others = || online.iter().filter(|cpu| *cpu != CpuId(0));
     let fixed: CpuSet = others().filter(|cpu| !fs::exists(switch(*cpu)).unwrap_or(false)).collect();
@@ -124,7 +124,7 @@ fn hotplug(online: &CpuSet) -> Hotplug {
     Hotplug { fixed, writable }
 }
 
-fn clock() -> Clock {
+fn clock_facts() -> Clock {
     /// Readings in a batch: enough to make the cost of the two surrounding readings negligible.
     const READINGS: u64 = 2_000;
     /// Batches; the fastest is the one without an interruption.
@@ -144,7 +144,7 @@ fn clock() -> Clock {
     }
 }
 
-fn settings(config: &Config) -> Settings {
+fn read_settings(config: &Config) -> Settings {
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
     // The columns are filename, type, size, used and priority, in KiB (proc_swaps(5)).
     let swap = |column: usize| {
@@ -168,7 +168,7 @@ fn settings(config: &Config) -> Settings {
         hz,
         swap: swap(2),
         swap_used: swap(3),
-        aslr: number("/proc/sys/kernel/randomize_va_space"),
+        aslr: read_number("/proc/sys/kernel/randomize_va_space"),
         huge_pages,
         pressure: fs::read("/proc/pressure/cpu").is_ok(),
         pressure_built: built_in(config, "CONFIG_PSI"),

@@ -14,9 +14,9 @@
 use crate::{Finding, State, Subject};
 
 use super::facts::{Facts, Spinlocks};
-use super::remedy::{as_root, by_root, nothing};
+use super::remedy::{root_command, root_remedy, no_remedy};
 use super::tracing::TOO_OLD;
-use super::{fine, flaw};
+use super::{fine_finding, flawed_finding};
 
 /// Slow path of a spinlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,41 +33,41 @@ pub(super) fn finding(facts: &Facts) -> Finding {
     let matters = "waits for kernel locks, and with them the waiting ratio";
     let Some(missing) = &facts.tracing.missing_tracepoints else {
         let fact = "unknown: neither tracefs nor the kernel's types can be read";
-        return flaw(what, State::Limited, fact, matters, by_root(&facts.privilege, "morecores doctor"));
+        return flawed_finding(what, State::Limited, fact, matters, root_remedy(&facts.privilege, "morecores doctor"));
     };
     if missing.iter().any(|name| name.starts_with("lock:")) {
-        return flaw(
+        return flawed_finding(
             what,
             State::Missing,
             "this kernel has no tracepoints for them",
             matters,
-            nothing(TOO_OLD),
+            no_remedy(TOO_OLD),
         );
     }
     match slow_path(facts) {
         SlowPath::Paravirtual => {
-            fine(what, "waits are traced, for spinlocks too (paravirtual queue)", matters)
+            fine_finding(what, "waits are traced, for spinlocks too (paravirtual queue)", matters)
         }
-        SlowPath::Queue => fine(
+        SlowPath::Queue => fine_finding(
             what,
             "waits are traced; for spinlocks all but the first waiter's, who spins outside of the queue",
             matters,
         ),
-        SlowPath::TestAndSet => flaw(
+        SlowPath::TestAndSet => flawed_finding(
             what,
             State::Limited,
             "waits are traced, but none for spinlocks: under this hypervisor they have no queue (test-and-set)",
             matters,
-            nothing(
+            no_remedy(
                 "only its host can offer paravirtual spinlocks; spinning counts as the kernel's work here",
             ),
         ),
-        SlowPath::Unknown => flaw(
+        SlowPath::Unknown => flawed_finding(
             what,
             State::Limited,
             "waits are traced; whether those for spinlocks are, only the kernel's log tells",
             matters,
-            as_root(&facts.privilege, "dmesg | grep -i 'PV spinlocks'"),
+            root_command(&facts.privilege, "dmesg | grep -i 'PV spinlocks'"),
         ),
     }
 }

@@ -5,8 +5,8 @@ use crate::{Finding, Remedy, State, Subject};
 use morecores_study::{Bytes, CoreClass, Nanos};
 
 use super::facts::Facts;
-use super::remedy::{as_root, command, nothing, write};
-use super::{fine, flaw};
+use super::remedy::{root_command, plain_command, no_remedy, write_command};
+use super::{fine_finding, flawed_finding};
 
 /// Clock sources that are read over a bus: a reading takes a microsecond or more, and serves one
 /// CPU at a time.
@@ -42,18 +42,18 @@ fn clock(facts: &Facts) -> Finding {
     let cost = facts.clock.read_cost;
     let fact = format!("{source}, {} ns a reading", cost.0);
     if !SLOW_CLOCKS.contains(&source) && cost <= SLOW_READING {
-        return fine(what, fact, matters);
+        return fine_finding(what, fact, matters);
     }
     let remedy = if source != "tsc" && facts.clock.available.iter().any(|name| name == "tsc") {
-        write(&facts.privilege, "tsc", CLOCKSOURCE)
+        write_command(&facts.privilege, "tsc", CLOCKSOURCE)
     } else if facts.host.hypervisor.is_some() {
-        nothing("the hypervisor offers no faster clock")
+        no_remedy("the hypervisor offers no faster clock")
     } else {
-        nothing(
+        no_remedy(
             "the kernel found the CPU's own clock (TSC) unstable or absent: `dmesg | grep -i tsc` says why",
         )
     };
-    flaw(what, State::Limited, fact, matters, remedy)
+    flawed_finding(what, State::Limited, fact, matters, remedy)
 }
 
 fn clock_rate(facts: &Facts) -> Finding {
@@ -62,28 +62,28 @@ fn clock_rate(facts: &Facts) -> Finding {
     let frequency = &facts.host.frequency;
     let driver = frequency.driver.as_deref().map(|driver| format!(" ({driver})")).unwrap_or_default();
     match frequency.governor.as_deref() {
-        Some("performance") => fine(what, format!("governor performance{driver}"), matters),
+        Some("performance") => fine_finding(what, format!("governor performance{driver}"), matters),
         Some(governor) => {
-            let remedy = write(
+            let remedy = write_command(
                 &facts.privilege,
                 "performance",
                 "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
             );
-            flaw(what, State::Limited, format!("governor {governor}{driver}"), matters, remedy)
+            flawed_finding(what, State::Limited, format!("governor {governor}{driver}"), matters, remedy)
         }
-        None if facts.host.hypervisor.is_some() => flaw(
+        None if facts.host.hypervisor.is_some() => flawed_finding(
             what,
             State::Limited,
             "decided by the hypervisor's host, and not to be seen",
             matters,
-            nothing("only the host can fix it"),
+            no_remedy("only the host can fix it"),
         ),
-        None => flaw(
+        None => flawed_finding(
             what,
             State::Limited,
             "decided by the firmware: the kernel has no driver for it",
             matters,
-            nothing("look for the CPU's power settings in the firmware's set-up"),
+            no_remedy("look for the CPU's power settings in the firmware's set-up"),
         ),
     }
 }
@@ -92,18 +92,18 @@ fn boost(facts: &Facts) -> Finding {
     let what = Subject::Boost;
     let matters = "comparing CPU counts: one busy CPU is boosted further than many";
     match (facts.host.frequency.boost, &facts.settings.boost_switch) {
-        (Some(false), _) => fine(what, "off", matters),
+        (Some(false), _) => fine_finding(what, "off", matters),
         (Some(true), Some((file, off))) => {
-            flaw(what, State::Limited, "on", matters, write(&facts.privilege, off, file))
+            flawed_finding(what, State::Limited, "on", matters, write_command(&facts.privilege, off, file))
         }
         (Some(true), None) => {
-            let remedy = write(&facts.privilege, "0", "/sys/devices/system/cpu/cpufreq/policy*/boost");
-            flaw(what, State::Limited, "on", matters, remedy)
+            let remedy = write_command(&facts.privilege, "0", "/sys/devices/system/cpu/cpufreq/policy*/boost");
+            flawed_finding(what, State::Limited, "on", matters, remedy)
         }
         (None, _) => {
             let who = if facts.host.hypervisor.is_some() { "the hypervisor's host" } else { "the firmware" };
-            let remedy = nothing(format!("only {who} can switch it"));
-            flaw(what, State::Limited, "unknown: the kernel does not tell", matters, remedy)
+            let remedy = no_remedy(format!("only {who} can switch it"));
+            flawed_finding(what, State::Limited, "unknown: the kernel does not tell", matters, remedy)
         }
     }
 }
@@ -116,7 +116,7 @@ fn smt(facts: &Facts) -> Finding {
     let cores = topology.cores_in(&topology.usable.cpus);
     let whole = if cores == 1 { "1 whole core".to_owned() } else { format!("{cores} whole cores") };
     if threads > 1 {
-        return fine(
+        return fine_finding(
             what,
             format!("{threads} threads a core: counts above {cores} add second threads"),
             matters,
@@ -126,7 +126,7 @@ fn smt(facts: &Facts) -> Finding {
         Some("off" | "forceoff") => ", SMT switched off",
         _ => ", as far as the kernel tells",
     };
-    fine(what, format!("{whole}{off}"), matters)
+    fine_finding(what, format!("{whole}{off}"), matters)
 }
 
 fn core_types(facts: &Facts) -> Finding {
@@ -134,7 +134,7 @@ fn core_types(facts: &Facts) -> Finding {
     let matters = "efficiency and serial fraction, which mean what they say among equal cores alone";
     let types = &facts.host.topology.core_types;
     if types.len() < 2 {
-        return fine(what, "all cores alike", matters);
+        return fine_finding(what, "all cores alike", matters);
     }
     let name = |class: CoreClass| match class {
         CoreClass::Performance => "performance".to_owned(),
@@ -146,8 +146,8 @@ fn core_types(facts: &Facts) -> Finding {
         CoreClass::MaxClock(rate) => format!("up to {rate}"),
     };
     let kinds: Vec<String> = types.iter().map(|kind| format!("{} {}", name(kind.class), kind.cpus)).collect();
-    let remedy = command(format!("morecores run --cpu-list {} -- COMMAND", types[0].cpus));
-    flaw(what, State::Limited, format!("{} kinds: {}", types.len(), kinds.join("; ")), matters, remedy)
+    let remedy = plain_command(format!("morecores run --cpu-list {} -- COMMAND", types[0].cpus));
+    flawed_finding(what, State::Limited, format!("{} kinds: {}", types.len(), kinds.join("; ")), matters, remedy)
 }
 
 fn hypervisor(facts: &Facts) -> Finding {
@@ -155,23 +155,23 @@ fn hypervisor(facts: &Facts) -> Finding {
     let matters =
         "time that a hypervisor takes from a CPU (steal), which otherwise looks like the command's own";
     match (&facts.host.hypervisor, facts.settings.tells_steal) {
-        (None, _) => fine(what, "none", matters),
+        (None, _) => fine_finding(what, "none", matters),
         (Some(name), Some(true)) => {
-            fine(what, format!("{name}, which tells the time that it takes (steal)"), matters)
+            fine_finding(what, format!("{name}, which tells the time that it takes (steal)"), matters)
         }
-        (Some(name), Some(false)) => flaw(
+        (Some(name), Some(false)) => flawed_finding(
             what,
             State::Limited,
             format!("{name}, which does not tell the time that it takes (steal)"),
             matters,
-            nothing("only its host can let it tell; measure the noise instead, and repeat at other hours"),
+            no_remedy("only its host can let it tell; measure the noise instead, and repeat at other hours"),
         ),
-        (Some(name), None) => flaw(
+        (Some(name), None) => flawed_finding(
             what,
             State::Limited,
             format!("{name}; whether it tells the time that it takes (steal) cannot be asked"),
             matters,
-            nothing("measure the noise, and repeat at other hours"),
+            no_remedy("measure the noise, and repeat at other hours"),
         ),
     }
 }
@@ -183,7 +183,7 @@ fn tick(facts: &Facts) -> Finding {
         || "unknown: the kernel's configuration cannot be read".to_owned(),
         |hz| format!("{hz} Hz, every {} ms", f64::from(10_000 / hz) / 10.0),
     );
-    fine(what, fact, matters)
+    fine_finding(what, fact, matters)
 }
 
 fn swap(facts: &Facts) -> Finding {
@@ -192,21 +192,21 @@ fn swap(facts: &Facts) -> Finding {
     let settings = &facts.settings;
     if settings.swap_used > Bytes(0) {
         let fact = format!("{} of {} in use", settings.swap_used, settings.swap);
-        return flaw(what, State::Limited, fact, matters, as_root(&facts.privilege, "swapoff -a"));
+        return flawed_finding(what, State::Limited, fact, matters, root_command(&facts.privilege, "swapoff -a"));
     }
     let fact = if settings.swap > Bytes(0) {
         format!("{}, none of it in use", settings.swap)
     } else {
         "none".to_owned()
     };
-    fine(what, fact, matters)
+    fine_finding(what, fact, matters)
 }
 
 fn pressure(facts: &Facts) -> Finding {
     let what = Subject::Pressure;
     let matters = "seeing how long work waited for CPUs, memory or disks (PSI)";
     if facts.settings.pressure {
-        return fine(what, "told by the kernel", matters);
+        return fine_finding(what, "told by the kernel", matters);
     }
     let remedy = if facts.settings.pressure_built == Some(true) && !facts.privilege.confined() {
         let sudo = if facts.privilege.root { "" } else { "sudo " };
@@ -218,9 +218,9 @@ fn pressure(facts: &Facts) -> Finding {
             reboot: true,
         }
     } else {
-        nothing("the kernel was built without CONFIG_PSI or started without psi=1")
+        no_remedy("the kernel was built without CONFIG_PSI or started without psi=1")
     };
-    flaw(what, State::Missing, "not told", matters, remedy)
+    flawed_finding(what, State::Missing, "not told", matters, remedy)
 }
 
 fn aslr(facts: &Facts) -> Finding {
@@ -231,11 +231,11 @@ fn aslr(facts: &Facts) -> Finding {
         Some(_) => "on",
         None => "unknown",
     };
-    fine(what, fact, matters)
+    fine_finding(what, fact, matters)
 }
 
 fn huge_pages(facts: &Facts) -> Finding {
     let what = Subject::HugePages;
     let matters = "memory-bound programs, which may be faster or slower with them from run to run";
-    fine(what, facts.settings.huge_pages.as_deref().unwrap_or("not in this kernel"), matters)
+    fine_finding(what, facts.settings.huge_pages.as_deref().unwrap_or("not in this kernel"), matters)
 }

@@ -6,13 +6,13 @@ use morecores_study::{CpuId, CpuSet, Restriction};
 use rustix::io::Errno;
 
 use super::facts::{Accounting, Capability, Cpusets, Facts, PeakMark};
-use super::remedy::{as_root, by_root, command, nothing, outside, said, write};
-use super::{fine, flaw};
+use super::remedy::{root_command, root_remedy, plain_command, no_remedy, container_refusal, error_text, write_command};
+use super::{fine_finding, flawed_finding};
 use crate::cgroup::Version;
 
 /// Number of CPUs that other programs may keep busy without a warning. A larger number exceeds a
 /// system's idle housekeeping. `morecores run` warns from the same amount.
-const BUSY: f64 = 0.1;
+const MAX_BUSY_CPUS: f64 = 0.1;
 
 /// Findings about timing, in the order of [`Subject`].
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
@@ -35,42 +35,42 @@ fn usable_cpus(facts: &Facts) -> Finding {
     let usable = &topology.usable;
     let fact = format!("{} of {}: {}", usable.count, topology.present.len(), usable.cpus);
     let reasons: Vec<String> = usable.why_fewer().map(ToString::to_string).collect();
-    let Some(first) = usable.why_fewer().next() else { return fine(what, fact, matters) };
-    let remedy = lift(facts, first);
-    flaw(what, State::Limited, format!("{fact}; {}", reasons.join("; ")), matters, remedy)
+    let Some(first) = usable.why_fewer().next() else { return fine_finding(what, fact, matters) };
+    let remedy = restriction_remedy(facts, first);
+    flawed_finding(what, State::Limited, format!("{fact}; {}", reasons.join("; ")), matters, remedy)
 }
 
 /// Lifts the first restriction; the next diagnosis shows the others.
-fn lift(facts: &Facts, restriction: &Restriction) -> Remedy {
+fn restriction_remedy(facts: &Facts, restriction: &Restriction) -> Remedy {
     let online = &facts.host.topology.online;
     let hidden = facts.privilege.confined();
-    let decided = "this container was started with fewer CPUs: start it with more";
+    let fewer_cpus = "this container was started with fewer CPUs: start it with more";
     match restriction {
         Restriction::Offline { smt_off: true, .. } => {
-            write(&facts.privilege, "on", "/sys/devices/system/cpu/smt/control")
+            write_command(&facts.privilege, "on", "/sys/devices/system/cpu/smt/control")
         }
-        Restriction::Offline { cpus, .. } => write(&facts.privilege, "1", &files(cpus)),
+        Restriction::Offline { cpus, .. } => write_command(&facts.privilege, "1", &online_files(cpus)),
         // The command changes the shell's affinity, which its commands inherit.
-        Restriction::Affinity { .. } => command(format!("taskset -pc {online} $$")),
-        Restriction::Cpuset { .. } | Restriction::Quota { .. } if hidden => nothing(decided),
+        Restriction::Affinity { .. } => plain_command(format!("taskset -pc {online} $$")),
+        Restriction::Cpuset { .. } | Restriction::Quota { .. } if hidden => no_remedy(fewer_cpus),
         // The read file may only report the effective CPUs; the writable file is in the same
         // directory.
         Restriction::Cpuset { file, .. } => {
             let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
-            write(&facts.privilege, &online.to_string(), &format!("{directory}/cpuset.cpus"))
+            write_command(&facts.privilege, &online.to_string(), &format!("{directory}/cpuset.cpus"))
         }
         Restriction::Quota { file, .. } => {
             let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
-            write(&facts.privilege, none, file)
+            write_command(&facts.privilege, none, file)
         }
         Restriction::Isolated { .. } | Restriction::NotBalanced { .. } | Restriction::NohzFull { .. } => {
-            nothing("it takes no CPU away")
+            no_remedy("it takes no CPU away")
         }
     }
 }
 
 /// Switch files of some CPUs, as a shell pattern.
-fn files(cpus: &CpuSet) -> String {
+fn online_files(cpus: &CpuSet) -> String {
     let all: Vec<String> = cpus.iter().map(|cpu| cpu.to_string()).collect();
     let names = if all.len() == 1 { all.concat() } else { format!("{{{}}}", all.join(",")) };
     format!("/sys/devices/system/cpu/cpu{names}/online")
@@ -86,14 +86,14 @@ fn quiet(facts: &Facts) -> Finding {
     let steal = if stolen > 0.0 { format!(", a hypervisor took {stolen:.2}") } else { String::new() };
     let all = facts.host.topology.online.len();
     let kept = format!("others kept {busy:.2} of {all} CPUs busy");
-    if busy <= BUSY {
-        return fine(what, format!("{kept} for {watched:.1} s{steal}"), matters);
+    if busy <= MAX_BUSY_CPUS {
+        return fine_finding(what, format!("{kept} for {watched:.1} s{steal}"), matters);
     }
-    let part = facts.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(quiet.busy_ns));
-    let names: Vec<&str> = part.map(|neighbour| neighbour.name.as_str()).collect();
-    let whom = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-    let remedy = nothing("stop what is running, or wait until it is done, and look again");
-    flaw(what, State::Limited, format!("{kept}{whom}{steal}"), matters, remedy)
+    let disturbers = facts.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(quiet.busy_ns));
+    let names: Vec<&str> = disturbers.map(|neighbour| neighbour.name.as_str()).collect();
+    let disturbers = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let remedy = no_remedy("stop what is running, or wait until it is done, and look again");
+    flawed_finding(what, State::Limited, format!("{kept}{disturbers}{steal}"), matters, remedy)
 }
 
 fn cpu_time(facts: &Facts) -> Finding {
@@ -101,27 +101,27 @@ fn cpu_time(facts: &Facts) -> Finding {
     let matters = "user and system time of short processes, and of those that nobody waits for";
     match &facts.groups.accounting {
         Accounting::Group(estimator) => {
-            fine(what, format!("counted by a cgroup of the command's own ({})", estimator.name()), matters)
+            fine_finding(what, format!("counted by a cgroup of the command's own ({})", estimator.name()), matters)
         }
         Accounting::Refused(why) => {
-            flaw(what, State::Limited, format!("by getrusage only: {why}"), matters, own_group(facts))
+            flawed_finding(what, State::Limited, format!("by getrusage only: {why}"), matters, cgroup_remedy(facts))
         }
     }
 }
 
 /// Remedy that gives the process a cgroup in which it may create others.
-fn own_group(facts: &Facts) -> Remedy {
+fn cgroup_remedy(facts: &Facts) -> Remedy {
     let privilege = &facts.privilege;
     if privilege.confined() {
-        nothing("this container may not make cgroups: start it with a writable /sys/fs/cgroup (--privileged)")
+        no_remedy("this container may not make cgroups: start it with a writable /sys/fs/cgroup (--privileged)")
     } else if !facts.groups.v1 && facts.groups.v2.is_none() {
-        as_root(&facts.privilege, "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
+        root_command(&facts.privilege, "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
     } else if facts.groups.v2.is_some() && facts.groups.systemd {
         // An ordinary user needs the service manager of their own session.
         let user = if privilege.root { "" } else { "--user " };
-        command(format!("systemd-run {user}--scope -p Delegate=yes morecores run -- COMMAND"))
+        plain_command(format!("systemd-run {user}--scope -p Delegate=yes morecores run -- COMMAND"))
     } else {
-        by_root(&facts.privilege, "morecores run -- COMMAND")
+        root_remedy(&facts.privilege, "morecores run -- COMMAND")
     }
 }
 
@@ -129,18 +129,18 @@ fn peak_memory(facts: &Facts) -> Finding {
     let what = Subject::PeakMemory;
     let matters = "the peak memory of all processes together; that of the largest one is always told";
     match (facts.groups.peak, &facts.groups.accounting) {
-        (PeakMark::Resettable, _) => fine(what, "told by the cgroup, set back before each run", matters),
-        (PeakMark::Fixed, _) => flaw(
+        (PeakMark::Resettable, _) => fine_finding(what, "told by the cgroup, set back before each run", matters),
+        (PeakMark::Fixed, _) => flawed_finding(
             what,
             State::Limited,
             "told by the cgroup only for a run that needs more than all before it",
             matters,
-            nothing("the mark can be set back since Linux 6.12: boot a newer kernel"),
+            no_remedy("the mark can be set back since Linux 6.12: boot a newer kernel"),
         ),
         (PeakMark::Absent, Accounting::Refused(_)) => {
-            flaw(what, State::Missing, "no cgroup of the command's own", matters, own_group(facts))
+            flawed_finding(what, State::Missing, "no cgroup of the command's own", matters, cgroup_remedy(facts))
         }
-        (PeakMark::Absent, Accounting::Group(_)) => flaw(
+        (PeakMark::Absent, Accounting::Group(_)) => flawed_finding(
             what,
             State::Missing,
             "no cgroup that hands its memory controller down to the command's",
@@ -149,13 +149,13 @@ fn peak_memory(facts: &Facts) -> Finding {
                 Some(mount)
                     if facts.privilege.root && !facts.groups.systemd && !facts.privilege.confined() =>
                 {
-                    write(
+                    write_command(
                         &facts.privilege,
                         "+memory",
                         &mount.join("cgroup.subtree_control").display().to_string(),
                     )
                 }
-                _ => own_group(facts),
+                _ => cgroup_remedy(facts),
             },
         ),
     }
@@ -169,20 +169,20 @@ fn limit_cpuset(facts: &Facts) -> Finding {
         Version::V2 => 2,
     };
     match &facts.groups.cpusets {
-        Cpusets::Usable(v) => fine(what, format!("usable, cgroup version {}", version(v)), matters),
+        Cpusets::Usable(v) => fine_finding(what, format!("usable, cgroup version {}", version(v)), matters),
         Cpusets::NotEnabled(files) => {
             let fact = "the cpuset controller is not handed down to our cgroup";
             let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
             let remedy = if facts.privilege.confined() {
-                outside()
+                container_refusal()
             } else {
-                write(&facts.privilege, "+cpuset", &files.join(" "))
+                write_command(&facts.privilege, "+cpuset", &files.join(" "))
             };
-            flaw(what, State::Missing, fact, matters, remedy)
+            flawed_finding(what, State::Missing, fact, matters, remedy)
         }
         Cpusets::Refused(why) => {
-            let remedy = by_root(&facts.privilege, "morecores run --limit cpuset -- COMMAND");
-            flaw(what, State::Missing, why.clone(), matters, remedy)
+            let remedy = root_remedy(&facts.privilege, "morecores run --limit cpuset -- COMMAND");
+            flawed_finding(what, State::Missing, why.clone(), matters, remedy)
         }
     }
 }
@@ -193,54 +193,54 @@ fn limit_hotplug(facts: &Facts) -> Finding {
         "--limit hotplug, which alone keeps the other CPUs from helping with interrupts and kernel threads";
     let online = &facts.host.topology.online;
     if online.len() < 2 {
-        return flaw(
+        return flawed_finding(
             what,
             State::Missing,
             "there is only one CPU",
             matters,
-            nothing("nothing to switch off"),
+            no_remedy("nothing to switch off"),
         );
     }
     if !facts.hotplug.fixed.is_empty() {
         let fact = format!("CPUs without a switch: {}", facts.hotplug.fixed);
         let why = "this kernel or hypervisor cannot take CPUs offline: use --limit cpuset";
-        return flaw(what, State::Missing, fact, matters, nothing(why));
+        return flawed_finding(what, State::Missing, fact, matters, no_remedy(why));
     }
     if facts.privilege.root && facts.hotplug.writable {
         let others = online.iter().filter(|cpu| *cpu != CpuId(0)).collect::<CpuSet>();
         let noun = if others.len() == 1 { "CPU" } else { "CPUs" };
-        return fine(what, format!("{noun} {others} can be taken offline"), matters);
+        return fine_finding(what, format!("{noun} {others} can be taken offline"), matters);
     }
-    let remedy = by_root(&facts.privilege, "morecores run --limit hotplug -- COMMAND");
-    flaw(what, State::Missing, "only root may take CPUs offline", matters, remedy)
+    let remedy = root_remedy(&facts.privilege, "morecores run --limit hotplug -- COMMAND");
+    flawed_finding(what, State::Missing, "only root may take CPUs offline", matters, remedy)
 }
 
 fn cold_cache(facts: &Facts) -> Finding {
     let what = Subject::ColdCache;
     let matters = "--cold, which measures from an empty page cache";
     if facts.settings.drop_caches {
-        return fine(what, "the page cache can be dropped", matters);
+        return fine_finding(what, "the page cache can be dropped", matters);
     }
-    let remedy = by_root(&facts.privilege, "morecores run --cold -- COMMAND");
-    flaw(what, State::Missing, "only root may drop the page cache", matters, remedy)
+    let remedy = root_remedy(&facts.privilege, "morecores run --cold -- COMMAND");
+    flawed_finding(what, State::Missing, "only root may drop the page cache", matters, remedy)
 }
 
 fn taskstats(facts: &Facts) -> Finding {
     let what = Subject::Taskstats;
     let matters = "raw times and delays of every process at its exit";
     match facts.settings.taskstats {
-        Ok(()) if facts.privilege.has(Capability::NetAdmin) => fine(what, "told by the kernel", matters),
+        Ok(()) if facts.privilege.has(Capability::NetAdmin) => fine_finding(what, "told by the kernel", matters),
         Ok(()) => {
-            let remedy = by_root(&facts.privilege, "morecores run -- COMMAND");
-            flaw(what, State::Missing, "told by the kernel, to CAP_NET_ADMIN only", matters, remedy)
+            let remedy = root_remedy(&facts.privilege, "morecores run -- COMMAND");
+            flawed_finding(what, State::Missing, "told by the kernel, to CAP_NET_ADMIN only", matters, remedy)
         }
         Err(Errno::NOENT) => {
             let why = "the kernel was built without CONFIG_TASKSTATS: boot one that has it";
-            flaw(what, State::Missing, "the kernel does not tell", matters, nothing(why))
+            flawed_finding(what, State::Missing, "the kernel does not tell", matters, no_remedy(why))
         }
         Err(error) => {
             let why = "generic netlink is closed to us, as in some sandboxes";
-            flaw(what, State::Missing, said(error), matters, nothing(why))
+            flawed_finding(what, State::Missing, error_text(error), matters, no_remedy(why))
         }
     }
 }

@@ -32,15 +32,15 @@ pub(super) fn tracefs() -> Tracefs {
 }
 
 /// Tracepoints that a trace of a command uses on this architecture.
-pub(super) fn wanted() -> impl Iterator<Item = &'static Tracepoint> {
+pub(super) fn needed_tracepoints() -> impl Iterator<Item = &'static Tracepoint> {
     TRACEPOINTS.iter().filter(|tracepoint| tracepoint.need != Need::X86Timer || cfg!(target_arch = "x86_64"))
 }
 
 /// Tracepoints that the kernel lacks, according to tracefs or, without it, BTF. `None` if neither
 /// can be read.
 pub(super) fn missing_tracepoints(tracefs: bool) -> Option<Vec<String>> {
-    let missing = |there: &dyn Fn(&str, &str) -> bool| {
-        let missing = wanted().filter(|tracepoint| !there(tracepoint.group, tracepoint.name));
+    let missing = |exists: &dyn Fn(&str, &str) -> bool| {
+        let missing = needed_tracepoints().filter(|tracepoint| !exists(tracepoint.group, tracepoint.name));
         missing.map(|tracepoint| format!("{}:{}", tracepoint.group, tracepoint.name)).collect()
     };
     if tracefs {
@@ -49,13 +49,13 @@ pub(super) fn missing_tracepoints(tracefs: bool) -> Option<Vec<String>> {
         }));
     }
     let btf = fs::read(BTF).ok()?;
-    let named = in_btf(&btf);
-    Some(missing(&|_, name| named.contains(name.as_bytes())))
+    let names = tracepoints_in_btf(&btf);
+    Some(missing(&|_, name| names.contains(name.as_bytes())))
 }
 
 /// Names of all tracepoints in BTF. Each tracepoint has a type `btf_trace_NAME`
 /// (`include/trace/bpf_probe.h`), and BTF keeps its names as zero-terminated strings.
-fn in_btf(btf: &[u8]) -> BTreeSet<&[u8]> {
+fn tracepoints_in_btf(btf: &[u8]) -> BTreeSet<&[u8]> {
     btf.split(|byte| *byte == 0).filter_map(|name| name.strip_prefix(b"btf_trace_")).collect()
 }
 
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn tracepoints_are_told_by_their_types() {
         let btf = b"\x9f\xeb\x01\0int\0btf_trace_sched_switch\0btf_trace_x\0xbtf_trace_y\0";
-        let names: Vec<&[u8]> = in_btf(btf).into_iter().collect();
+        let names: Vec<&[u8]> = tracepoints_in_btf(btf).into_iter().collect();
         assert_eq!(names, [&b"sched_switch"[..], b"x"]);
     }
 }

@@ -6,36 +6,36 @@ use rustix::io::Errno;
 use super::facts::{Capability, Privilege};
 
 /// A command that any user may run.
-pub(super) fn command(command: impl Into<String>) -> Remedy {
+pub(super) fn plain_command(command: impl Into<String>) -> Remedy {
     Remedy::Command { command: command.into(), root: false, reboot: false }
 }
 
 /// A command that needs root, with `sudo` if the process is not root.
-pub(super) fn as_root(privilege: &Privilege, words: impl AsRef<str>) -> Remedy {
+pub(super) fn root_command(privilege: &Privilege, words: impl AsRef<str>) -> Remedy {
     let sudo = if privilege.root { "" } else { "sudo " };
     Remedy::Command { command: format!("{sudo}{}", words.as_ref()), root: true, reboot: false }
 }
 
 /// Command that writes a value to a kernel file, or to all files that a pattern matches. It uses
 /// `tee`, because `sudo` does not apply to a redirection.
-pub(super) fn write(privilege: &Privilege, value: &str, file: &str) -> Remedy {
+pub(super) fn write_command(privilege: &Privilege, value: &str, file: &str) -> Remedy {
     let sudo = if privilege.root { "" } else { "sudo " };
     Remedy::Command { command: format!("echo {value} | {sudo}tee {file}"), root: true, reboot: false }
 }
 
 /// No command helps, for the given reason.
-pub(super) fn nothing(why: impl Into<String>) -> Remedy {
+pub(super) fn no_remedy(why: impl Into<String>) -> Remedy {
     Remedy::Nothing { why: why.into() }
 }
 
 /// Reason for a refusal that affects even the root of a container.
-pub(super) fn outside() -> Remedy {
-    nothing("this container may not: start it with --privileged, or measure outside of it")
+pub(super) fn container_refusal() -> Remedy {
+    no_remedy("this container may not: start it with --privileged, or measure outside of it")
 }
 
 /// Reason for missing capabilities of a root process.
-pub(super) fn taken_away() -> Remedy {
-    nothing(
+pub(super) fn missing_capabilities() -> Remedy {
+    no_remedy(
         "capabilities are missing though this is root: whoever started this session took them away, \
          a service's settings or a container's",
     )
@@ -43,20 +43,20 @@ pub(super) fn taken_away() -> Remedy {
 
 /// Remedy for an operation that only root may do: a run as root for an ordinary user, an
 /// explanation for root itself.
-pub(super) fn by_root(privilege: &Privilege, run: &str) -> Remedy {
+pub(super) fn root_remedy(privilege: &Privilege, run: &str) -> Remedy {
     if privilege.confined() {
-        outside()
+        container_refusal()
     } else if privilege.root && !privilege.has(Capability::SysAdmin) {
-        taken_away()
+        missing_capabilities()
     } else if privilege.root {
-        nothing("the kernel refuses it even to root: a security module or kernel lockdown forbids it")
+        no_remedy("the kernel refuses it even to root: a security module or kernel lockdown forbids it")
     } else {
-        as_root(privilege, run)
+        root_command(privilege, run)
     }
 }
 
 /// The kernel's error in a few words.
-pub(super) fn said(error: Errno) -> String {
+pub(super) fn error_text(error: Errno) -> String {
     match error {
         Errno::PERM | Errno::ACCESS => "not permitted".to_owned(),
         Errno::NOENT | Errno::NODEV | Errno::NXIO | Errno::OPNOTSUPP => "not there".to_owned(),

@@ -6,12 +6,12 @@ use morecores_study::trace::{LEAST_LINUX, Need, TRACEPOINTS};
 use rustix::io::Errno;
 
 use super::facts::{Capability, Facts, Privilege, Tracefs};
-use super::remedy::{as_root, by_root, nothing, outside, said, taken_away};
-use super::{fine, flaw, kernel_locks, probe};
+use super::remedy::{root_command, root_remedy, no_remedy, container_refusal, error_text, missing_capabilities};
+use super::{fine_finding, flawed_finding, kernel_locks, probe};
 
 /// First kernel in which BPF's memory counts against the cgroup and not against the limit of locked
 /// memory: commits around "bpf: Eliminate rlimit-based memory accounting", Linux 5.11.
-const UNLOCKED: (u32, u32) = (5, 11);
+const NO_MEMLOCK_LIMIT_SINCE: (u32, u32) = (5, 11);
 
 /// [`LEAST_LINUX`] in words.
 pub(super) const TOO_OLD: &str =
@@ -49,43 +49,43 @@ fn privilege(facts: &Facts) -> Finding {
         ("CAP_PERFMON", privilege.has(Capability::PerfMon) || admin),
         ("CAP_SYS_ADMIN", admin),
         // CAP_SYS_RESOURCE raises the limit of locked memory, if that limit still applies.
-        ("CAP_SYS_RESOURCE", privilege.has(Capability::SysResource) || unlocked(facts)),
+        ("CAP_SYS_RESOURCE", privilege.has(Capability::SysResource) || ignores_memlock_limit(facts)),
         ("CAP_NET_ADMIN", privilege.has(Capability::NetAdmin)),
     ];
-    let lacking: Vec<&str> = wanted.iter().filter(|(_, has)| !has).map(|(name, _)| *name).collect();
+    let missing: Vec<&str> = wanted.iter().filter(|(_, has)| !has).map(|(name, _)| *name).collect();
     let user = if privilege.root { "root" } else { "an ordinary user" };
-    if lacking.is_empty() {
-        return fine(what, format!("{user}, with every capability needed"), matters);
+    if missing.is_empty() {
+        return fine_finding(what, format!("{user}, with every capability needed"), matters);
     }
-    let fact = match lacking.len() {
+    let fact = match missing.len() {
         _ if privilege.capabilities == 0 => format!("{user}, without capabilities"),
-        _ => format!("{user}, without {}", lacking.join(", ")),
+        _ => format!("{user}, without {}", missing.join(", ")),
     };
     let remedy = if privilege.root && !privilege.confined() {
-        taken_away()
+        missing_capabilities()
     } else {
-        by_root(&facts.privilege, "morecores run -- COMMAND")
+        root_remedy(&facts.privilege, "morecores run -- COMMAND")
     };
-    flaw(what, State::Limited, fact, matters, remedy)
+    flawed_finding(what, State::Limited, fact, matters, remedy)
 }
 
 fn bpf(facts: &Facts) -> Finding {
     let what = Subject::Bpf;
     let matters = "every trace";
     match facts.bpf.load {
-        Ok(()) => fine(what, "a tracing program loads", matters),
+        Ok(()) => fine_finding(what, "a tracing program loads", matters),
         Err(error @ (Errno::PERM | Errno::ACCESS)) => {
             let unprivileged = match facts.bpf.unprivileged_disabled {
                 Some(0) => "",
                 Some(_) => " (kernel.unprivileged_bpf_disabled is set)",
                 None => "",
             };
-            let fact = format!("loading a program is {}{unprivileged}", said(error));
-            flaw(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
+            let fact = format!("loading a program is {}{unprivileged}", error_text(error));
+            flawed_finding(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
         }
         Err(error) => {
             let why = "the kernel was built without CONFIG_BPF_SYSCALL, or a sandbox hides it: boot one that has it";
-            flaw(what, State::Missing, format!("loading a program: {}", said(error)), matters, nothing(why))
+            flawed_finding(what, State::Missing, format!("loading a program: {}", error_text(error)), matters, no_remedy(why))
         }
     }
 }
@@ -93,9 +93,9 @@ fn bpf(facts: &Facts) -> Finding {
 /// Remedy for a user who may not trace.
 pub(super) fn allow_tracing(privilege: &Privilege) -> Remedy {
     if privilege.confined() {
-        nothing("this container may not: start it with --cap-add=BPF --cap-add=PERFMON")
+        no_remedy("this container may not: start it with --cap-add=BPF --cap-add=PERFMON")
     } else {
-        by_root(privilege, SETCAP)
+        root_remedy(privilege, SETCAP)
     }
 }
 
@@ -103,32 +103,32 @@ fn btf(facts: &Facts) -> Finding {
     let what = Subject::Btf;
     let matters = "traces that work on any kernel without its headers";
     if facts.tracing.btf {
-        return fine(what, "the kernel describes its types", matters);
+        return fine_finding(what, "the kernel describes its types", matters);
     }
     let why = "the kernel was built without CONFIG_DEBUG_INFO_BTF: boot one that has it";
-    flaw(what, State::Missing, "the kernel does not describe its types", matters, nothing(why))
+    flawed_finding(what, State::Missing, "the kernel does not describe its types", matters, no_remedy(why))
 }
 
 fn tracefs(facts: &Facts) -> Finding {
     let what = Subject::Tracefs;
     let matters = "the list of tracepoints and the places where probes can be put";
     match facts.tracing.tracefs {
-        Tracefs::Readable => fine(what, "mounted and readable", matters),
+        Tracefs::Readable => fine_finding(what, "mounted and readable", matters),
         Tracefs::NotMounted => {
             let remedy = if facts.privilege.confined() {
-                outside()
+                container_refusal()
             } else {
-                as_root(&facts.privilege, "mount -t tracefs tracefs /sys/kernel/tracing")
+                root_command(&facts.privilege, "mount -t tracefs tracefs /sys/kernel/tracing")
             };
-            flaw(what, State::Limited, "not mounted", matters, remedy)
+            flawed_finding(what, State::Limited, "not mounted", matters, remedy)
         }
         Tracefs::Closed => {
-            let remedy = by_root(&facts.privilege, "morecores doctor");
-            flaw(what, State::Limited, "only root may read it", matters, remedy)
+            let remedy = root_remedy(&facts.privilege, "morecores doctor");
+            flawed_finding(what, State::Limited, "only root may read it", matters, remedy)
         }
         Tracefs::Absent => {
             let why = "the kernel was built without CONFIG_FTRACE, or this container hides it";
-            flaw(what, State::Missing, "the kernel has none", matters, nothing(why))
+            flawed_finding(what, State::Missing, "the kernel has none", matters, no_remedy(why))
         }
     }
 }
@@ -140,15 +140,15 @@ fn tracepoints(facts: &Facts) -> Finding {
     match facts.tracing.missing_tracepoints.as_deref() {
         None => {
             let fact = "unknown: neither tracefs nor the kernel's types can be read";
-            flaw(what, State::Limited, fact, matters, by_root(&facts.privilege, "morecores doctor"))
+            flawed_finding(what, State::Limited, fact, matters, root_remedy(&facts.privilege, "morecores doctor"))
         }
         Some([]) => {
-            fine(what, format!("all {} that a trace uses, by {source}", probe::wanted().count()), matters)
+            fine_finding(what, format!("all {} that a trace uses, by {source}", probe::needed_tracepoints().count()), matters)
         }
         Some(missing) => {
             // The tracepoints for locks came with features that no trace can do without.
             let locks = missing.iter().any(|name| name.starts_with("lock:"));
-            let old = locks && version(&facts.host.kernel).is_some_and(|version| version < LEAST_LINUX);
+            let old = locks && parse_version(&facts.host.kernel).is_some_and(|version| version < LEAST_LINUX);
             let needed = |name: &String| {
                 TRACEPOINTS
                     .iter()
@@ -160,7 +160,7 @@ fn tracepoints(facts: &Facts) -> Finding {
             } else {
                 "the kernel was built without them (CONFIG_TRACEPOINTS, CONFIG_FTRACE_SYSCALLS): boot one that has them"
             };
-            flaw(what, state, format!("without {}", missing.join(", ")), matters, nothing(why))
+            flawed_finding(what, state, format!("without {}", missing.join(", ")), matters, no_remedy(why))
         }
     }
 }
@@ -169,14 +169,14 @@ fn samples(facts: &Facts) -> Finding {
     let what = Subject::Samples;
     let matters = "user against kernel time of each command in a trace, and spinning in user mode";
     match facts.tracing.samples {
-        Ok(()) => fine(what, "whole CPUs can be sampled by their clock", matters),
+        Ok(()) => fine_finding(what, "whole CPUs can be sampled by their clock", matters),
         Err(error @ (Errno::PERM | Errno::ACCESS)) => {
-            let fact = format!("sampling whole CPUs is {}", said(error));
-            flaw(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
+            let fact = format!("sampling whole CPUs is {}", error_text(error));
+            flawed_finding(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
         }
         Err(error) => {
             let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
-            flaw(what, State::Missing, format!("sampling whole CPUs: {}", said(error)), matters, nothing(why))
+            flawed_finding(what, State::Missing, format!("sampling whole CPUs: {}", error_text(error)), matters, no_remedy(why))
         }
     }
 }
@@ -185,15 +185,15 @@ fn own_switches(facts: &Facts) -> Finding {
     let what = Subject::OwnSwitches;
     let matters = "traces without privilege: parallelism and serial phases, but no causes of waiting";
     match facts.tracing.own_switches {
-        Ok(()) => fine(what, "the command's context switches can be recorded by perf events", matters),
+        Ok(()) => fine_finding(what, "the command's context switches can be recorded by perf events", matters),
         Err(error @ (Errno::PERM | Errno::ACCESS)) => {
-            let fact = format!("recording the command's context switches is {}", said(error));
-            flaw(what, State::Missing, fact, matters, allow_own_events(facts))
+            let fact = format!("recording the command's context switches is {}", error_text(error));
+            flawed_finding(what, State::Missing, fact, matters, allow_own_events(facts))
         }
         Err(error) => {
             let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
-            let fact = format!("recording the command's context switches: {}", said(error));
-            flaw(what, State::Missing, fact, matters, nothing(why))
+            let fact = format!("recording the command's context switches: {}", error_text(error));
+            flawed_finding(what, State::Missing, fact, matters, no_remedy(why))
         }
     }
 }
@@ -203,36 +203,36 @@ fn allow_own_events(facts: &Facts) -> Remedy {
     /// Highest setting that allows every user: `Documentation/admin-guide/sysctl/kernel.rst`.
     const MOST_PARANOID: i32 = 2;
     if facts.privilege.confined() {
-        nothing("this container may not: start it with --cap-add=PERFMON")
+        no_remedy("this container may not: start it with --cap-add=PERFMON")
     } else if facts.counters.paranoid.is_some_and(|level| level > MOST_PARANOID) {
-        as_root(&facts.privilege, format!("sysctl kernel.perf_event_paranoid={MOST_PARANOID}"))
+        root_command(&facts.privilege, format!("sysctl kernel.perf_event_paranoid={MOST_PARANOID}"))
     } else {
-        nothing("it is not kernel.perf_event_paranoid: a seccomp filter or a security module forbids it")
+        no_remedy("it is not kernel.perf_event_paranoid: a seccomp filter or a security module forbids it")
     }
 }
 
 fn kprobes(facts: &Facts) -> Finding {
     let what = Subject::Kprobes;
     let matters = "looking into kernel functions that have no tracepoint";
-    probes(facts, what, facts.tracing.kprobes, matters, "CONFIG_KPROBE_EVENTS")
+    probe_finding(facts, what, facts.tracing.kprobes, matters, "CONFIG_KPROBE_EVENTS")
 }
 
 fn fentry(facts: &Facts) -> Finding {
     let what = Subject::Fentry;
     let matters = "looking into kernel functions at a fraction of a kprobe's cost";
-    probes(facts, what, facts.tracing.fentry, matters, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
+    probe_finding(facts, what, facts.tracing.fentry, matters, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
 }
 
-fn probes(facts: &Facts, what: Subject, there: Option<bool>, matters: &str, option: &str) -> Finding {
-    match there {
-        Some(true) => fine(what, "in the kernel", matters),
+fn probe_finding(facts: &Facts, what: Subject, is_present: Option<bool>, matters: &str, option: &str) -> Finding {
+    match is_present {
+        Some(true) => fine_finding(what, "in the kernel", matters),
         Some(false) => {
             let why = format!("the kernel was built without {option}: boot one that has it");
-            flaw(what, State::Missing, "not in this kernel", matters, nothing(why))
+            flawed_finding(what, State::Missing, "not in this kernel", matters, no_remedy(why))
         }
         None => {
             let fact = "unknown: neither tracefs nor the kernel's configuration can be read";
-            flaw(what, State::Limited, fact, matters, by_root(&facts.privilege, "morecores doctor"))
+            flawed_finding(what, State::Limited, fact, matters, root_remedy(&facts.privilege, "morecores doctor"))
         }
     }
 }
@@ -241,14 +241,14 @@ fn locked_memory(facts: &Facts) -> Finding {
     let what = Subject::LockedMemory;
     let matters = "the buffers of a trace";
     let limit = facts.tracing.memlock.map_or_else(|| "no limit".to_owned(), |bytes| bytes.to_string());
-    if unlocked(facts) {
-        return fine(what, format!("{limit}, which since Linux 5.11 does not bind BPF"), matters);
+    if ignores_memlock_limit(facts) {
+        return fine_finding(what, format!("{limit}, which since Linux 5.11 does not bind BPF"), matters);
     }
     if facts.tracing.memlock.is_none() || facts.privilege.has(Capability::SysResource) {
-        return fine(what, format!("{limit}, enough or within our right to raise"), matters);
+        return fine_finding(what, format!("{limit}, enough or within our right to raise"), matters);
     }
-    let remedy = as_root(&facts.privilege, "prlimit --pid $$ --memlock=unlimited");
-    flaw(
+    let remedy = root_command(&facts.privilege, "prlimit --pid $$ --memlock=unlimited");
+    flawed_finding(
         what,
         State::Limited,
         format!("{limit}, and before Linux 5.11 BPF counts against it"),
@@ -258,12 +258,12 @@ fn locked_memory(facts: &Facts) -> Finding {
 }
 
 /// Whether BPF's memory does not count as locked.
-fn unlocked(facts: &Facts) -> bool {
-    version(&facts.host.kernel).is_some_and(|version| version >= UNLOCKED)
+fn ignores_memlock_limit(facts: &Facts) -> bool {
+    parse_version(&facts.host.kernel).is_some_and(|version| version >= NO_MEMLOCK_LIMIT_SINCE)
 }
 
 /// First two numbers of `uname -r`.
-fn version(release: &str) -> Option<(u32, u32)> {
+fn parse_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
@@ -273,19 +273,19 @@ fn hardware_counters(facts: &Facts) -> Finding {
     let matters = "whether a slower run executed more instructions or executed them more slowly";
     let counters = &facts.counters;
     let (error, state, name) = match (counters.cycles, counters.instructions) {
-        (Ok(()), Ok(())) => return fine(what, "cycles and instructions count", matters),
+        (Ok(()), Ok(())) => return fine_finding(what, "cycles and instructions count", matters),
         (Err(error), Err(_)) => (error, State::Missing, "cycles and instructions"),
         (Err(error), Ok(())) => (error, State::Limited, "cycles"),
         (Ok(()), Err(error)) => (error, State::Limited, "instructions"),
     };
     let remedy = match error {
         Errno::PERM | Errno::ACCESS => allow_own_events(facts),
-        _ if facts.host.hypervisor.is_some() => nothing(
+        _ if facts.host.hypervisor.is_some() => no_remedy(
             "the hypervisor gives this machine no counters: its host can (\"vPMU\"), or use a machine without one",
         ),
-        _ => nothing("this kernel knows no counters of this CPU: a newer kernel may"),
+        _ => no_remedy("this kernel knows no counters of this CPU: a newer kernel may"),
     };
-    flaw(what, state, format!("{name}: {}", said(error)), matters, remedy)
+    flawed_finding(what, state, format!("{name}: {}", error_text(error)), matters, remedy)
 }
 
 #[cfg(test)]
@@ -294,9 +294,9 @@ mod tests {
 
     #[test]
     fn releases_are_compared_as_numbers() {
-        assert_eq!(version("6.1.0-18-amd64"), Some((6, 1)));
-        assert_eq!(version("5.4-custom"), Some((5, 4)));
-        assert!(version("5.10.0") < Some(UNLOCKED) && version("5.11-rc1") >= Some(UNLOCKED));
-        assert_eq!(version("weird"), None);
+        assert_eq!(parse_version("6.1.0-18-amd64"), Some((6, 1)));
+        assert_eq!(parse_version("5.4-custom"), Some((5, 4)));
+        assert!(parse_version("5.10.0") < Some(NO_MEMLOCK_LIMIT_SINCE) && parse_version("5.11-rc1") >= Some(NO_MEMLOCK_LIMIT_SINCE));
+        assert_eq!(parse_version("weird"), None);
     }
 }

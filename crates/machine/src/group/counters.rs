@@ -14,7 +14,7 @@ pub(super) struct Counter {
 }
 
 /// Buffer size: several times the length of the longest file, `memory.stat`.
-const ROOM: usize = 16 * 1024;
+const MAX_FILE_BYTES: usize = 16 * 1024;
 
 impl Counter {
     /// Opens the file; `None` if it does not exist or may not be read.
@@ -51,7 +51,7 @@ impl Counter {
     }
 
     fn read(&mut self) -> Option<&str> {
-        self.text.resize(ROOM, 0);
+        self.text.resize(MAX_FILE_BYTES, 0);
         let length = self.file.read_at(&mut self.text, 0).ok()?;
         std::str::from_utf8(&self.text[..length]).ok()
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 /// Keys that hold a name, the most specific first: x86, LoongArch and newer Arm kernels; MIPS;
 /// s390; POWER; RISC-V.
-const NAMES: [&str; 5] = ["model name", "cpu model", "processor 0", "cpu", "uarch"];
+const NAME_KEYS: [&str; 5] = ["model name", "cpu model", "processor 0", "cpu", "uarch"];
 
 /// Keys that name at least the board.
-const BOARDS: [&str; 2] = ["Model", "Hardware"];
+const BOARD_KEYS: [&str; 2] = ["Model", "Hardware"];
 
 /// Arm's implementers and parts, from `arch/arm64/include/asm/cputype.h`. The table holds only the
 /// server and desktop cores on which measurements are likely. Other cores are given by their
@@ -41,11 +41,11 @@ const ARM_PARTS: [(u32, u32, &str); 22] = [
 pub(super) fn read(cpuinfo: &str) -> String {
     let first =
         |wanted: &str| fields(cpuinfo).find(|(key, _)| *key == wanted).map(|(_, value)| value.to_owned());
-    NAMES
+    NAME_KEYS
         .iter()
         .find_map(|key| first(key))
-        .or_else(|| arm(cpuinfo))
-        .or_else(|| BOARDS.iter().find_map(|key| first(key)))
+        .or_else(|| arm_model(cpuinfo))
+        .or_else(|| BOARD_KEYS.iter().find_map(|key| first(key)))
         .unwrap_or_default()
 }
 
@@ -55,7 +55,7 @@ fn fields(cpuinfo: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Names of all kinds of Arm core in the machine.
-fn arm(cpuinfo: &str) -> Option<String> {
+fn arm_model(cpuinfo: &str) -> Option<String> {
     let number = |value: &str| u32::from_str_radix(value.strip_prefix("0x")?, 16).ok();
     let (mut names, mut implementer) = (BTreeSet::new(), None);
     for (key, value) in fields(cpuinfo) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use morecores_study::{CpuSet, Frequency};
 
-use super::line;
+use super::read_line;
 use crate::tree::Tree;
 
 const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
@@ -29,12 +29,12 @@ pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Frequency {
     }
     let mut each = |file: &str| {
         let values: BTreeSet<String> =
-            policies.iter().filter_map(|policy| line(tree, &format!("{policy}/{file}"))).collect();
+            policies.iter().filter_map(|policy| read_line(tree, &format!("{policy}/{file}"))).collect();
         (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join(", "))
     };
     let (governor, driver) = (each("scaling_governor"), each("scaling_driver"));
     // Some drivers have one switch for each policy instead.
     let each_boost = each("boost").map(|values| values.contains('1'));
-    let boost = BOOST_SWITCHES.iter().find_map(|(file, off)| Some(line(tree, file)? != *off)).or(each_boost);
+    let boost = BOOST_SWITCHES.iter().find_map(|(file, off)| Some(read_line(tree, file)? != *off)).or(each_boost);
     Frequency { governor, driver, boost }
 }

@@ -1,6 +1,6 @@
 //! Hypervisor between this kernel and the machine, if any.
 
-use super::line;
+use super::read_line;
 use crate::tree::Tree;
 
 /// Information from the CPUID instruction about a hypervisor.
@@ -20,7 +20,7 @@ pub struct Cpuid {
 
 /// Words in a machine's DMI names that only virtual machines have. Amazon's name is not among them,
 /// because its bare-metal instances carry it too.
-const VIRTUAL: [(&str, &str); 7] = [
+const FIRMWARE_NAMES: [(&str, &str); 7] = [
     ("QEMU", "QEMU"),
     ("KVM", "KVM"),
     ("VMware", "VMware"),
@@ -38,21 +38,21 @@ pub(super) fn read(tree: &mut Tree, cpuid: &Cpuid, cpuinfo: &str) -> Option<Stri
     if let Some(flags) = cpuinfo.lines().find(|line| line.starts_with("flags")) {
         let virtual_cpu = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
         return virtual_cpu.then(|| {
-            let named = cpuid.vendor.clone().or_else(|| firmware(tree));
+            let named = cpuid.vendor.clone().or_else(|| firmware_hypervisor(tree));
             named.unwrap_or_else(|| "unknown hypervisor".to_owned())
         });
     }
-    firmware(tree)
+    firmware_hypervisor(tree)
 }
 
 /// Name of the hypervisor according to the kernel and the firmware.
-fn firmware(tree: &mut Tree) -> Option<String> {
-    if let Some(kind) = line(tree, "/sys/hypervisor/type") {
+fn firmware_hypervisor(tree: &mut Tree) -> Option<String> {
+    if let Some(kind) = read_line(tree, "/sys/hypervisor/type") {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
     }
     let files = ["/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"];
-    let names: Vec<String> = files.iter().filter_map(|file| line(tree, file)).collect();
-    let known = VIRTUAL.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
+    let names: Vec<String> = files.iter().filter_map(|file| read_line(tree, file)).collect();
+    let known = FIRMWARE_NAMES.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
     known.map(|(_, hypervisor)| (*hypervisor).to_owned())
 }
 

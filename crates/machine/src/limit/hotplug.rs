@@ -56,8 +56,8 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 #[derive(Debug)]
 pub struct Hotplug {
     /// CPUs that were online at the start.
-    all: CpuSet,
-    now: CpuSet,
+    initial: CpuSet,
+    online: CpuSet,
     /// Original CPUs of each version 1 cpuset, parents first, to restore after CPUs come back.
     cpusets: Vec<Change>,
 }
@@ -91,12 +91,12 @@ impl Hotplug {
             journal.note(change.clone())?;
         }
         journal.note(Change::CpusOffline { online: all.clone() })?;
-        Ok(Self { now: all.clone(), all, cpusets })
+        Ok(Self { online: all.clone(), initial: all, cpusets })
     }
 
     /// Leaves only `cpus` online; returns true if it switched any CPU.
-    pub(super) fn only(&mut self, cpus: &CpuSet) -> Result<bool, HotplugError> {
-        if *cpus == self.now {
+    pub(super) fn keep_online(&mut self, cpus: &CpuSet) -> Result<bool, HotplugError> {
+        if *cpus == self.online {
             return Ok(false);
         }
         if !cpus.contains(CpuId(0)) {
@@ -104,8 +104,8 @@ impl Hotplug {
         }
         // CPUs go online before others go offline, so at each instant at least one of the two sets
         // is complete.
-        let on = cpus.difference(&self.now);
-        let off = self.all.intersection(&self.now).difference(cpus);
+        let on = cpus.difference(&self.online);
+        let off = self.initial.intersection(&self.online).difference(cpus);
         for (set, online) in [(&on, true), (&off, false)] {
             for cpu in set.iter() {
                 set_online(cpu, online).map_err(|source| HotplugError::Switch { cpu, online, source })?;
@@ -114,18 +114,18 @@ impl Hotplug {
         if !on.is_empty() {
             // This process, and with it the command, may live in one of these cpusets. The kernel
             // refuses a CPU that is still offline, so the journal restores the rest at the end.
-            for change in self.cpusets.iter().filter(|_| *cpus == self.all) {
+            for change in self.cpusets.iter().filter(|_| *cpus == self.initial) {
                 change.undo().map_err(HotplugError::Cpuset)?;
             }
         }
-        self.now.clone_from(cpus);
+        self.online.clone_from(cpus);
         Ok(true)
     }
 }
 
 /// All version 1 cpusets with their configured CPUs, parents before children.
 fn v1_cpusets() -> Vec<Change> {
-    let hierarchies = Hierarchies::of_this_process();
+    let hierarchies = Hierarchies::read_own();
     let mount = hierarchies.v1.get("cpuset").filter(|dir| dir.version() == Version::V1);
     let mut found = Vec::new();
     if let Some(dir) = mount {

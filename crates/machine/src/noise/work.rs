@@ -15,16 +15,16 @@ const CHAINS: usize = 8;
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 
 /// Runs `steps` steps; returns the duration in nanoseconds, and the instant of the end.
-pub(super) fn repetition(steps: u64) -> (u64, Nanos) {
+pub(super) fn time_repetition(steps: u64) -> (u64, Nanos) {
     let begin = monotonic();
-    black_box(chains(black_box(steps)));
+    black_box(compute_chains(black_box(steps)));
     let end = monotonic();
     (end.since(begin).0, end)
 }
 
 /// Makes `steps` steps; each is a multiplication, an addition, a shift and an exclusive or on each
 /// chain.
-fn chains(steps: u64) -> [u64; CHAINS] {
+fn compute_chains(steps: u64) -> [u64; CHAINS] {
     let mut values: [u64; CHAINS] = std::array::from_fn(|i| i as u64 + 1);
     for _ in 0..steps {
         for value in &mut values {
@@ -46,7 +46,7 @@ mod tests {
             let v = v.wrapping_mul(MULTIPLIER).wrapping_add(1);
             v ^ (v >> 33)
         };
-        assert_eq!(chains(2)[0], step(step(1)));
-        assert_eq!(chains(2)[7], step(step(8)));
+        assert_eq!(compute_chains(2)[0], step(step(1)));
+        assert_eq!(compute_chains(2)[7], step(step(8)));
     }
 }

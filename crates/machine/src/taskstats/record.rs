@@ -51,7 +51,7 @@ impl ExitRecord {
         let stats = attribute(attribute(message, AGGR_PID)?, STATS)?;
         let pid = u32_at(stats, AC_PID)?;
         let own = Some(AC_TGID).filter(|_| u16_at(stats, VERSION).is_some_and(|version| version >= HAS_TGID));
-        let told = own.and_then(|at| u32_at(stats, at));
+        let group_id = own.and_then(|at| u32_at(stats, at));
         // The kernel sends this attribute with the last thread of a process that had several.
         let group = || {
             let group = attributes(message).find(|(kind, _)| *kind == AGGR_TGID)?.1;
@@ -59,7 +59,7 @@ impl ExitRecord {
         };
         Some(Self {
             pid,
-            tgid: told.or_else(group).unwrap_or(pid),
+            tgid: group_id.or_else(group).unwrap_or(pid),
             ppid: u32_at(stats, AC_PPID)?,
             user: Nanos::from_micros(u64_at(stats, AC_UTIME)?),
             system: Nanos::from_micros(u64_at(stats, AC_STIME)?),

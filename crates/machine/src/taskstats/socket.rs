@@ -31,13 +31,13 @@ const DEREGISTER_CPUMASK: u16 = 4;
 
 /// Longest wait for an answer of the kernel. The answer comes within microseconds if the family
 /// exists at all.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest wait for the answer to [`probe`], which nothing depends on.
-const PROBE_PATIENCE: Duration = Duration::from_millis(200);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Buffer size in bytes, larger than any record: two structures of 416 bytes in version 13.
-const LONGEST: usize = 8192;
+const MAX_DATAGRAM: usize = 8192;
 
 /// Reason for which exit records are not available.
 #[derive(Debug, thiserror::Error)]
@@ -71,13 +71,13 @@ pub fn probe() -> Result<(), Errno> {
         }
         TaskstatsError::NoFamily => Errno::NOENT,
     };
-    let socket = netlink_socket(PROBE_PATIENCE).map_err(errno)?;
-    family(&socket).map(|_| ()).map_err(errno)
+    let socket = netlink_socket(PROBE_TIMEOUT).map_err(errno)?;
+    resolve_family(&socket).map(|_| ()).map_err(errno)
 }
 
 /// Error that records were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Incomplete;
+pub(super) struct RecordsLost;
 
 /// Receives the records; stops them when dropped.
 #[derive(Debug)]
@@ -88,22 +88,22 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Requests the records of every CPU that can ever be online; twice `room` bytes may wait.
-    pub(super) fn open(room: usize) -> Result<Self, TaskstatsError> {
-        let socket = netlink_socket(PATIENCE)?;
-        let family = family(&socket)?;
+    /// Requests the records of every CPU that can ever be online; twice `buffer_bytes` bytes may wait.
+    pub(super) fn open(buffer_bytes: usize) -> Result<Self, TaskstatsError> {
+        let socket = netlink_socket(REPLY_TIMEOUT)?;
+        let family = resolve_family(&socket)?;
         let possible = "/sys/devices/system/cpu/possible";
         let cpus = fs::read_to_string(possible)
             .map_err(|source| TaskstatsError::Io { action: "read the list of possible CPUs", source })?;
-        sockopt::set_socket_recv_buffer_size_force(&socket, room)
+        sockopt::set_socket_recv_buffer_size_force(&socket, buffer_bytes)
             .map_err(|error| TaskstatsError::Refused(error.into()))?;
         let listener = Self { socket, family, cpus: cpus.trim().to_owned() };
-        listener.ask(REGISTER_CPUMASK)?;
+        listener.request_exits(REGISTER_CPUMASK)?;
         Ok(listener)
     }
 
     /// Sends a request and receives its answer, together with any records that precede it.
-    fn ask(&self, attribute: u16) -> Result<(), TaskstatsError> {
+    fn request_exits(&self, attribute: u16) -> Result<(), TaskstatsError> {
         send(&self.socket, &request(self.family, GET, attribute, &self.cpus))?;
         loop {
             // The answer comes at once, among the first records, so the buffer cannot overflow
@@ -125,7 +125,7 @@ impl Listener {
     }
 
     /// Receives all waiting records.
-    pub(super) fn drain(&self, mut keep: impl FnMut(ExitRecord)) -> Result<(), Incomplete> {
+    pub(super) fn drain(&self, mut keep: impl FnMut(ExitRecord)) -> Result<(), RecordsLost> {
         let mut complete = Ok(());
         loop {
             let read = receive(&self.socket, RecvFlags::DONTWAIT, |message| match message {
@@ -141,8 +141,8 @@ impl Listener {
                 Err(Errno::AGAIN) => return complete,
                 // The kernel reports an overflow once, whatever the number of lost records; the
                 // records in the buffer follow.
-                Err(Errno::NOBUFS) | Ok(None) => complete = Err(Incomplete),
-                Err(_) => return Err(Incomplete),
+                Err(Errno::NOBUFS) | Ok(None) => complete = Err(RecordsLost),
+                Err(_) => return Err(RecordsLost),
             }
         }
     }
@@ -155,19 +155,19 @@ impl Drop for Listener {
     }
 }
 
-/// Creates a netlink socket on which no wait for the kernel's answer exceeds `patience`.
-fn netlink_socket(patience: Duration) -> Result<OwnedFd, TaskstatsError> {
+/// Creates a netlink socket on which no wait for the kernel's answer exceeds `timeout`.
+fn netlink_socket(timeout: Duration) -> Result<OwnedFd, TaskstatsError> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(GENERIC))
         .map_err(io_error("make a netlink socket"))?;
     rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0)).map_err(io_error("bind a netlink socket"))?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(timeout))
         .map_err(io_error("bound the wait for a netlink answer"))?;
     Ok(socket)
 }
 
 /// Number of the taskstats family on this boot.
-fn family(socket: &OwnedFd) -> Result<u16, TaskstatsError> {
+fn resolve_family(socket: &OwnedFd) -> Result<u16, TaskstatsError> {
     send(socket, &request(CONTROL, GET_FAMILY, FAMILY_NAME, "TASKSTATS"))?;
     let found = receive(socket, RecvFlags::empty(), |message| match message {
         Some(Message::Command { command: NEW_FAMILY, attributes, .. }) => {
@@ -193,11 +193,11 @@ fn send(socket: &OwnedFd, message: &[u8]) -> Result<(), TaskstatsError> {
 fn receive<T>(
     socket: &OwnedFd,
     flags: RecvFlags,
-    look: impl FnOnce(Option<Message<'_>>) -> T,
+    use_message: impl FnOnce(Option<Message<'_>>) -> T,
 ) -> Result<T, Errno> {
-    let mut buffer = [MaybeUninit::<u8>::uninit(); LONGEST];
+    let mut buffer = [MaybeUninit::<u8>::uninit(); MAX_DATAGRAM];
     let ((datagram, _), _) = rustix::net::recv(socket, &mut buffer[..], flags)?;
-    Ok(look(parse(datagram)))
+    Ok(use_message(parse(datagram)))
 }
 
 fn io_error(action: &'static str) -> impl FnOnce(Errno) -> TaskstatsError {

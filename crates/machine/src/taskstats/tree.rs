@@ -10,20 +10,20 @@ use std::collections::HashMap;
 use super::TreeTimes;
 use super::record::ExitRecord;
 
-/// Sums up the records of the tree below process `us`, without the `spared` processes and their
+/// Sums up the records of the tree below process `root`, without the `excluded` processes and their
 /// descendants. `records` are in the order of the exits, from before the tree began until after it
 /// ended. `parent` returns the parent of a process that still exists.
-pub(super) fn sum(
+pub(super) fn sum_tree_times(
     records: &[ExitRecord],
-    us: u32,
-    spared: &[u32],
+    root: u32,
+    excluded: &[u32],
     parent: impl Fn(u32) -> Option<u32>,
 ) -> TreeTimes {
-    let lines = Lines { records, exits: exits(records), us, spared, parent };
+    let ancestry = Ancestry { records, exits: exits_by_process(records), root, excluded, parent };
     let mut known = vec![None; records.len()];
     let mut times = TreeTimes::default();
     for (index, record) in records.iter().enumerate() {
-        if lines.lead_to_us(index, &mut known) {
+        if ancestry.is_descendant(index, &mut known) {
             times.user += record.user;
             times.system += record.system;
             times.run += record.run;
@@ -34,7 +34,7 @@ pub(super) fn sum(
 }
 
 /// Positions of each process's records, ascending.
-fn exits(records: &[ExitRecord]) -> HashMap<u32, Vec<usize>> {
+fn exits_by_process(records: &[ExitRecord]) -> HashMap<u32, Vec<usize>> {
     let mut exits: HashMap<u32, Vec<usize>> = HashMap::new();
     for (index, record) in records.iter().enumerate() {
         exits.entry(record.tgid).or_default().push(index);
@@ -42,59 +42,59 @@ fn exits(records: &[ExitRecord]) -> HashMap<u32, Vec<usize>> {
     exits
 }
 
-struct Lines<'a, P> {
+struct Ancestry<'a, P> {
     records: &'a [ExitRecord],
     exits: HashMap<u32, Vec<usize>>,
-    us: u32,
-    spared: &'a [u32],
+    root: u32,
+    excluded: &'a [u32],
     parent: P,
 }
 
-impl<P: Fn(u32) -> Option<u32>> Lines<'_, P> {
-    /// Whether the line of the record at `index` leads to `us`. The result is stored in `known` for
+impl<P: Fn(u32) -> Option<u32>> Ancestry<'_, P> {
+    /// Whether the line of the record at `index` leads to `root`. The result is stored in `known` for
     /// the whole line.
-    fn lead_to_us(&self, index: usize, known: &mut [Option<bool>]) -> bool {
-        let mut line = Vec::new();
+    fn is_descendant(&self, index: usize, known: &mut [Option<bool>]) -> bool {
+        let mut path = Vec::new();
         let mut at = index;
-        let ours = loop {
-            if let Some(answer) = known[at] {
-                break answer;
+        let is_descendant = loop {
+            if let Some(result) = known[at] {
+                break result;
             }
             // The preliminary answer is no. It also ends a line that reused numbers have closed
             // into a ring.
             known[at] = Some(false);
-            line.push(at);
+            path.push(at);
             let record = &self.records[at];
-            if self.spared.contains(&record.tgid) {
+            if self.excluded.contains(&record.tgid) {
                 break false;
             }
-            match self.exit_of(record.ppid, at) {
-                _ if record.ppid == self.us => break true,
+            match self.find_exit(record.ppid, at) {
+                _ if record.ppid == self.root => break true,
                 Some(next) => at = next,
-                None => break self.living_lead_to_us(record.ppid),
+                None => break self.is_living_descendant(record.ppid),
             }
         };
-        line.into_iter().for_each(|at| known[at] = Some(ours));
-        ours
+        path.into_iter().for_each(|at| known[at] = Some(is_descendant));
+        is_descendant
     }
 
     /// Exit of the process `pid` that existed when the task at `index` exited: the next exit of
     /// that number, not the exit of an earlier process with it. `None` if the process still lives.
     /// If the process is in the middle of its own exit, the result is its last exit before `index`.
-    fn exit_of(&self, pid: u32, index: usize) -> Option<usize> {
+    fn find_exit(&self, pid: u32, index: usize) -> Option<usize> {
         let exits = self.exits.get(&pid)?;
         let later = exits.partition_point(|exit| *exit <= index);
         let last_before = || exits.last().copied().filter(|_| (self.parent)(pid).is_none());
         exits.get(later).copied().or_else(last_before)
     }
 
-    fn living_lead_to_us(&self, mut pid: u32) -> bool {
+    fn is_living_descendant(&self, mut pid: u32) -> bool {
         loop {
-            if pid == self.us {
+            if pid == self.root {
                 return true;
             }
             match (self.parent)(pid) {
-                Some(parent) if !self.spared.contains(&pid) && parent != pid => pid = parent,
+                Some(parent) if !self.excluded.contains(&pid) && parent != pid => pid = parent,
                 _ => return false,
             }
         }
@@ -117,9 +117,9 @@ mod tests {
         thread(pid, pid, ppid)
     }
 
-    fn tasks(records: &[ExitRecord], spared: &[u32], living: &[(u32, u32)]) -> usize {
+    fn tasks(records: &[ExitRecord], excluded: &[u32], living: &[(u32, u32)]) -> usize {
         let parent = |pid| living.iter().find(|(living, _)| *living == pid).map(|(_, parent)| *parent);
-        let times = sum(records, US, spared, parent);
+        let times = sum_tree_times(records, US, excluded, parent);
         assert_eq!((times.system, times.run), (Nanos(times.tasks as u64), Nanos(2 * times.tasks as u64)));
         times.tasks
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use morecores_study::{Bytes, CacheKind, CpuCache, CpuSet};
 
-use super::{CPUS, number, set};
+use super::{CPUS, read_number, read_set};
 use crate::tree::Tree;
 
 /// Reads all caches, each once, sorted by level, kind and lowest CPU.
@@ -22,12 +22,12 @@ pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<CpuCache> {
         }
         for index in indices {
             let file = |name: &str| format!("{dir}/index{index}/{name}");
-            let level = number(tree, file("level")).and_then(|level| u8::try_from(level).ok());
-            let kind = tree.read(file("type")).as_deref().and_then(kind);
-            let size = tree.read(file("size")).as_deref().and_then(size);
-            let told = set(tree, file("shared_cpu_list")).unwrap_or_default();
+            let level = read_number(tree, file("level")).and_then(|level| u8::try_from(level).ok());
+            let kind = tree.read(file("type")).as_deref().and_then(parse_kind);
+            let size = tree.read(file("size")).as_deref().and_then(parse_size);
+            let listed = read_set(tree, file("shared_cpu_list")).unwrap_or_default();
             let (Some(level), Some(kind)) = (level, kind) else { continue };
-            let mut cpus = told.intersection(online);
+            let mut cpus = listed.intersection(online);
             cpus.insert(cpu);
             caches.insert((level, kind, cpus), size);
         }
@@ -41,7 +41,7 @@ pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<CpuCache> {
     caches.into_iter().map(|((level, kind, cpus), size)| CpuCache { level, kind, size, cpus }).collect()
 }
 
-fn kind(text: &str) -> Option<CacheKind> {
+fn parse_kind(text: &str) -> Option<CacheKind> {
     match text {
         "Data" => Some(CacheKind::Data),
         "Instruction" => Some(CacheKind::Instruction),
@@ -52,7 +52,7 @@ fn kind(text: &str) -> Option<CacheKind> {
 
 /// Parses a size in KiB, such as `32K` (`size_show` in `drivers/base/cacheinfo.c`). The kernel
 /// writes an unknown size as 0.
-fn size(text: &str) -> Option<Bytes> {
+fn parse_size(text: &str) -> Option<Bytes> {
     let kib: u64 = text.strip_suffix('K')?.parse().ok()?;
     (kib > 0).then(|| Bytes::from_kib(kib))
 }

@@ -10,12 +10,12 @@
 
 use morecores_study::{Core, CoreClass, CoreType, CpuSet, Kilohertz};
 
-use super::{CPUS, number, set};
+use super::{CPUS, read_number, read_set};
 use crate::tree::Tree;
 
 /// `Documentation/ABI/testing/sysfs-bus-event_source-devices`; `arch/x86/events/intel/core.c` has
 /// the names.
-const INTEL: [(&str, CoreClass); 3] = [
+const INTEL_FILES: [(&str, CoreClass); 3] = [
     ("/sys/devices/cpu_core/cpus", CoreClass::Performance),
     ("/sys/devices/cpu_atom/cpus", CoreClass::Efficiency),
     ("/sys/devices/cpu_lowpower/cpus", CoreClass::LowPower),
@@ -23,7 +23,7 @@ const INTEL: [(&str, CoreClass); 3] = [
 
 /// Sets the type of every core, and returns the types, fastest first.
 pub(super) fn classify(tree: &mut Tree, online: &CpuSet, cores: &mut [Core]) -> Vec<CoreType> {
-    let mut types = intel(tree, online);
+    let mut types = by_intel_files(tree, online);
     if types.len() < 2 {
         types = by_capacity(tree, cores);
     }
@@ -44,10 +44,10 @@ pub(super) fn classify(tree: &mut Tree, online: &CpuSet, cores: &mut [Core]) -> 
 }
 
 /// Types by performance-monitoring unit; empty unless the units cover all online CPUs.
-fn intel(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
-    let types: Vec<CoreType> = INTEL
+fn by_intel_files(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
+    let types: Vec<CoreType> = INTEL_FILES
         .into_iter()
-        .filter_map(|(file, class)| Some(CoreType { class, cpus: set(tree, file)?.intersection(online) }))
+        .filter_map(|(file, class)| Some(CoreType { class, cpus: read_set(tree, file)?.intersection(online) }))
         .filter(|core_type| !core_type.cpus.is_empty())
         .collect();
     let all = types.iter().fold(CpuSet::new(), |all, t| all.union(&t.cpus));
@@ -63,8 +63,8 @@ fn intel(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
 fn by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
     let mut capacities: Vec<(u32, &CpuSet)> = Vec::new();
     for core in cores {
-        let told = core.cpus.iter().filter_map(|cpu| number(tree, format!("{CPUS}/cpu{cpu}/cpu_capacity")));
-        let Some(capacity) = told.max().and_then(|c| u32::try_from(c).ok()) else {
+        let listed = core.cpus.iter().filter_map(|cpu| read_number(tree, format!("{CPUS}/cpu{cpu}/cpu_capacity")));
+        let Some(capacity) = listed.max().and_then(|c| u32::try_from(c).ok()) else {
             return Vec::new();
         };
         capacities.push((capacity, &core.cpus));
@@ -91,14 +91,14 @@ fn by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
 /// (`Documentation/admin-guide/pm/amd-pstate.rst`, "highest_perf": 255, 231, 226, …). Intel's
 /// favoured cores clock 2% to 6% higher. AMD's compact cores are rated and clocked at least 30%
 /// lower (Ryzen 5 7545U: 4.9 and 3.5 GHz).
-const GAP: f64 = 1.2;
+const LEAST_RATIO: f64 = 1.2;
 
 /// Types by AMD's rating of each core.
 fn by_highest_performance(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
     let rated = cores.iter().map(|core| {
         let file = |cpu| format!("{CPUS}/cpu{cpu}/cpufreq/amd_pstate_highest_perf");
-        let told = core.cpus.iter().filter_map(|cpu| number(tree, file(cpu)));
-        Some((told.max()?, core.cpus.clone()))
+        let listed = core.cpus.iter().filter_map(|cpu| read_number(tree, file(cpu)));
+        Some((listed.max()?, core.cpus.clone()))
     });
     let class = |rating| CoreClass::HighestPerformance(u32::try_from(rating).unwrap_or(u32::MAX));
     rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| by_gaps(rated, class))
@@ -112,10 +112,10 @@ fn by_clock(cores: &[Core]) -> Vec<CoreType> {
 }
 
 /// Types from ratings, highest first. A new type begins at each rating that is lower than its
-/// predecessor by more than [`GAP`].
+/// predecessor by more than [`LEAST_RATIO`].
 fn by_gaps(mut rated: Vec<(u64, CpuSet)>, class: impl Fn(u64) -> CoreClass) -> Vec<CoreType> {
     rated.sort_by_key(|(rating, _)| std::cmp::Reverse(*rating));
-    let is_like = |one: &(u64, CpuSet), next: &(u64, CpuSet)| one.0 as f64 <= GAP * next.0 as f64;
+    let is_like = |one: &(u64, CpuSet), next: &(u64, CpuSet)| one.0 as f64 <= LEAST_RATIO * next.0 as f64;
     let types = rated.chunk_by(is_like).map(|alike| CoreType {
         class: class(alike[0].0),
         cpus: alike.iter().fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus)),

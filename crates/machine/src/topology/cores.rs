@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use morecores_study::{Core, CpuId, CpuSet, Kilohertz, Package};
 
-use super::{CPUS, number, set};
+use super::{CPUS, read_number, read_set};
 use crate::tree::Tree;
 
 /// Cores of the online CPUs, by lowest CPU. All have type 0 until [`super::core_types`] sets it.
-pub(super) fn cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {
+pub(super) fn read_cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {
     let (sets, unknown) = partition(tree, online, &["core_cpus_list", "thread_siblings_list"]);
     if !unknown.is_empty() {
         let why = format!("no siblings told for CPUs {unknown}; each counts as a core of its own");
@@ -21,7 +21,7 @@ pub(super) fn cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {
     sets.into_iter()
         .map(|cpus| {
             let rates = cpus.iter().filter_map(|cpu| {
-                number(tree, format!("{CPUS}/cpu{cpu}/cpufreq/cpuinfo_max_freq")).map(Kilohertz)
+                read_number(tree, format!("{CPUS}/cpu{cpu}/cpufreq/cpuinfo_max_freq")).map(Kilohertz)
             });
             Core { max_frequency: rates.max(), core_type: 0, cpus }
         })
@@ -30,16 +30,16 @@ pub(super) fn cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {
 
 /// Packages, dies and clusters. Dies and clusters are empty if they add nothing to packages and
 /// cores.
-pub(super) fn groups(tree: &mut Tree, online: &CpuSet) -> (Vec<Package>, Vec<CpuSet>, Vec<CpuSet>) {
-    let packages = packages(tree, online);
+pub(super) fn read_groups(tree: &mut Tree, online: &CpuSet) -> (Vec<Package>, Vec<CpuSet>, Vec<CpuSet>) {
+    let packages = read_packages(tree, online);
     let package_sets: BTreeSet<&CpuSet> = packages.iter().map(|p| &p.cpus).collect();
-    let mut finer = |file: &str| -> Vec<CpuSet> {
+    let mut finer_sets = |file: &str| -> Vec<CpuSet> {
         let (sets, unknown) = partition(tree, online, &[file]);
-        let finer = unknown.is_empty() && sets.iter().any(|set| !package_sets.contains(set));
-        if finer { sets } else { Vec::new() }
+        let is_finer = unknown.is_empty() && sets.iter().any(|set| !package_sets.contains(set));
+        if is_finer { sets } else { Vec::new() }
     };
-    let dies = finer("die_cpus_list");
-    let mut clusters = finer("cluster_cpus_list");
+    let dies = finer_sets("die_cpus_list");
+    let mut clusters = finer_sets("cluster_cpus_list");
     // On x86, a cluster of one core is a core with an L2 cache of its own.
     let (cores, _) = partition(tree, online, &["core_cpus_list", "thread_siblings_list"]);
     if clusters.iter().all(|cluster| cores.contains(cluster)) {
@@ -50,10 +50,10 @@ pub(super) fn groups(tree: &mut Tree, online: &CpuSet) -> (Vec<Package>, Vec<Cpu
 
 /// Packages by number. CPUs without a package number form one package without a number, because a
 /// machine has at least one package.
-fn packages(tree: &mut Tree, online: &CpuSet) -> Vec<Package> {
+fn read_packages(tree: &mut Tree, online: &CpuSet) -> Vec<Package> {
     let mut by_id: BTreeMap<Option<u32>, CpuSet> = BTreeMap::new();
     for cpu in online.iter() {
-        let id = number(tree, format!("{CPUS}/cpu{cpu}/topology/physical_package_id"));
+        let id = read_number(tree, format!("{CPUS}/cpu{cpu}/topology/physical_package_id"));
         by_id.entry(id.and_then(|id| u32::try_from(id).ok())).or_default().insert(cpu);
     }
     if let Some(cpus) = by_id.get(&None) {
@@ -73,11 +73,11 @@ fn partition(tree: &mut Tree, online: &CpuSet, files: &[&str]) -> (Vec<CpuSet>, 
     let mut placed = CpuSet::new();
     let mut unknown = CpuSet::new();
     for cpu in online.iter() {
-        let told = siblings(tree, cpu, files);
+        let listed = read_siblings(tree, cpu, files);
         if placed.contains(cpu) {
             continue;
         }
-        let mut members = told.map(|set| set.intersection(online).difference(&placed)).unwrap_or_default();
+        let mut members = listed.map(|set| set.intersection(online).difference(&placed)).unwrap_or_default();
         if members.is_empty() {
             unknown.insert(cpu);
         }
@@ -88,6 +88,6 @@ fn partition(tree: &mut Tree, online: &CpuSet, files: &[&str]) -> (Vec<CpuSet>, 
     (sets, unknown)
 }
 
-fn siblings(tree: &mut Tree, cpu: CpuId, files: &[&str]) -> Option<CpuSet> {
-    files.iter().find_map(|file| set(tree, format!("{CPUS}/cpu{cpu}/topology/{file}")))
+fn read_siblings(tree: &mut Tree, cpu: CpuId, files: &[&str]) -> Option<CpuSet> {
+    files.iter().find_map(|file| read_set(tree, format!("{CPUS}/cpu{cpu}/topology/{file}")))
 }

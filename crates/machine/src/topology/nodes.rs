@@ -2,7 +2,7 @@
 
 use morecores_study::{CpuSet, NumaNode};
 
-use super::set;
+use super::read_set;
 use crate::tree::Tree;
 
 /// Directory of the nodes: `Documentation/ABI/stable/sysfs-devices-node`.
@@ -12,20 +12,20 @@ const NODES: &str = "/sys/devices/system/node";
 /// then empty without a note.
 pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<NumaNode> {
     // The list has the format of a CPU list.
-    let ids: Vec<u32> = match set(tree, format!("{NODES}/online")) {
+    let ids: Vec<u32> = match read_set(tree, format!("{NODES}/online")) {
         Some(nodes) => nodes.iter().map(|id| id.0).collect(),
         None => tree.numbered(NODES, "node"),
     };
     ids.into_iter()
         .map(|id| NumaNode {
             id,
-            cpus: set(tree, format!("{NODES}/node{id}/cpulist")).unwrap_or_default().intersection(online),
-            distances: distances(tree, id),
+            cpus: read_set(tree, format!("{NODES}/node{id}/cpulist")).unwrap_or_default().intersection(online),
+            distances: read_distances(tree, id),
         })
         .collect()
 }
 
-fn distances(tree: &mut Tree, id: u32) -> Vec<u32> {
+fn read_distances(tree: &mut Tree, id: u32) -> Vec<u32> {
     let text = tree.read(format!("{NODES}/node{id}/distance")).unwrap_or_default();
     text.split_whitespace().map(str::parse).collect::<Result<_, _>>().unwrap_or_default()
 }

@@ -25,7 +25,7 @@ use morecores_study::{CpuId, CpuSet};
 
 use super::{CPUS, read_from};
 use crate::cgroup::unescape;
-use crate::tree::{Tree, under};
+use crate::tree::{Tree, join_below_root};
 
 /// First line of every recording, with the version number of the format.
 const HEADER: &str = "# morecores topology recording 1";
@@ -63,18 +63,18 @@ pub enum RecordingError {
 
 impl Recording {
     /// Records the running machine as this process sees it.
-    pub fn of_this_machine() -> Self {
+    pub fn record_machine() -> Self {
         let mut tree = Tree::live();
         read_from(&mut tree);
-        Self::of(&tree)
+        Self::from_tree(&tree)
     }
 
     /// Recording of the files that have been read from `tree` so far. Each unreadable file becomes
     /// a comment.
-    pub fn of(tree: &Tree) -> Self {
+    pub fn from_tree(tree: &Tree) -> Self {
         let comments =
             tree.unread().iter().map(|unread| format!("not read: {}: {}", unread.path, unread.why));
-        Self { comments: comments.collect(), files: tree.seen().clone() }
+        Self { comments: comments.collect(), files: tree.texts().clone() }
     }
 
     /// Adds a file, for recordings of invented machines.
@@ -89,14 +89,14 @@ impl Recording {
 
     /// Tree of the recorded machine, which readers use like that of the running machine.
     pub fn tree(&self) -> Tree {
-        Tree::of_files(self.files.clone())
+        Tree::from_files(self.files.clone())
     }
 
-    /// Writes the files below `dir`, from which [`Tree::at`] reads them.
+    /// Writes the files below `dir`, from which [`Tree::from_directory`] reads them.
     pub fn unpack(&self, dir: &Path) -> Result<(), RecordingError> {
         for (path, text) in &self.files {
             // Parsing has rejected paths that lead outside `dir`.
-            let path = under(dir, path);
+            let path = join_below_root(dir, path);
             let parent = path.parent().unwrap_or(dir);
             fs::create_dir_all(parent)
                 .and_then(|()| fs::write(&path, format!("{text}\n")))
@@ -112,21 +112,21 @@ impl fmt::Display for Recording {
         for comment in self.comments.iter().flat_map(|comment| comment.lines()) {
             writeln!(f, "# {comment}")?;
         }
-        let mut of_cpus: BTreeMap<(&Path, &str), CpuSet> = BTreeMap::new();
+        let mut cpu_files: BTreeMap<(&Path, &str), CpuSet> = BTreeMap::new();
         for (path, text) in &self.files {
-            match of_cpu(path) {
+            match split_cpu_path(path) {
                 Some((cpu, file)) => {
-                    of_cpus.entry((file, text)).or_default().insert(cpu);
+                    cpu_files.entry((file, text)).or_default().insert(cpu);
                 }
                 None => write_file(f, &escape(path), text)?,
             }
         }
         // The order is by file, then by lowest CPU. The order of the texts differs: "10" sorts
         // before "2".
-        let mut of_cpus: Vec<_> =
-            of_cpus.into_iter().map(|((file, text), cpus)| (file, cpus, text)).collect();
-        of_cpus.sort();
-        for (file, cpus, text) in of_cpus {
+        let mut cpu_files: Vec<_> =
+            cpu_files.into_iter().map(|((file, text), cpus)| (file, cpus, text)).collect();
+        cpu_files.sort();
+        for (file, cpus, text) in cpu_files {
             write_file(f, &format!("{CPUS}/cpu{{{cpus}}}/{}", escape(file)), text)?;
         }
         Ok(())
@@ -141,7 +141,7 @@ fn write_file(f: &mut fmt::Formatter<'_>, path: &str, text: &str) -> fmt::Result
 }
 
 /// CPU and remaining path of a path below `cpuN`.
-fn of_cpu(path: &Path) -> Option<(CpuId, &Path)> {
+fn split_cpu_path(path: &Path) -> Option<(CpuId, &Path)> {
     let below = path.strip_prefix(CPUS).ok()?;
     let mut components = below.components();
     let cpu = components.next()?.as_os_str().to_str()?.strip_prefix("cpu")?.parse().ok()?;
@@ -176,7 +176,7 @@ impl FromStr for Recording {
 impl Recording {
     fn add_line(&mut self, line: &str) -> Result<(), String> {
         let (path, text) = line.split_once('\t').ok_or("no tab between path and text")?;
-        for path in expand(path)? {
+        for path in expand_paths(path)? {
             // Recordings come from strangers, so unpacking one must not write outside its
             // directory.
             let plain =
@@ -198,7 +198,7 @@ impl Recording {
 
 /// Paths that a path with a CPU list in braces denotes. Braces elsewhere, for example in a cgroup's
 /// name, have no special meaning.
-fn expand(path: &str) -> Result<Vec<PathBuf>, String> {
+fn expand_paths(path: &str) -> Result<Vec<PathBuf>, String> {
     let braces =
         path.strip_prefix(CPUS).and_then(|p| p.strip_prefix("/cpu{")).and_then(|p| p.split_once('}'));
     let Some((list, file)) = braces else {
@@ -241,7 +241,7 @@ mod tests {
     fn unpacked_files_read_as_recorded() {
         let dir = tempfile::tempdir().unwrap();
         recording(&[("/proc/self/cgroup", "2:cpu:/\n0::/")]).unpack(dir.path()).unwrap();
-        assert_eq!(Tree::at(dir.path()).read("/proc/self/cgroup").as_deref(), Some("2:cpu:/\n0::/"));
+        assert_eq!(Tree::from_directory(dir.path()).read("/proc/self/cgroup").as_deref(), Some("2:cpu:/\n0::/"));
     }
 
     #[test]

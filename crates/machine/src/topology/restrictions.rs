@@ -9,14 +9,14 @@ use std::path::Path;
 
 use morecores_study::{CgroupLevel, CpuSet, Nanos, Quota, Restriction, Usable};
 
-use super::{CPUS, number, set};
+use super::{CPUS, read_number, read_set};
 use crate::cgroup::{CgroupDir, Hierarchies, Version};
 use crate::tree::Tree;
 
 const STATUS: &str = "/proc/self/status";
 
 /// Collects every restriction on this process.
-pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usable {
+pub(super) fn read_usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usable {
     // Only these two controllers restrict CPUs. A recording must not name more cgroups than it
     // needs.
     let cgroups = Hierarchies::read(tree, |name| matches!(name, "cpu" | "cpuset"));
@@ -28,9 +28,9 @@ pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usab
         restrictions.push(Restriction::Offline { cpus: offline.clone(), smt_off });
     }
 
-    let (allowed, cpusets) = cpusets(tree, &cgroups, online);
+    let (allowed, cpusets) = read_cpusets(tree, &cgroups, online);
     restrictions.extend(cpusets);
-    let cpus = match affinity(tree) {
+    let cpus = match read_affinity(tree) {
         Some(mask) => mask.intersection(&allowed),
         None => {
             tree.note(STATUS, "no Cpus_allowed_list; the affinity mask is unknown and taken for all CPUs");
@@ -42,11 +42,11 @@ pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usab
         restrictions.push(Restriction::Affinity { cpus: cpus.clone() });
     }
 
-    let quotas = quotas(tree, &cgroups);
+    let quotas = read_quotas(tree, &cgroups);
     let tightest = quotas.iter().map(|(_, quota)| *quota).min_by(|a, b| a.cpus().total_cmp(&b.cpus()));
     restrictions.extend(quotas.into_iter().map(|(restriction, _)| restriction));
-    restrictions.extend(information(tree, online));
-    restrictions.extend(not_balanced(tree, &cgroups, &cpus));
+    restrictions.extend(informative_restrictions(tree, online));
+    restrictions.extend(balance_restriction(tree, &cgroups, &cpus));
 
     Usable {
         count: tightest.map_or(cpus.len(), |quota| cpus.len().min(quota.whole_cpus())),
@@ -59,7 +59,7 @@ pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usab
 /// CPUs on which the scheduler may run this process, from `/proc/self/status`.
 ///
 /// `sched_getaffinity` would describe this machine even if `tree` describes another one.
-pub(super) fn affinity(tree: &mut Tree) -> Option<CpuSet> {
+pub(super) fn read_affinity(tree: &mut Tree) -> Option<CpuSet> {
     let line = tree.read_lines(STATUS, |line| line.starts_with("Cpus_allowed_list:"))?;
     line.split_once(':')?.1.parse().ok()
 }
@@ -69,7 +69,7 @@ pub(super) fn affinity(tree: &mut Tree) -> Option<CpuSet> {
 /// The nearest cgroup that has a cpuset decides; the cgroups above it explain the decision. In
 /// version 2 a partition takes CPUs *out* of its parent. The sets must therefore not be
 /// intersected, and a parent that does not include its child's CPUs does not restrict the child.
-fn cpusets(tree: &mut Tree, cgroups: &Hierarchies, online: &CpuSet) -> (CpuSet, Vec<Restriction>) {
+fn read_cpusets(tree: &mut Tree, cgroups: &Hierarchies, online: &CpuSet) -> (CpuSet, Vec<Restriction>) {
     let Some(cgroup) = cgroups.controller("cpuset") else {
         return (online.clone(), Vec::new());
     };
@@ -83,7 +83,7 @@ fn cpusets(tree: &mut Tree, cgroups: &Hierarchies, online: &CpuSet) -> (CpuSet, 
     for (level, dir) in levels(cgroup) {
         let found = names.iter().find_map(|name| {
             let file = dir.join(name);
-            let cpus = set(tree, &file)?.intersection(online);
+            let cpus = read_set(tree, &file)?.intersection(online);
             (!cpus.is_empty()).then_some((file, cpus))
         });
         let Some((file, cpus)) = found else { continue };
@@ -96,15 +96,15 @@ fn cpusets(tree: &mut Tree, cgroups: &Hierarchies, online: &CpuSet) -> (CpuSet, 
 }
 
 /// Quotas of the process's cgroup and of each cgroup above it. All of them apply at once.
-fn quotas(tree: &mut Tree, cgroups: &Hierarchies) -> Vec<(Restriction, Quota)> {
+fn read_quotas(tree: &mut Tree, cgroups: &Hierarchies) -> Vec<(Restriction, Quota)> {
     let Some(cgroup) = cgroups.controller("cpu") else {
         return Vec::new();
     };
     levels(cgroup)
         .filter_map(|(level, dir)| {
             let (file, quota) = match cgroup.version() {
-                Version::V1 => quota_v1(tree, dir)?,
-                Version::V2 => quota_v2(tree, dir)?,
+                Version::V1 => read_quota_v1(tree, dir)?,
+                Version::V2 => read_quota_v2(tree, dir)?,
             };
             Some((Restriction::Quota { level, quota, file }, quota))
         })
@@ -113,23 +113,23 @@ fn quotas(tree: &mut Tree, cgroups: &Hierarchies) -> Vec<(Restriction, Quota)> {
 
 /// Quota of version 1, from `Documentation/scheduler/sched-bwc.rst`: microseconds in two files; -1
 /// means no quota.
-fn quota_v1(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
+fn read_quota_v1(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
     let file = dir.join("cpu.cfs_quota_us");
     let time = tree.read(&file)?;
     let period = tree.read(dir.join("cpu.cfs_period_us"))?;
-    Some((file.display().to_string(), quota(&time, &period)?))
+    Some((file.display().to_string(), parse_quota(&time, &period)?))
 }
 
 /// Quota of version 2, from `Documentation/admin-guide/cgroup-v2.rst`, cpu.max: `$MAX $PERIOD` in
 /// microseconds; `max` means no quota.
-fn quota_v2(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
+fn read_quota_v2(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
     let file = dir.join("cpu.max");
     let text = tree.read(&file)?;
     let (time, period) = text.split_once(' ')?;
-    Some((file.display().to_string(), quota(time, period)?))
+    Some((file.display().to_string(), parse_quota(time, period)?))
 }
 
-fn quota(time_us: &str, period_us: &str) -> Option<Quota> {
+fn parse_quota(time_us: &str, period_us: &str) -> Option<Quota> {
     // Neither `max` nor -1 is an unsigned number.
     let time = Nanos::from_micros(time_us.trim().parse().ok()?);
     let period = Nanos::from_micros(period_us.trim().parse().ok()?);
@@ -151,13 +151,13 @@ fn note_hidden(tree: &mut Tree, cgroups: &Hierarchies) {
 }
 
 /// Kernel options that change which work runs on a CPU, without forbidding the CPU to anyone.
-fn information(tree: &mut Tree, online: &CpuSet) -> Vec<Restriction> {
-    let mut of = |name: &str| {
-        let cpus = set(tree, format!("{CPUS}/{name}")).unwrap_or_default().intersection(online);
+fn informative_restrictions(tree: &mut Tree, online: &CpuSet) -> Vec<Restriction> {
+    let mut read_cpus = |name: &str| {
+        let cpus = read_set(tree, format!("{CPUS}/{name}")).unwrap_or_default().intersection(online);
         (!cpus.is_empty()).then_some(cpus)
     };
-    let isolated = of("isolated").map(|cpus| Restriction::Isolated { cpus });
-    let nohz_full = of("nohz_full").map(|cpus| Restriction::NohzFull { cpus });
+    let isolated = read_cpus("isolated").map(|cpus| Restriction::Isolated { cpus });
+    let nohz_full = read_cpus("nohz_full").map(|cpus| Restriction::NohzFull { cpus });
     isolated.into_iter().chain(nohz_full).collect()
 }
 
@@ -168,7 +168,7 @@ fn information(tree: &mut Tree, online: &CpuSet) -> Vec<Restriction> {
 /// `kernel/cgroup/cpuset-v1.c`). The function does not examine sibling cpusets. The result is
 /// `None` if the root is not visible. In version 2, the list of isolated CPUs includes an isolated
 /// partition.
-fn not_balanced(tree: &mut Tree, cgroups: &Hierarchies, cpus: &CpuSet) -> Option<Restriction> {
+fn balance_restriction(tree: &mut Tree, cgroups: &Hierarchies, cpus: &CpuSet) -> Option<Restriction> {
     let cgroup = cgroups.controller("cpuset")?;
     if cgroup.version() != Version::V1 || !cgroup.sees_root() {
         return None;
@@ -176,7 +176,7 @@ fn not_balanced(tree: &mut Tree, cgroups: &Hierarchies, cpus: &CpuSet) -> Option
     let flags: Vec<_> = levels(cgroup)
         .filter_map(|(_, dir)| {
             let file = dir.join("cpuset.sched_load_balance");
-            Some((number(tree, &file)?, file))
+            Some((read_number(tree, &file)?, file))
         })
         .collect();
     let (_, own) = flags.first()?;

@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Longest wait for an effect in the kernel: the end of a killed process, or the return of a CPU to
 /// a cpuset. It is far longer than any observed delay.
-const PATIENCE: Duration = Duration::from_secs(2);
+const RETRY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A change to the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ impl fmt::Display for Change {
 impl Change {
     /// Waits for the rest of a dead study's command to end by itself. The command's main process
     /// died with the study, and the processes that it started may still be cleaning up.
-    pub(super) fn let_end(&self) {
+    pub(super) fn wait_for_exit(&self) {
         let Self::CgroupCreated { dir, keep: false } = self else { return };
         let deadline = Instant::now() + GRACE;
         while !is_empty(dir) && Instant::now() < deadline {
@@ -125,7 +125,7 @@ impl Change {
             Self::ControllerEnabled { dir, controller } => {
                 ignore_missing(fs::write(dir.join("cgroup.subtree_control"), format!("-{controller}")))
             }
-            Self::CpusOffline { online } => all_online(online, |cpu| set_online(cpu, true)),
+            Self::CpusOffline { online } => bring_all_online(online, |cpu| set_online(cpu, true)),
             Self::CpusetShrinks { dir, cpus } => restore_cpuset(dir, cpus),
             Self::AffinityLost { tid, start_time, cpus } => match process::start_time(*tid) {
                 Some(start) if start == *start_time => process::set_affinity(*tid, cpus),
@@ -157,7 +157,7 @@ pub(crate) fn set_online(cpu: CpuId, online: bool) -> io::Result<()> {
 }
 
 /// Brings every CPU of `online` online with `bring`, and continues after a CPU that fails.
-fn all_online(online: &CpuSet, bring: impl Fn(CpuId) -> io::Result<()>) -> io::Result<()> {
+fn bring_all_online(online: &CpuSet, bring: impl Fn(CpuId) -> io::Result<()>) -> io::Result<()> {
     let failed: Vec<String> =
         online.iter().filter_map(|cpu| Some(format!("CPU {cpu}: {}", bring(cpu).err()?))).collect();
     if failed.is_empty() { Ok(()) } else { Err(io::Error::other(failed.join("; "))) }
@@ -175,7 +175,7 @@ fn restore_cpuset(dir: &Path, cpus: &CpuSet) -> io::Result<()> {
     }
     // A CPU that has just come online reaches the cpusets a moment later, through a work queue of
     // the kernel.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + RETRY_TIMEOUT;
     loop {
         match fs::write(&file, cpus.to_string()) {
             Err(_) if Instant::now() < deadline => sleep(Duration::from_millis(1)),
@@ -186,7 +186,7 @@ fn restore_cpuset(dir: &Path, cpus: &CpuSet) -> io::Result<()> {
 
 /// Empties a cgroup of either version and removes it.
 fn remove_cgroup(dir: &Path, keep: bool) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + RETRY_TIMEOUT;
     loop {
         match fs::remove_dir(dir) {
             Ok(()) => return Ok(()),
@@ -200,13 +200,13 @@ fn remove_cgroup(dir: &Path, keep: bool) -> io::Result<()> {
 
 /// File that lists the members of a cgroup. In version 1 it lists threads, because a thread of this
 /// process may be a member without the others.
-fn members(dir: &Path) -> &'static str {
+fn member_file(dir: &Path) -> &'static str {
     if dir.join("tasks").exists() { "tasks" } else { "cgroup.procs" }
 }
 
 /// Moves this process's threads, and all others if `keep`, to the parent; ends the rest.
 fn empty_cgroup(dir: &Path, keep: bool) {
-    let procs = members(dir);
+    let procs = member_file(dir);
     let listed = fs::read_to_string(dir.join(procs)).unwrap_or_default();
     for task in listed.lines().filter_map(|line| line.parse::<u32>().ok()) {
         if keep || process::is_our_thread(task) {
@@ -221,7 +221,7 @@ fn empty_cgroup(dir: &Path, keep: bool) {
 
 /// Whether a cgroup has no members, or is gone.
 fn is_empty(dir: &Path) -> bool {
-    fs::read_to_string(dir.join(members(dir))).map_or(true, |listed| listed.trim().is_empty())
+    fs::read_to_string(dir.join(member_file(dir))).map_or(true, |listed| listed.trim().is_empty())
 }
 
 fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Result<()> {
@@ -233,8 +233,8 @@ fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Resul
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(said.lines().next().unwrap_or("mount failed").to_owned()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(stderr.lines().next().unwrap_or("mount failed").to_owned()))
 }
 
 /// Whether the mount table, in the format of fstab(5), has a mount at `target`.
@@ -252,7 +252,7 @@ mod tests {
     fn a_cpu_that_fails_does_not_keep_the_others_offline() {
         let tried = RefCell::new(Vec::new());
         let online: CpuSet = "1-4".parse().unwrap();
-        let failed = all_online(&online, |cpu| {
+        let failed = bring_all_online(&online, |cpu| {
             tried.borrow_mut().push(cpu.to_string());
             if cpu.to_string() == "2" { Err(io::Error::other("it is broken")) } else { Ok(()) }
         });

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 /// Write permission bits of group and others.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
+const OTHERS_WRITE_MASK: u32 = 0o022;
 /// All permission bits of group and others.
-const OTHERS: u32 = 0o077;
+const OTHERS_MASK: u32 = 0o077;
 
 /// An open directory of journals.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ impl JournalDirectory {
                 facts.st_uid
             )));
         }
-        if facts.st_mode & WRITABLE_BY_OTHERS != 0 {
+        if facts.st_mode & OTHERS_WRITE_MASK != 0 {
             return Err(io::Error::other("other users may write to it; look what is in it, then remove it"));
         }
-        if facts.st_mode & OTHERS != 0 {
+        if facts.st_mode & OTHERS_MASK != 0 {
             rustix::fs::fchmod(&descriptor, Mode::RWXU)?;
         }
         Ok(Some(Self { descriptor }))
@@ -89,7 +89,7 @@ impl JournalDirectory {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub(super) fn make(&self, name: &Path) -> io::Result<File> {
+    pub(super) fn create_file(&self, name: &Path) -> io::Result<File> {
         self.remove(name)?;
         self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }
@@ -179,7 +179,7 @@ mod tests {
         std::fs::write(dir.path().join("secret"), "x").unwrap();
         symlink(dir.path().join("secret"), dir.path().join("journals/1.json")).unwrap();
         assert!(directory.read(Path::new("1.json")).is_err());
-        directory.make(Path::new("1.json")).unwrap();
+        directory.create_file(Path::new("1.json")).unwrap();
         assert_eq!(std::fs::read(dir.path().join("secret")).unwrap(), b"x");
     }
 }

@@ -145,7 +145,7 @@ mod tests {
         let hooks = Hooks { setup: Some(line.into()), ..Hooks::default() };
         run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap();
         let left: u32 = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
-        assert_eq!(process::name(left).as_deref(), Some("sleep"), "it goes on");
+        assert_eq!(process::command_name(left).as_deref(), Some("sleep"), "it goes on");
         process::kill(left);
     }
 

@@ -44,7 +44,7 @@ impl ProcessExecutor {
                         return survivors;
                     }
                     if waited > TAIL && survivors.is_empty() {
-                        survivors = alive.iter().filter_map(|&pid| process::name(pid)).collect();
+                        survivors = alive.iter().filter_map(|&pid| process::command_name(pid)).collect();
                         if self.plan.keep_survivors {
                             alive.into_iter().for_each(|pid| spared.add(pid));
                         } else {

@@ -37,7 +37,7 @@ impl ProcessExecutor {
                 stdout: self.capture.stdout(),
                 stderr: self.capture.stderr(),
                 affinity: self.limiter.child_affinity(&point.cpu_set),
-                cgroup: self.group.as_ref().and_then(StudyGroup::birthplace),
+                cgroup: self.group.as_ref().and_then(StudyGroup::spawn_cgroup),
             };
             witness.begins(point)?;
             let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut self.terminal);
@@ -61,8 +61,8 @@ impl ProcessExecutor {
 
     fn lose_birthplace(&mut self, source: io::Error) {
         if let Some(group) = &mut self.group {
-            group.forget_birthplace();
-            if !group.tells_cpu() {
+            group.disable_spawn_cgroup();
+            if !group.counts_cpu() {
                 self.group = None;
             }
         }

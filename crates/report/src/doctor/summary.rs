@@ -21,7 +21,7 @@ pub(super) fn summary_text(diagnosis: &Diagnosis, noise: Option<&MachineNoise>) 
 }
 
 fn is_fine(diagnosis: &Diagnosis, what: Subject) -> bool {
-    diagnosis.about(what).is_some_and(|finding| finding.state == State::Fine)
+    diagnosis.finding(what).is_some_and(|finding| finding.state == State::Fine)
 }
 
 fn timing_sentence(diagnosis: &Diagnosis) -> String {
@@ -111,7 +111,7 @@ fn spoilers_sentence(diagnosis: &Diagnosis) -> Option<String> {
     ];
     let spoilers: Vec<&str> = names
         .iter()
-        .filter(|(what, _)| diagnosis.about(*what).is_some_and(|f| f.state != State::Fine))
+        .filter(|(what, _)| diagnosis.finding(*what).is_some_and(|f| f.state != State::Fine))
         .map(|(_, name)| *name)
         .collect();
     (!spoilers.is_empty()).then(|| format!("Figures may be off because of {}.", join_with_and(spoilers)))

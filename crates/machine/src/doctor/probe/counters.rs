@@ -9,17 +9,17 @@ use rustix::io::Errno;
 
 /// Whether this process's cycles in user mode can be counted.
 pub(in crate::doctor) fn cycles() -> Result<(), Errno> {
-    count(u64::from(PERF_COUNT_HW_CPU_CYCLES))
+    try_counter(u64::from(PERF_COUNT_HW_CPU_CYCLES))
 }
 
 /// Whether this process's instructions in user mode can be counted.
 pub(in crate::doctor) fn instructions() -> Result<(), Errno> {
-    count(u64::from(PERF_COUNT_HW_INSTRUCTIONS))
+    try_counter(u64::from(PERF_COUNT_HW_INSTRUCTIONS))
 }
 
 /// Opens a counter of the calling thread on any CPU, works a little, and checks that the counter
 /// moved. In some virtual machines, counters open but never count.
-fn count(event: u64) -> Result<(), Errno> {
+fn try_counter(event: u64) -> Result<(), Errno> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_HARDWARE,
         size: size_of::<perf_event_attr>() as u32,

@@ -12,18 +12,18 @@ use crate::undo::Journal;
 
 /// Available cgroups, and their uses.
 pub(in crate::doctor) fn probe(hierarchies: &Hierarchies, usable: &CpuSet) -> Groups {
-    let (accounting, peak) = accounting(hierarchies);
+    let (accounting, peak) = probe_accounting(hierarchies);
     Groups {
         v1: !hierarchies.v1.is_empty(),
         v2: hierarchies.v2.as_ref().map(|dir| dir.mount().to_owned()),
         accounting,
         peak,
-        cpusets: cpusets(hierarchies, usable),
+        cpusets: probe_cpusets(hierarchies, usable),
         systemd: fs::exists("/run/systemd/system").unwrap_or(false),
     }
 }
 
-fn accounting(hierarchies: &Hierarchies) -> (Accounting, PeakMark) {
+fn probe_accounting(hierarchies: &Hierarchies) -> (Accounting, PeakMark) {
     let mut journal = Journal::new();
     let mut group = match StudyGroup::create(hierarchies, false, false, &mut journal) {
         Ok(group) => group,
@@ -56,20 +56,20 @@ fn group_file(group: &StudyGroup, name: &str) -> Option<String> {
     fs::read_to_string(group.v2()?.join(name)).ok()
 }
 
-fn cpusets(hierarchies: &Hierarchies, usable: &CpuSet) -> Cpusets {
+fn probe_cpusets(hierarchies: &Hierarchies, usable: &CpuSet) -> Cpusets {
     let in_v1 = hierarchies.v1.contains_key("cpuset");
     let version = if in_v1 { Version::V1 } else { Version::V2 };
     let mut journal = Journal::new();
-    let tried =
+    let result =
         StudyGroup::create(hierarchies, true, false, &mut journal).and_then(|group| group.set_cpus(usable));
-    let Err(error) = tried else { return Cpusets::Usable(version) };
-    let switches = hierarchies.v2.as_ref().filter(|_| !in_v1).map(not_enabled).unwrap_or_default();
+    let Err(error) = result else { return Cpusets::Usable(version) };
+    let switches = hierarchies.v2.as_ref().filter(|_| !in_v1).map(missing_switches).unwrap_or_default();
     if switches.is_empty() { Cpusets::Refused(error.to_string()) } else { Cpusets::NotEnabled(switches) }
 }
 
 /// Files in which the cpuset controller must be enabled, from the top down, so that the parent has
 /// it. A cgroup beside this process's cgroup then gets the controller from the parent.
-fn not_enabled(own: &CgroupDir) -> Vec<PathBuf> {
+fn missing_switches(own: &CgroupDir) -> Vec<PathBuf> {
     let above: Vec<&Path> = own.ancestors().skip(1).collect();
     let switches = above.into_iter().rev().map(|dir| dir.join("cgroup.subtree_control"));
     let enabled = |file: &Path| {

@@ -5,7 +5,7 @@ use morecores_study::{CpuId, CpuSet, Topology};
 
 /// At most `most` of the CPUs, evenly spread, so that the sample covers every package of a large
 /// machine.
-pub(super) fn spread(cpus: &CpuSet, most: usize) -> CpuSet {
+pub(super) fn sample_evenly(cpus: &CpuSet, most: usize) -> CpuSet {
     if cpus.len() <= most {
         return cpus.clone();
     }
@@ -14,12 +14,12 @@ pub(super) fn spread(cpus: &CpuSet, most: usize) -> CpuSet {
 }
 
 /// One pair of each kind, if one of `alone` and another of `cpus` can form it.
-pub(super) fn pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(CpuRelation, CpuSet)> {
+pub(super) fn related_pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(CpuRelation, CpuSet)> {
     let mut found = Vec::new();
     for relation in [CpuRelation::Siblings, CpuRelation::Cores, CpuRelation::Packages] {
         let pair = alone.iter().find_map(|one| {
             let other =
-                cpus.iter().find(|other| *other != one && kinship(topology, one, *other) == relation)?;
+                cpus.iter().find(|other| *other != one && cpu_relation(topology, one, *other) == relation)?;
             Some(CpuSet::from_iter([one, other]))
         });
         found.extend(pair.map(|pair| (relation, pair)));
@@ -27,7 +27,7 @@ pub(super) fn pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(
     found
 }
 
-fn kinship(topology: &Topology, one: CpuId, other: CpuId) -> CpuRelation {
+fn cpu_relation(topology: &Topology, one: CpuId, other: CpuId) -> CpuRelation {
     let together = |a: Option<&CpuSet>| a.is_some_and(|set| set.contains(other));
     if together(topology.core_of(one).map(|core| &core.cpus)) {
         CpuRelation::Siblings
@@ -66,15 +66,15 @@ mod tests {
         let all = set("0-7");
         let expected =
             [(CpuRelation::Siblings, set("0,4")), (CpuRelation::Cores, set("0-1")), (CpuRelation::Packages, set("0,2"))];
-        assert_eq!(pairs(&machine(), &all, &all), expected);
-        assert_eq!(pairs(&machine(), &set("0-1"), &set("0-1")), expected[1..2]);
-        assert_eq!(pairs(&Topology::default(), &all, &all), [(CpuRelation::Cores, set("0-1"))]);
+        assert_eq!(related_pairs(&machine(), &all, &all), expected);
+        assert_eq!(related_pairs(&machine(), &set("0-1"), &set("0-1")), expected[1..2]);
+        assert_eq!(related_pairs(&Topology::default(), &all, &all), [(CpuRelation::Cores, set("0-1"))]);
     }
 
     #[test]
     fn a_large_machine_is_sampled_from_end_to_end() {
-        assert_eq!(spread(&set("0-3"), 16), set("0-3"));
-        assert_eq!(spread(&set("0-63"), 4), set("0,16,32,48"));
-        assert_eq!(spread(&set("0-16"), 16).len(), 16);
+        assert_eq!(sample_evenly(&set("0-3"), 16), set("0-3"));
+        assert_eq!(sample_evenly(&set("0-63"), 4), set("0,16,32,48"));
+        assert_eq!(sample_evenly(&set("0-16"), 16).len(), 16);
     }
 }

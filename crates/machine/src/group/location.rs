@@ -18,7 +18,7 @@ use crate::cgroup::CgroupDir;
 use crate::undo::{Change, Journal};
 
 /// Files of this process's cgroup that hold one value, a limit or a weight for all processes in it.
-const VALUES: &[&str] = &[
+const VALUE_FILES: &[&str] = &[
     "cpu.max",
     "cpu.max.burst",
     "cpu.idle",
@@ -38,40 +38,40 @@ const VALUES: &[&str] = &[
 
 /// Files with a line for each device, and in some a line for all other devices. The kernel accepts
 /// one line at a time.
-const LINES: &[&str] = &["io.weight", "io.bfq.weight", "io.max", "io.latency"];
+const DEVICE_FILES: &[&str] = &["io.weight", "io.bfq.weight", "io.max", "io.latency"];
 
 /// The place for the study's cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Home {
+pub(super) struct GroupLocation {
     /// Cgroup in which the study's cgroup is created.
     pub(super) parent: PathBuf,
     /// Cgroup whose limits are copied, unless the study's cgroup is below it.
-    pub(super) like: Option<PathBuf>,
+    pub(super) limits_from: Option<PathBuf>,
 }
 
-impl Home {
+impl GroupLocation {
     /// Chooses the place. With `cpuset`, the place must offer the cpuset controller, which is
     /// enabled if necessary and possible.
     pub(super) fn find(own: &CgroupDir, cpuset: bool, journal: &mut Journal) -> Result<Self, GroupError> {
-        let below = Self { parent: own.own().to_owned(), like: None };
+        let below = Self { parent: own.own().to_owned(), limits_from: None };
         let above = own.own().parent().filter(|_| own.own() != own.mount());
-        let beside = above.map(|parent| Self { parent: parent.to_owned(), like: Some(own.own().to_owned()) });
+        let beside = above.map(|parent| Self { parent: parent.to_owned(), limits_from: Some(own.own().to_owned()) });
         let offers =
-            |home: &Self, controller: &str| lists(&home.parent.join("cgroup.subtree_control"), controller);
+            |location: &Self, controller: &str| list_contains(&location.parent.join("cgroup.subtree_control"), controller);
         if !cpuset {
-            let better = |home: &Self| offers(home, "memory") && writable(&home.parent);
+            let better = |location: &Self| offers(location, "memory") && is_writable(&location.parent);
             return Ok(beside.filter(better).unwrap_or(below));
         }
-        let homes: Vec<Self> =
-            beside.into_iter().chain([below]).filter(|home| writable(&home.parent)).collect();
-        if let Some(home) = homes.iter().find(|home| offers(home, "cpuset")) {
-            return Ok(home.clone());
+        let locations: Vec<Self> =
+            beside.into_iter().chain([below]).filter(|location| is_writable(&location.parent)).collect();
+        if let Some(location) = locations.iter().find(|location| offers(location, "cpuset")) {
+            return Ok(location.clone());
         }
-        let can_enable = |home: &&Self| {
-            lists(&home.parent.join("cgroup.controllers"), "cpuset")
-                && may_have_controllers(&home.parent, own)
+        let can_enable = |location: &&Self| {
+            list_contains(&location.parent.join("cgroup.controllers"), "cpuset")
+                && may_have_controllers(&location.parent, own)
         };
-        let Some(home) = homes.iter().find(can_enable) else {
+        let Some(location) = locations.iter().find(can_enable) else {
             return Err(GroupError::NoCpuset(
                 "no cgroup that we may write to gives its children cpusets: use sudo, or \
                  `systemd-run --scope -p Delegate=yes` in front, or --limit affinity"
@@ -79,18 +79,18 @@ impl Home {
             ));
         };
         journal
-            .note(Change::ControllerEnabled { dir: home.parent.clone(), controller: "cpuset".to_owned() })?;
-        let file = home.parent.join("cgroup.subtree_control");
+            .note(Change::ControllerEnabled { dir: location.parent.clone(), controller: "cpuset".to_owned() })?;
+        let file = location.parent.join("cgroup.subtree_control");
         fs::write(&file, "+cpuset").map_err(io_error("write", &file))?;
-        Ok(home.clone())
+        Ok(location.clone())
     }
 
     /// Copies the limits and weights of this process's cgroup to the study's cgroup `dir`. If `dir`
     /// lacks a controller, this process's cgroup has no limit by that controller either.
     pub(super) fn copy_limits(&self, dir: &Path) -> Result<(), GroupError> {
-        let Some(like) = &self.like else { return Ok(()) };
+        let Some(limits_from) = &self.limits_from else { return Ok(()) };
         let read = |dir: &Path, name: &str| fs::read_to_string(dir.join(name)).ok();
-        for (name, line) in differences(|name| read(like, name), |name| read(dir, name)) {
+        for (name, line) in lines_to_write(|name| read(limits_from, name), |name| read(dir, name)) {
             let file = dir.join(name);
             fs::write(&file, line).map_err(io_error("write", &file))?;
         }
@@ -100,13 +100,13 @@ impl Home {
 
 /// Lines to write to the files of a new cgroup so that their content equals that of `ours`: pairs
 /// of a file name and a line, in the order that the kernel requires.
-fn differences(
+fn lines_to_write(
     ours: impl Fn(&str) -> Option<String>,
     new: impl Fn(&str) -> Option<String>,
 ) -> Vec<(&'static str, String)> {
     let is_idle = ours("cpu.idle").is_some_and(|value| value.trim() == "1");
     let mut lines = Vec::new();
-    for name in VALUES.iter().chain(LINES) {
+    for name in VALUE_FILES.iter().chain(DEVICE_FILES) {
         let (Some(ours), Some(new)) = (ours(name), new(name)) else { continue };
         // The kernel refuses a weight for an idle cgroup (EINVAL).
         if is_idle && *name == "cpu.weight" {
@@ -120,11 +120,11 @@ fn differences(
 }
 
 /// Whether a list of controllers contains `controller`.
-fn lists(file: &Path, controller: &str) -> bool {
+fn list_contains(file: &Path, controller: &str) -> bool {
     fs::read_to_string(file).unwrap_or_default().split_ascii_whitespace().any(|listed| listed == controller)
 }
 
-fn writable(dir: &Path) -> bool {
+fn is_writable(dir: &Path) -> bool {
     rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
@@ -158,7 +158,7 @@ mod tests {
         let (mut ours, new) = (new_cgroup(), new_cgroup());
         ours.extend(changed.iter().copied());
         let read = |files: &BTreeMap<_, &str>, name: &str| files.get(name).map(|text| (*text).to_owned());
-        differences(|name| read(&ours, name), |name| read(&new, name))
+        lines_to_write(|name| read(&ours, name), |name| read(&new, name))
     }
 
     #[test]
