@@ -4,10 +4,10 @@
 //! The programs are in `bpf/`. The driver decides their sizes and selects the programs to load.
 //! Dropping it releases everything: links, buffers and threads.
 
-mod complaints;
+mod libbpf_log;
 mod costs;
 mod features;
-mod number;
+mod tid_query;
 mod reader;
 mod ring;
 mod samples;
@@ -25,16 +25,16 @@ use morecores_study::trace::{CpuLoss, EventCost, KnownThread, TRACEPOINTS, Tid, 
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 
 use crate::wire::PROBES;
-use crate::{ContextChecks, Options, Recorded, Sink, TraceError};
-use complaints::{collect, refusal};
+use crate::{ContextChecks, Options, TraceSummary, Sink, TraceError};
+use libbpf_log::{collect_messages, refusal};
 use costs::{Costs, Pace};
 use features::Features;
-use number::OwnNumber;
-use reader::{Carried, Reader};
+use tid_query::TidQuery;
+use reader::{ReaderSummary, Reader};
 use ring::{Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
 
-pub(crate) use threads::tick;
+pub(crate) use threads::tick_length;
 
 /// Generated from `bpf/trace.bpf.c`.
 #[allow(
@@ -53,14 +53,14 @@ pub(crate) mod skel {
 use skel::{TraceSkel, TraceSkelBuilder};
 
 /// Memory for all buffers together, if a CPU's share is within the limits below.
-const BUFFERS: u64 = 256 << 20;
+const DEFAULT_BUFFER_BYTES: u64 = 256 << 20;
 /// The smallest and largest buffer of a CPU, as the power of two of its slots of 32 bytes: 512 KiB
 /// and 8 MiB. The largest buffer holds a tenth of a second at 2.6 million events a second.
 const RING_BITS: std::ops::RangeInclusive<u32> = 14..=18;
 /// The smallest buffer that the options can request, 4 KiB: one page, the granularity of mappings.
-const LEAST_BITS: u32 = 7;
+const MIN_RING_BITS: u32 = 7;
 /// Number of attempts to measure the programs' cost on an unsteady machine.
-const CALIBRATIONS: u32 = 4;
+const MAX_CALIBRATIONS: u32 = 4;
 /// Shortest wait for a kernel lock whose stack is always taken. A stack costs 1 µs: at most 10% of
 /// such a wait.
 const LONG_WAIT: Nanos = Nanos::from_micros(10);
@@ -79,11 +79,11 @@ pub(crate) struct BpfTracer {
     bits: u32,
     /// Cost of one event and of one system call; none if it could not be measured.
     costs: Option<Costs>,
-    work: Option<Work>,
+    active: Option<ActiveTrace>,
 }
 
 /// State that exists only during a trace.
-struct Work {
+struct ActiveTrace {
     /// Links of the programs: dropping them detaches the programs.
     links: Vec<Link>,
     clock: SamplingClock,
@@ -102,8 +102,8 @@ impl fmt::Debug for BpfTracer {
 
 impl BpfTracer {
     pub(crate) fn open(options: &Options) -> Result<Self, TraceError> {
-        collect();
-        let features = Features::of_this_kernel(options.syscalls)?;
+        collect_messages();
+        let features = Features::read_kernel(options.syscalls)?;
         let cpus = threads::present_cpus().map_err(TraceError::io("read which CPUs there are"))?;
         let highest = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
         if highest >= MAX_CPUS {
@@ -116,7 +116,7 @@ impl BpfTracer {
         let slots = &mut open.maps.slots;
         slots.set_max_entries(highest + 1).map_err(|e| refusal(&e))?;
         slots.set_value_size((wire_size() << bits) as u32).map_err(|e| refusal(&e))?;
-        let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::Idle)?;
+        let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         rodata.ring_bits = bits;
         rodata.long_wait_ns = LONG_WAIT.0;
         rodata.stack_share = STACK_SHARE;
@@ -126,14 +126,14 @@ impl BpfTracer {
             rodata.allotted[cpu.0 as usize / 64] |= 1 << (cpu.0 % 64);
         }
         for mut program in open.open_object_mut().progs_mut() {
-            let wanted = features.wants(program.section());
-            program.set_autoload(wanted);
+            let included = features.includes_program(program.section());
+            program.set_autoload(included);
         }
         let skel = open.load().map_err(|e| refusal(&e))?;
         let mut tracer =
-            Self { skel, features, options: options.clone(), cpus, bits, costs: None, work: None };
+            Self { skel, features, options: options.clone(), cpus, bits, costs: None, active: None };
         tracer.calibrate()?;
-        let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
+        let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         bss.allotted_count = options.allotted.len() as u32;
         Ok(tracer)
     }
@@ -145,21 +145,21 @@ impl BpfTracer {
     fn calibrate(&mut self) -> Result<(), TraceError> {
         let io = TraceError::io("measure what tracing costs");
         let Some(cpu) = self.options.allotted.first() else { return Ok(()) };
-        let mut before = Pace::of(cpu).map_err(io)?;
+        let mut before = Pace::measure(cpu).map_err(io)?;
         let mut buffers = self.buffers()?;
-        self.adopt()?;
+        self.mark_next_child()?;
         let (mut without, mut with) = (before, None::<Pace>);
-        for _ in 0..CALIBRATIONS {
+        for _ in 0..MAX_CALIBRATIONS {
             let links = self.attach()?;
-            let watched = Pace::of(cpu);
+            let watched = Pace::measure(cpu);
             drop(links);
             for cpu in self.cpus.iter() {
-                buffers.forget(cpu.0);
+                buffers.discard(cpu.0);
             }
             let watched = watched.map_err(TraceError::io("measure what tracing costs"))?;
-            let watched = with.map_or(watched, |with| with.or_faster(watched));
-            let after = Pace::of(cpu).map_err(TraceError::io("measure what tracing costs"))?;
-            (without, with) = (without.or_faster(after), Some(watched));
+            let watched = with.map_or(watched, |with| with.faster(watched));
+            let after = Pace::measure(cpu).map_err(TraceError::io("measure what tracing costs"))?;
+            (without, with) = (without.faster(after), Some(watched));
             self.costs = watched.costs(without);
             if self.costs.is_some() && before.agrees_with(after) {
                 break;
@@ -180,14 +180,14 @@ impl BpfTracer {
     }
 
     pub(crate) fn begin(&mut self, sink: Sink) -> Result<(), TraceError> {
-        let missed_before = self.missed();
-        let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
-        bss.went_offline.fill(0);
-        bss.work_not_kept = 0;
-        self.adopt()?;
+        let missed_before = self.missed_events();
+        let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
+        bss.offline_cpus.fill(0);
+        bss.lost_work = 0;
+        self.mark_next_child()?;
         let buffers = self.buffers()?;
-        let number = OwnNumber::of(&self.skel.progs.on_ask).map_err(TraceError::io("keep a program"))?;
-        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, number, sink)?;
+        let tid_query = TidQuery::new(&self.skel.progs.on_report_tid).map_err(TraceError::io("keep a program"))?;
+        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, tid_query, sink)?;
         let links = match self.attach() {
             Ok(links) => links,
             Err(error) => {
@@ -196,55 +196,55 @@ impl BpfTracer {
             }
         };
         // Forks are recorded from now on, so that each thread is in the list or in the events.
-        let (known, unknown) = threads::known();
+        let (known, unknown) = threads::known_threads();
         // A trace without samples is still useful.
         let clock = SamplingClock::start(&self.skel.progs.on_sample, &self.cpus);
-        self.work = Some(Work { links, clock, reader, known, unknown, missed_before });
+        self.active = Some(ActiveTrace { links, clock, reader, known, unknown, missed_before });
         Ok(())
     }
 
-    pub(crate) fn end(&mut self) -> Result<Recorded, TraceError> {
-        let mut work = self.work.take().ok_or(TraceError::Idle)?;
-        let clock = std::mem::take(&mut work.clock);
+    pub(crate) fn end(&mut self) -> Result<TraceSummary, TraceError> {
+        let mut active = self.active.take().ok_or(TraceError::NotRunning)?;
+        let clock = std::mem::take(&mut active.clock);
         let sample_period = clock.period();
         let untraced =
-            self.features.untraced().into_iter().chain(clock.untraced()).chain(work.unknown.take());
-        let untold_costs = self.costs.is_none().then(|| Untraced {
+            self.features.untraced().into_iter().chain(clock.untraced()).chain(active.unknown.take());
+        let unmeasured_costs = self.costs.is_none().then(|| Untraced {
             what: "what its own programs cost".to_owned(),
             why: "the machine was too unsteady to measure it".to_owned(),
         });
-        let untraced = untraced.chain(self.offline().map(untold)).chain(untold_costs);
-        let untraced = untraced.chain(unkept_work(self.work_not_kept())).collect();
+        let untraced = untraced.chain(self.offline().map(offline_note)).chain(unmeasured_costs);
+        let untraced = untraced.chain(lost_work_note(self.lost_work())).collect();
         drop(clock);
-        work.links.clear();
-        let missed = self.missed() - work.missed_before;
-        let Carried { events, tid, dropped, counts } = work.reader.finish()?;
+        active.links.clear();
+        let missed = self.missed_events() - active.missed_before;
+        let ReaderSummary { events, tid, dropped, counts } = active.reader.finish()?;
         let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
-        Ok(Recorded {
+        Ok(TraceSummary {
             source: self.source(),
             root,
-            known: work.known,
+            known: active.known,
             events,
             lost: lost.map(|(cpu, dropped)| CpuLoss { cpu, dropped }).collect(),
             missed,
             tracer: vec![tid],
             costs: self.event_costs(counts),
             sample_period,
-            tick: tick(),
+            tick: tick_length(),
             interrupts_accounted: self.features.interrupts_accounted,
             held_is_told: true,
             stack_share: self.features.locks.then_some(STACK_SHARE),
-            stacks: stacks::gather(&self.skel.maps.stacks).unwrap_or_default(),
-            interrupts: threads::interrupts().unwrap_or_default(),
+            stacks: stacks::read_stacks(&self.skel.maps.stacks).unwrap_or_default(),
+            interrupts: threads::interrupt_names().unwrap_or_default(),
             untraced,
         })
     }
 
     /// Declares the calling thread's next child to be the command.
-    fn adopt(&mut self) -> Result<(), TraceError> {
-        let ran = self.skel.progs.on_adopt.test_run(ProgramInput::default());
-        ran.map_err(|e| TraceError::Load(e.to_string()))?;
+    fn mark_next_child(&mut self) -> Result<(), TraceError> {
+        let result = self.skel.progs.on_mark_next_child.test_run(ProgramInput::default());
+        result.map_err(|e| TraceError::Load(e.to_string()))?;
         Ok(())
     }
 
@@ -255,10 +255,10 @@ impl BpfTracer {
 
     #[allow(unsafe_code)]
     fn buffers(&mut self) -> Result<Buffers, TraceError> {
-        let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
+        let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         let states = NonNull::from(&mut bss.cpus).cast::<CpuState>();
         let count = self.cpus.iter().next_back().map_or(1, |cpu| cpu.0 + 1);
-        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `Work` is dropped
+        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `ActiveTrace` is dropped
         // before it, and `end` and the failing `begin` wait for the reader.
         let buffers = unsafe { Buffers::map(self.skel.maps.slots.as_fd(), count, self.bits, states) };
         buffers.map_err(TraceError::io("map the tracer's buffers"))
@@ -304,7 +304,7 @@ impl BpfTracer {
             &mut progs.on_switch,
         ];
         for program in programs {
-            if self.features.wants(program.section()) {
+            if self.features.includes_program(program.section()) {
                 let link = program.attach_trace().map_err(|error| TraceError::Attach {
                     tracepoint: program.section().to_string_lossy().into_owned(),
                     reason: error.to_string(),
@@ -316,38 +316,38 @@ impl BpfTracer {
     }
 
     /// Number of queued work items whose originator could not be stored.
-    fn work_not_kept(&self) -> u64 {
-        self.skel.maps.bss_data.as_deref().map_or(0, |bss| bss.work_not_kept)
+    fn lost_work(&self) -> u64 {
+        self.skel.maps.bss_data.as_deref().map_or(0, |bss| bss.lost_work)
     }
 
     /// Allotted CPUs that were taken offline since the run began.
     fn offline(&self) -> impl Iterator<Item = CpuId> {
-        let went =
-            self.skel.maps.bss_data.as_deref().map_or([0; MAX_CPUS as usize / 64], |bss| bss.went_offline);
+        let offline =
+            self.skel.maps.bss_data.as_deref().map_or([0; MAX_CPUS as usize / 64], |bss| bss.offline_cpus);
         let allotted = self.options.allotted.iter();
-        allotted.filter(move |cpu| went[cpu.0 as usize / 64] >> (cpu.0 % 64) & 1 == 1)
+        allotted.filter(move |cpu| offline[cpu.0 as usize / 64] >> (cpu.0 % 64) & 1 == 1)
     }
 
     /// Events that no program saw because a program was already running there. The count covers all
     /// programs since they were loaded.
-    fn missed(&self) -> u64 {
-        costs::infos(self.skel.object().progs()).map(|info| info.recursion_misses).sum()
+    fn missed_events(&self) -> u64 {
+        costs::program_infos(self.skel.object().progs()).map(|info| info.recursion_misses).sum()
     }
 }
 
 /// Releases the state of a running trace before the programs.
 impl Drop for BpfTracer {
     fn drop(&mut self) {
-        if let Some(mut work) = self.work.take() {
-            work.links.clear();
-            let _ = work.reader.finish();
+        if let Some(mut active) = self.active.take() {
+            active.links.clear();
+            let _ = active.reader.finish();
         }
     }
 }
 
 /// Note on a CPU that was taken offline: the thread that took it offline seems to run there until
 /// the CPU is back.
-fn untold(cpu: CpuId) -> Untraced {
+fn offline_note(cpu: CpuId) -> Untraced {
     Untraced {
         what: format!("CPU {cpu} for a part of the run"),
         why: "it was taken offline; until it was back, its time stands under other processes".to_owned(),
@@ -355,7 +355,7 @@ fn untold(cpu: CpuId) -> Untraced {
 }
 
 /// Note on the queued work items whose originator could not be stored.
-fn unkept_work(pieces: u64) -> Option<Untraced> {
+fn lost_work_note(pieces: u64) -> Option<Untraced> {
     (pieces > 0).then(|| Untraced {
         what: format!("who queued {pieces} pieces of the kernel's queued work"),
         why: "the table of queued work could not take them; waits for them count as waits for a device, or for nothing"
@@ -367,8 +367,8 @@ fn unkept_work(pieces: u64) -> Option<Untraced> {
 fn ring_bits(cpus: u32, wanted: Option<Bytes>) -> u32 {
     let bits = |bytes: u64| (bytes / wire_size() as u64 / u64::from(cpus.max(1))).max(1).ilog2();
     match wanted {
-        Some(bytes) => bits(bytes.0).clamp(LEAST_BITS, *RING_BITS.end()),
-        None => bits(BUFFERS).clamp(*RING_BITS.start(), *RING_BITS.end()),
+        Some(bytes) => bits(bytes.0).clamp(MIN_RING_BITS, *RING_BITS.end()),
+        None => bits(DEFAULT_BUFFER_BYTES).clamp(*RING_BITS.start(), *RING_BITS.end()),
     }
 }
 
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(ring_bits(64, None), 17);
         assert_eq!(ring_bits(1024, None), 14);
         assert_eq!(ring_bits(2, Some(Bytes::from_kib(64))), 10);
-        assert_eq!(ring_bits(2, Some(Bytes(0))), LEAST_BITS);
+        assert_eq!(ring_bits(2, Some(Bytes(0))), MIN_RING_BITS);
     }
 
     #[test]
@@ -405,8 +405,8 @@ mod tests {
         let mut place = MaybeUninit::uninit();
         let open = TraceSkelBuilder::default().open(&mut place).expect("our own object");
         assert_eq!(open.maps.queued_work.map_type(), libbpf_rs::MapType::LruHash);
-        assert_eq!(unkept_work(0), None);
-        assert!(unkept_work(3).expect("three").what.contains("who queued 3 pieces"));
+        assert_eq!(lost_work_note(0), None);
+        assert!(lost_work_note(3).expect("three").what.contains("who queued 3 pieces"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub enum TraceError {
     Perf(#[from] PerfError),
     /// Neither source is available.
     #[error("{bpf}; and without that: {perf}")]
-    Neither {
+    NoSource {
         /// Reason why BPF programs are not available.
         bpf: Box<TraceError>,
         /// Reason why perf events are not available.
@@ -58,7 +58,7 @@ pub enum TraceError {
     },
     /// The calls of `begin` and `end` were out of order.
     #[error("the tracer is not at work")]
-    Idle,
+    NotRunning,
     /// The trace does not show the start of the command.
     #[error("the trace does not hold the command's start: its first events were lost")]
     NoRoot,

@@ -28,7 +28,7 @@ pub use error::TraceError;
 pub use wake::wake_latency;
 
 use driver::BpfTracer;
-use perf::{PerfRecorded, PerfTracer};
+use perf::{PerfSummary, PerfTracer};
 
 /// Receiver of the events of one CPU, in the order of recording. The tracer calls it on a thread of
 /// its own while the command runs, so it must be quick. An error ends the trace.
@@ -72,7 +72,7 @@ pub struct ContextChecks {
 /// [`TraceHeader`](morecores_study::trace::TraceHeader).
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "described at TraceHeader")]
-pub struct Recorded {
+pub struct TraceSummary {
     pub source: TraceSource,
     pub root: Tid,
     pub known: Vec<KnownThread>,
@@ -117,7 +117,7 @@ impl Tracer {
         };
         match PerfTracer::open(&options.allotted) {
             Ok(tracer) => Ok(Self(Source::Perf(tracer, refused))),
-            Err(perf) => Err(TraceError::Neither { bpf: Box::new(refused), perf }),
+            Err(perf) => Err(TraceError::NoSource { bpf: Box::new(refused), perf }),
         }
     }
 
@@ -130,7 +130,7 @@ impl Tracer {
     }
 
     /// Reason why BPF programs are not the source; none if they are.
-    pub fn without_bpf(&self) -> Option<&TraceError> {
+    pub fn bpf_refusal(&self) -> Option<&TraceError> {
         match &self.0 {
             Source::Bpf(_) => None,
             Source::Perf(_, refused) => Some(refused),
@@ -163,16 +163,16 @@ impl Tracer {
     ///
     /// # Errors
     /// Fails if the events could not be stored.
-    pub fn end(&mut self) -> Result<Recorded, TraceError> {
+    pub fn end(&mut self) -> Result<TraceSummary, TraceError> {
         match &mut self.0 {
             Source::Bpf(tracer) => tracer.end(),
-            Source::Perf(tracer, refused) => Recorded::by_perf(tracer.end()?, refused),
+            Source::Perf(tracer, refused) => TraceSummary::from_perf(tracer.end()?, refused),
         }
     }
 }
 
-impl Recorded {
-    fn by_perf(recorded: PerfRecorded, refused: &TraceError) -> Result<Self, TraceError> {
+impl TraceSummary {
+    fn from_perf(recorded: PerfSummary, refused: &TraceError) -> Result<Self, TraceError> {
         let mut untraced = recorded.untraced;
         untraced.insert(0, Untraced { what: "BPF programs".to_owned(), why: refused.to_string() });
         Ok(Self {
@@ -185,7 +185,7 @@ impl Recorded {
             tracer: recorded.tracer,
             costs: Vec::new(),
             sample_period: None,
-            tick: driver::tick(),
+            tick: driver::tick_length(),
             interrupts_accounted: false,
             held_is_told: false,
             stack_share: None,

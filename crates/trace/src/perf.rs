@@ -7,7 +7,7 @@
 //! buffer, since the kernel maps no buffer for an inherited event that covers all CPUs. Thread
 //! numbers belong to the caller's pid namespace.
 //!
-//! [`PerfRecorded::untraced`] lists the information that is missing from such records. This module
+//! [`PerfSummary::untraced`] lists the information that is missing from such records. This module
 //! records and translates. It must not guess missing information, with one exception that `decode`
 //! states.
 
@@ -28,7 +28,7 @@ use counter::Counter;
 use decode::Caller;
 use morecores_study::trace::{CpuLoss, Event, Tid, Untraced};
 use morecores_study::{CpuId, CpuSet, Nanos};
-use reader::{Channel, Drained, Stop};
+use reader::{Channel, DrainSummary, StopSignal};
 
 pub(crate) use counter::open;
 pub use error::PerfError;
@@ -37,21 +37,21 @@ pub use error::PerfError;
 /// threads that wake each other at full speed made 700,000 records a second. The kernel wakes the
 /// reader when an eighth of the buffer is full, which leaves the reader 100 ms. The size is a power
 /// of two, as the kernel requires.
-const MOST_BYTES: usize = 2 << 20;
+const MAX_BYTES: usize = 2 << 20;
 
 /// Smallest data size, 2,700 records: an eighth of the kernel's default limit
 /// (`perf_event_mlock_kb`, 512 KiB and a page for each CPU), for users who trace more than once at
 /// a time.
-const LEAST_BYTES: usize = 64 << 10;
+const MIN_BYTES: usize = 64 << 10;
 
 /// Data bytes of all buffers together if the kernel permits them: enough for 32 CPUs with the
 /// largest buffer. The kernel's limit for an ordinary user also grows with the CPUs, but this
 /// memory is locked and taken from the command.
-const MOST_BYTES_IN_ALL: usize = 64 << 20;
+const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// Number of reader wake-ups per filled buffer: rare enough not to disturb the command, and early
 /// enough for a reader that gets no CPU for a while.
-const WAKES: usize = 8;
+const WAKES_PER_BUFFER: usize = 8;
 
 /// Tracer that records the context switches of one command.
 #[derive(Debug)]
@@ -59,19 +59,19 @@ pub struct PerfTracer {
     cpus: CpuSet,
     /// Data bytes of each CPU's buffer.
     bytes: usize,
-    running: Option<Running>,
+    active: Option<ActiveRecording>,
 }
 
 /// A recording in progress.
 #[derive(Debug)]
-struct Running {
-    stop: Stop,
-    reader: JoinHandle<Result<Drained, PerfError>>,
+struct ActiveRecording {
+    stop: StopSignal,
+    reader: JoinHandle<Result<DrainSummary, PerfError>>,
 }
 
 /// Header data of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PerfRecorded {
+pub struct PerfSummary {
     /// First process that the calling thread started; absent if it started none.
     pub root: Option<Tid>,
     /// Number of events given to the sink.
@@ -94,13 +94,13 @@ impl PerfTracer {
     /// # Errors
     /// Fails if the kernel has no perf events, denies them to this user, or has no memory for them.
     pub fn open(allotted: &CpuSet) -> Result<Self, PerfError> {
-        let cpus = allotted.union(&online());
-        let mut bytes = wanted_bytes(cpus.len());
+        let cpus = allotted.union(&online_cpus());
+        let mut bytes = buffer_bytes(cpus.len());
         // A rehearsal with all channels, so that a failure occurs here and not in the middle of a
         // study.
-        let rehearsed = open_channels(&cpus, &mut bytes)?;
-        drop(rehearsed);
-        Ok(Self { cpus, bytes, running: None })
+        let channels = open_channels(&cpus, &mut bytes)?;
+        drop(channels);
+        Ok(Self { cpus, bytes, active: None })
     }
 
     /// Begins to record the descendants of the calling thread that are made from now on. The caller
@@ -118,20 +118,20 @@ impl PerfTracer {
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()> + Send + 'static,
     {
-        if self.running.is_some() {
-            return Err(PerfError::Begun);
+        if self.active.is_some() {
+            return Err(PerfError::AlreadyRunning);
         }
-        let stop = Stop::new().map_err(PerfError::Wait)?;
-        let stopped = stop.try_clone()?;
+        let stop = StopSignal::new().map_err(PerfError::Wait)?;
+        let reader_stop = stop.try_clone()?;
         let caller = Caller::this_thread();
         // The reader starts before the events, since a thread made after them would be traced
         // itself.
-        let (hand_over, channels) = mpsc::sync_channel::<Vec<Channel>>(1);
+        let (channel_sender, channels) = mpsc::sync_channel::<Vec<Channel>>(1);
         let reader = std::thread::Builder::new()
             .name("perf-reader".to_owned())
             // If the channels could not be opened, the reader drains none and returns at once,
             // because `stop` is set.
-            .spawn(move || reader::drain(channels.recv().unwrap_or_default(), caller, &stopped, sink))
+            .spawn(move || reader::drain(channels.recv().unwrap_or_default(), caller, &reader_stop, sink))
             .map_err(PerfError::Thread)?;
         let mut bytes = self.bytes;
         let opened = open_channels(&self.cpus, &mut bytes).and_then(|channels| {
@@ -142,14 +142,14 @@ impl PerfTracer {
             Ok(channels) => {
                 // The reader keeps its end until it has the channels, so that this send cannot
                 // fail.
-                let _ = hand_over.send(channels);
-                self.running = Some(Running { stop, reader });
+                let _ = channel_sender.send(channels);
+                self.active = Some(ActiveRecording { stop, reader });
                 Ok(())
             }
             Err(error) => {
-                drop(hand_over);
+                drop(channel_sender);
                 // The reader has nothing to read. The error of opening is the one to report.
-                let _ = Running { stop, reader }.finish();
+                let _ = ActiveRecording { stop, reader }.finish();
                 Err(error)
             }
         }
@@ -163,21 +163,21 @@ impl PerfTracer {
     ///
     /// # Panics
     /// Panics with the sink's panic if the sink panicked.
-    pub fn end(&mut self) -> Result<PerfRecorded, PerfError> {
-        let drained = self.running.take().ok_or(PerfError::NotBegun)?.finish()?;
-        Ok(PerfRecorded {
+    pub fn end(&mut self) -> Result<PerfSummary, PerfError> {
+        let drained = self.active.take().ok_or(PerfError::NotRunning)?.finish()?;
+        Ok(PerfSummary {
             root: drained.root,
             events: drained.events,
             lost: drained.lost,
             tracer: vec![drained.reader],
             tracer_runtime: drained.runtime,
-            untraced: untraced::list(&online().difference(&self.cpus)),
+            untraced: untraced::list_untraced(&online_cpus().difference(&self.cpus)),
         })
     }
 }
 
-impl Running {
-    fn finish(self) -> Result<Drained, PerfError> {
+impl ActiveRecording {
+    fn finish(self) -> Result<DrainSummary, PerfError> {
         self.stop.set()?;
         self.reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -186,27 +186,27 @@ impl Running {
 impl Drop for PerfTracer {
     /// Abandons a recording that was not ended: its kernel events are gone when this returns.
     fn drop(&mut self) {
-        if let Some(running) = self.running.take() {
-            let stopped = running.stop.set();
+        if let Some(active) = self.active.take() {
+            let stopped = active.stop.set();
             if stopped.is_ok() {
-                let _ = running.reader.join();
+                let _ = active.reader.join();
             }
         }
     }
 }
 
 /// Online CPUs; none if sysfs does not list them.
-fn online() -> CpuSet {
+fn online_cpus() -> CpuSet {
     let list = std::fs::read_to_string(Path::new("/sys/devices/system/cpu/online"));
     list.ok().and_then(|list| list.parse().ok()).unwrap_or_default()
 }
 
 /// Data bytes to request for each of `cpus` CPUs.
-fn wanted_bytes(cpus: usize) -> usize {
-    let share = MOST_BYTES_IN_ALL / cpus.max(1);
+fn buffer_bytes(cpus: usize) -> usize {
+    let share = MAX_TOTAL_BYTES / cpus.max(1);
     // Rounds down to a power of two.
     let power = share.checked_ilog2().map_or(0, |bits| 1 << bits);
-    power.clamp(LEAST_BYTES, MOST_BYTES)
+    power.clamp(MIN_BYTES, MAX_BYTES)
 }
 
 /// Opens an event of the calling thread and its descendants for each CPU, with a buffer of `bytes`.
@@ -215,9 +215,9 @@ fn wanted_bytes(cpus: usize) -> usize {
 fn open_channels(cpus: &CpuSet, bytes: &mut usize) -> Result<Vec<Channel>, PerfError> {
     loop {
         match cpus.iter().map(|cpu| open_channel(cpu, *bytes)).collect() {
-            Err(PerfError::MemoryLimit { .. }) if *bytes > LEAST_BYTES => *bytes /= 2,
+            Err(PerfError::MemoryLimit { .. }) if *bytes > MIN_BYTES => *bytes /= 2,
             Err(PerfError::MemoryLimit { .. }) => {
-                return Err(PerfError::MemoryLimit { kib: LEAST_BYTES / 1024, cpus: cpus.len() });
+                return Err(PerfError::MemoryLimit { kib: MIN_BYTES / 1024, cpus: cpus.len() });
             }
             other => return other,
         }
@@ -225,7 +225,7 @@ fn open_channels(cpus: &CpuSet, bytes: &mut usize) -> Result<Vec<Channel>, PerfE
 }
 
 fn open_channel(cpu: CpuId, bytes: usize) -> Result<Channel, PerfError> {
-    let counter = Counter::open(cpu, bytes / WAKES)?;
+    let counter = Counter::open(cpu, bytes / WAKES_PER_BUFFER)?;
     let buffer = Buffer::map(&counter, bytes)?;
     Ok(Channel { counter, buffer })
 }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn many_cpus_have_smaller_buffers() {
-        let kib = [1, 2, 32, 33, 64, 128, 192, 1024, 8192].map(|cpus| wanted_bytes(cpus) / 1024);
+        let kib = [1, 2, 32, 33, 64, 128, 192, 1024, 8192].map(|cpus| buffer_bytes(cpus) / 1024);
         assert_eq!(kib, [2048, 2048, 2048, 1024, 1024, 512, 256, 64, 64]);
     }
 }

@@ -28,26 +28,26 @@ pub fn wake_latency() -> Option<Nanos> {
     let allowed = sched_getaffinity(None).ok()?;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     let (waker, sleeper) = (cpus.next()?, cpus.next()?);
-    let mut times = between(waker, sleeper).ok()?;
+    let mut times = measure_wakes(waker, sleeper).ok()?;
     times.sort_unstable();
     times.get(times.len() / 2).map(|time| Nanos::from(*time))
 }
 
 /// Latency of each of a series of wake-ups.
-fn between(waker: usize, sleeper: usize) -> io::Result<Vec<Duration>> {
+fn measure_wakes(waker: usize, sleeper: usize) -> io::Result<Vec<Duration>> {
     let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
     thread::scope(|scope| {
         let begin = |name: &str| thread::Builder::new().name(name.to_owned());
-        let asleep = begin("sleeps").spawn_scoped(scope, move || sleep(sleeper, &from))?;
-        let awake = begin("wakes").spawn_scoped(scope, move || wake(waker, to))?;
-        let woken = awake.join().unwrap_or_else(|_| Err(panicked()))?;
-        let awoke = asleep.join().unwrap_or_else(|_| Err(panicked()))?;
+        let sleeper_thread = begin("sleeps").spawn_scoped(scope, move || record_wake_ups(sleeper, &from))?;
+        let waker_thread = begin("wakes").spawn_scoped(scope, move || send_wakes(waker, to))?;
+        let woken = waker_thread.join().unwrap_or_else(|_| Err(panic_error()))?;
+        let awoke = sleeper_thread.join().unwrap_or_else(|_| Err(panic_error()))?;
         Ok(awoke.iter().zip(&woken).map(|(after, before)| after.saturating_duration_since(*before)).collect())
     })
 }
 
 /// Times at which each byte had been read, until the writer closes the pipe.
-fn sleep(cpu: usize, from: &OwnedFd) -> io::Result<Vec<Instant>> {
+fn record_wake_ups(cpu: usize, from: &OwnedFd) -> io::Result<Vec<Instant>> {
     pin(cpu)?;
     let mut awoke = Vec::with_capacity(WAKES);
     while read(from, &mut [0])? > 0 {
@@ -57,7 +57,7 @@ fn sleep(cpu: usize, from: &OwnedFd) -> io::Result<Vec<Instant>> {
 }
 
 /// Times right before each byte was written. Closes the pipe at the end, also after an error.
-fn wake(cpu: usize, to: OwnedFd) -> io::Result<Vec<Instant>> {
+fn send_wakes(cpu: usize, to: OwnedFd) -> io::Result<Vec<Instant>> {
     pin(cpu)?;
     let mut woken = Vec::with_capacity(WAKES);
     for _ in 0..WAKES {
@@ -77,7 +77,7 @@ fn pin(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &mask)?)
 }
 
-fn panicked() -> io::Error {
+fn panic_error() -> io::Error {
     io::Error::other("a thread panicked")
 }
 

@@ -77,7 +77,7 @@ pub(crate) const PROBES: [&str; 14] = [
 ];
 
 /// Number of slots of a record of this kind.
-pub(crate) const fn slots_of(kind: u8) -> usize {
+pub(crate) const fn slot_count(kind: u8) -> usize {
     match kind {
         kind::EXEC => 3,
         kind::RENAME | kind::EXIT => 2,
@@ -138,8 +138,8 @@ impl Decoder {
     /// Appends the events of whole records, in the order of the buffer.
     pub(crate) fn decode(&mut self, mut slots: &[Slot], events: &mut Vec<Event>) {
         while let Some(first) = slots.first() {
-            let (record, rest) = slots.split_at(slots_of(first.kind).min(slots.len()));
-            events.extend(futex_wait(first).map(|kind| Event { at: Nanos(first.time), cpu: self.cpu, kind }));
+            let (record, rest) = slots.split_at(slot_count(first.kind).min(slots.len()));
+            events.extend(decode_futex_wait(first).map(|kind| Event { at: Nanos(first.time), cpu: self.cpu, kind }));
             events.extend(self.event(record));
             slots = rest;
         }
@@ -158,14 +158,14 @@ impl Decoder {
         let kind = match slot.kind {
             kind::SWITCH => EventKind::Switch(Switch {
                 prev: tid,
-                left: left(slot.detail),
-                call: call(slot.detail),
+                left: decode_left(slot.detail),
+                call: decode_call(slot.detail),
                 prev_runtime: Nanos(slot.value),
-                interrupts: short_time(slot.extra),
+                interrupts: decode_short_time(slot.extra),
                 next: Tid(slot.other),
             }),
             kind::WAKING => {
-                EventKind::Waking(Waking { tid, by: waker(slot), io_wait: slot.detail & IO_WAIT != 0 })
+                EventKind::Waking(Waking { tid, by: decode_waker(slot), io_wait: slot.detail & IO_WAIT != 0 })
             }
             kind::FORK => {
                 EventKind::Fork(Fork { parent: tid, child: Tid(slot.other), process: Tid(slot.value as u32) })
@@ -173,19 +173,19 @@ impl Decoder {
             kind::EXEC => EventKind::Exec(Exec {
                 tid,
                 was: Tid(slot.other),
-                name: name(rest(1)),
-                accounts: accounts(slot, rest(2)),
+                name: decode_name(rest(1)),
+                accounts: decode_accounts(slot, rest(2)),
             }),
-            kind::RENAME => EventKind::Rename { tid, name: name(rest(1)) },
-            kind::EXIT => EventKind::Exit(ThreadExit { tid, accounts: accounts(slot, rest(1)) }),
+            kind::RENAME => EventKind::Rename { tid, name: decode_name(rest(1)) },
+            kind::EXIT => EventKind::Exit(ThreadExit { tid, accounts: decode_accounts(slot, rest(1)) }),
             kind::WORK => {
                 let ends = slot.detail & WORK_ENDS != 0;
-                EventKind::Work(Work { worker: tid, queued_by: (!ends).then(|| waker(slot)) })
+                EventKind::Work(Work { worker: tid, queued_by: (!ends).then(|| decode_waker(slot)) })
             }
             kind::CONTENTION => EventKind::Contention(Contention {
                 tid,
                 lock: slot.value,
-                waited: short_time(slot.extra),
+                waited: decode_short_time(slot.extra),
                 flags: LockFlags(slot.detail as u8),
                 known: match slot.detail {
                     detail if detail & LOCK_IS_MMAP != 0 => KnownLock::MmapLock,
@@ -205,7 +205,7 @@ impl Decoder {
                 address: slot.value,
                 spins: slot.detail & SAMPLE_SPINS != 0,
             }),
-            kind::AWAITS => EventKind::Awaits { tid, object: object(slot) },
+            kind::AWAITS => EventKind::Awaits { tid, object: decode_object(slot) },
             kind::CONFINED => {
                 let first = slot.other;
                 let bits = (0..u64::BITS).filter(|bit| slot.value >> bit & 1 == 1);
@@ -215,13 +215,13 @@ impl Decoder {
                 }
                 EventKind::Confined { tid, allowed: std::mem::take(&mut self.confined) }
             }
-            kind::HELD => EventKind::Held { tid, by: held_by(slot.detail)? },
+            kind::HELD => EventKind::Held { tid, by: decode_held_by(slot.detail)? },
             kind::SYSCALL => EventKind::SystemCall(SystemCall {
                 tid,
                 number: slot.detail >> NUMBER_SHIFT,
-                took: short_time(slot.other),
+                took: decode_short_time(slot.other),
                 result: i64::from(slot.extra.cast_signed()),
-                object: object(slot),
+                object: decode_object(slot),
             }),
             _ => return None,
         };
@@ -230,7 +230,7 @@ impl Decoder {
 }
 
 /// `enum held`.
-fn held_by(detail: u16) -> Option<HeldBy> {
+fn decode_held_by(detail: u16) -> Option<HeldBy> {
     match detail {
         1 => Some(HeldBy::Quota),
         2 => Some(HeldBy::Freezer),
@@ -239,7 +239,7 @@ fn held_by(detail: u16) -> Option<HeldBy> {
     }
 }
 
-fn left(detail: u16) -> Left {
+fn decode_left(detail: u16) -> Left {
     match detail & ((1 << CALL_SHIFT) - 1) {
         0 => Left::Preempted,
         1 => Left::Asleep,
@@ -251,7 +251,7 @@ fn left(detail: u16) -> Left {
     }
 }
 
-fn call(detail: u16) -> Call {
+fn decode_call(detail: u16) -> Call {
     match detail >> CALL_SHIFT {
         CALL_UNKNOWN => Call::Unknown,
         CALL_FAULT => Call::Fault,
@@ -259,7 +259,7 @@ fn call(detail: u16) -> Call {
     }
 }
 
-fn waker(slot: &Slot) -> Waker {
+fn decode_waker(slot: &Slot) -> Waker {
     let id = slot.other;
     let interrupt = match slot.detail & BY_MASK {
         0 => None,
@@ -277,7 +277,7 @@ fn waker(slot: &Slot) -> Waker {
     }
 }
 
-fn object(slot: &Slot) -> Object {
+fn decode_object(slot: &Slot) -> Object {
     match slot.detail & ((1 << NUMBER_SHIFT) - 1) {
         1 => Object::Futex(slot.value),
         2 => Object::Inode(slot.value),
@@ -287,13 +287,13 @@ fn object(slot: &Slot) -> Object {
 }
 
 /// Futex event of a record of an awaited futex: the call's operation and expected value.
-fn futex_wait(slot: &Slot) -> Option<EventKind> {
-    let is_one = slot.kind == kind::AWAITS && matches!(object(slot), Object::Futex(_));
+fn decode_futex_wait(slot: &Slot) -> Option<EventKind> {
+    let is_one = slot.kind == kind::AWAITS && matches!(decode_object(slot), Object::Futex(_));
     let wait = FutexWait { operation: slot.other, expected: slot.extra };
     is_one.then_some(EventKind::FutexWait { tid: Tid(slot.tid), wait })
 }
 
-fn name(words: Words) -> Comm {
+fn decode_name(words: Words) -> Comm {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&words[0].to_ne_bytes());
     name[8..].copy_from_slice(&words[1].to_ne_bytes());
@@ -305,7 +305,7 @@ fn name(words: Words) -> Comm {
 }
 
 /// Resource accounts from `struct accounts_slot`, after a first slot that holds the run time.
-fn accounts(slot: &Slot, [user, system, minor_faults, major_faults]: Words) -> Accounts {
+fn decode_accounts(slot: &Slot, [user, system, minor_faults, major_faults]: Words) -> Accounts {
     Accounts {
         runtime: Nanos(slot.value),
         user: Nanos(user),
@@ -316,7 +316,7 @@ fn accounts(slot: &Slot, [user, system, minor_faults, major_faults]: Words) -> A
 }
 
 /// Length of time in a slot's 32-bit encoding.
-fn short_time(time: u32) -> Nanos {
+fn decode_short_time(time: u32) -> Nanos {
     if time & COARSE == 0 { Nanos(u64::from(time)) } else { Nanos(u64::from(time & !COARSE) << COARSE_SHIFT) }
 }
 
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_waker_is_a_thread_an_interrupt_or_either_through_a_soft_one() {
         let by = |by: u16, vector: u16| {
-            waker(&Slot { other: 31, detail: by | vector << SOFTIRQ_SHIFT, ..Slot::default() })
+            decode_waker(&Slot { other: 31, detail: by | vector << SOFTIRQ_SHIFT, ..Slot::default() })
         };
         assert_eq!(by(0, SOFTIRQ_NONE), Waker::Thread(Tid(31)));
         assert_eq!(by(1, SOFTIRQ_NONE), Waker::Interrupt(Interrupt::Device(31)));
@@ -391,9 +391,9 @@ mod tests {
 
     #[test]
     fn long_times_lose_less_than_a_part_in_a_million() {
-        assert_eq!(short_time(COARSE - 1), Nanos(0x7fff_ffff));
+        assert_eq!(decode_short_time(COARSE - 1), Nanos(0x7fff_ffff));
         let ten_seconds = (10_000_000_000_u64 >> COARSE_SHIFT) as u32 | COARSE;
-        assert!(Nanos(10_000_000_000).since(short_time(ten_seconds)) < Nanos(1 << COARSE_SHIFT));
+        assert!(Nanos(10_000_000_000).since(decode_short_time(ten_seconds)) < Nanos(1 << COARSE_SHIFT));
     }
 
     #[test]

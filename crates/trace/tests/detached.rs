@@ -18,8 +18,8 @@ fn nothing_stays_attached() {
     const NAME: &str = "nothing_stays_attached";
     let before = programs();
     let mut tracer = match Tracer::open(&Options::new("0".parse().unwrap())) {
-        Ok(tracer) if tracer.without_bpf().is_none() => tracer,
-        Ok(tracer) => return report_skip(NAME, &tracer.without_bpf().unwrap().to_string()),
+        Ok(tracer) if tracer.bpf_refusal().is_none() => tracer,
+        Ok(tracer) => return report_skip(NAME, &tracer.bpf_refusal().unwrap().to_string()),
         Err(error) => return report_skip(NAME, &error.to_string()),
     };
     tracer.begin(Box::new(|_, _| Ok(()))).unwrap();

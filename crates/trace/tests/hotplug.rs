@@ -40,8 +40,8 @@ fn a_cpu_that_is_taken_offline_is_named_and_the_next_trace_knows_nothing_of_it()
         return report_skip(NAME, "no CPU here can be taken offline");
     }
     let mut tracer = match Tracer::open(&Options::new(online)) {
-        Ok(tracer) if tracer.without_bpf().is_none() => tracer,
-        Ok(tracer) => return report_skip(NAME, &tracer.without_bpf().unwrap().to_string()),
+        Ok(tracer) if tracer.bpf_refusal().is_none() => tracer,
+        Ok(tracer) => return report_skip(NAME, &tracer.bpf_refusal().unwrap().to_string()),
         Err(error) => return report_skip(NAME, &error.to_string()),
     };
     let mut traced = |hotplug: bool| {

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use morecores_study::trace::{TRACE_SCHEMA, TraceHeader};
 use morecores_study::{Nanos, Run};
-use morecores_trace::{Options, Recorded, TraceError};
+use morecores_trace::{Options, TraceSummary, TraceError};
 
 use super::{Sink, Tracer, Wanted, remedy};
 
@@ -33,7 +33,7 @@ fn opened(wanted: &Wanted) -> Result<Ours> {
 fn in_words(error: &TraceError) -> String {
     match error {
         TraceError::Refused => format!("a full trace needs CAP_BPF and CAP_PERFMON: {}", remedy()),
-        TraceError::Neither { bpf, perf } => format!("{}; and without that: {perf}", in_words(bpf)),
+        TraceError::NoSource { bpf, perf } => format!("{}; and without that: {perf}", in_words(bpf)),
         other => other.to_string(),
     }
 }
@@ -41,12 +41,12 @@ fn in_words(error: &TraceError) -> String {
 struct Ours {
     tracer: morecores_trace::Tracer,
     wake_latency: Option<Nanos>,
-    recorded: Option<Recorded>,
+    recorded: Option<TraceSummary>,
 }
 
 impl Tracer for Ours {
     fn shortfall(&self) -> Option<String> {
-        self.tracer.without_bpf().map(in_words)
+        self.tracer.bpf_refusal().map(in_words)
     }
 
     fn begin(&mut self, sink: Sink) -> Result<()> {

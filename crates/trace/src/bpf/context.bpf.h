@@ -84,7 +84,7 @@ static __always_inline bool in_interrupt(struct cpu *state)
 }
 
 /* Source of the present action, without following a soft interrupt to its origin. */
-static __always_inline struct origin here(struct cpu *state, struct task_struct *current)
+static __always_inline struct origin direct_origin(struct cpu *state, struct task_struct *current)
 {
 	struct origin origin = {};
 
@@ -102,7 +102,7 @@ static __always_inline struct origin here(struct cpu *state, struct task_struct 
 
 /* Source of the present action. Sets `softirq` to the running soft interrupt, or to
  * SOFTIRQ_NONE. */
-static __always_inline struct origin who(struct cpu *state, struct task_struct *current, u32 *softirq)
+static __always_inline struct origin action_origin(struct cpu *state, struct task_struct *current, u32 *softirq)
 {
 	u32 vector = state->vector;
 
@@ -111,10 +111,10 @@ static __always_inline struct origin who(struct cpu *state, struct task_struct *
 		return state->raised[(vector - 1) & (SOFTIRQS - 1)];
 	}
 	*softirq = SOFTIRQ_NONE;
-	return here(state, current);
+	return direct_origin(state, current);
 }
 
-static __always_inline u16 by(struct origin origin, u32 softirq)
+static __always_inline u16 pack_origin(struct origin origin, u32 softirq)
 {
 	return (origin.by & BY_MASK) | softirq << SOFTIRQ_SHIFT;
 }

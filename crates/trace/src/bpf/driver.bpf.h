@@ -5,7 +5,7 @@
 
 /* Declares the calling thread's next child to be the command. */
 SEC("syscall")
-int on_adopt(void *ctx)
+int on_mark_next_child(void *ctx)
 {
 	root = 0;
 	starter = current_task()->pid;
@@ -15,7 +15,7 @@ int on_adopt(void *ctx)
 /* Number of the calling thread in the first pid namespace, which the thread may be unable to see
  * itself. */
 SEC("syscall")
-int on_ask(void *ctx)
+int on_report_tid(void *ctx)
 {
 	return current_task()->pid;
 }

@@ -73,7 +73,7 @@ int BPF_PROG(on_softirq_raise, unsigned int vector)
 	struct origin origin;
 	u32 softirq;
 
-	origin = who(state, current_task(), &softirq);
+	origin = action_origin(state, current_task(), &softirq);
 	state->raised[vector & (SOFTIRQS - 1)] = origin;
 	return 0;
 }
@@ -99,7 +99,7 @@ int BPF_PROG(on_softirq_exit)
 	return 0;
 }
 
-struct queued {
+struct work_origin {
 	struct origin origin;
 	u32 softirq;
 };
@@ -110,11 +110,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
 	__type(key, u64);
-	__type(value, struct queued);
+	__type(value, struct work_origin);
 } queued_work SEC(".maps");
 
 /* Number of work items whose source could not be stored; the driver clears it. */
-u64 work_not_kept;
+u64 lost_work;
 
 static __always_inline void record_work(u32 cpu, u32 worker, u32 id, u16 detail)
 {
@@ -135,11 +135,11 @@ int BPF_PROG(on_queue_work, int wanted_cpu, struct pool_workqueue *queue, struct
 {
 	struct cpu *state = &cpus[this_cpu()];
 	u64 key = (u64)work;
-	struct queued queued = {};
+	struct work_origin queued = {};
 
-	queued.origin = who(state, current_task(), &queued.softirq);
+	queued.origin = action_origin(state, current_task(), &queued.softirq);
 	if (bpf_map_update_elem(&queued_work, &key, &queued, BPF_ANY))
-		__sync_fetch_and_add(&work_not_kept, 1);
+		__sync_fetch_and_add(&lost_work, 1);
 	return 0;
 }
 
@@ -147,10 +147,10 @@ SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(on_work_start, struct work_struct *work)
 {
 	u64 key = (u64)work;
-	struct queued *queued = bpf_map_lookup_elem(&queued_work, &key);
+	struct work_origin *queued = bpf_map_lookup_elem(&queued_work, &key);
 
 	if (queued) {
-		record_work(this_cpu(), current_task()->pid, queued->origin.id, by(queued->origin, queued->softirq));
+		record_work(this_cpu(), current_task()->pid, queued->origin.id, pack_origin(queued->origin, queued->softirq));
 		bpf_map_delete_elem(&queued_work, &key);
 	} else {
 		record_work(this_cpu(), current_task()->pid, 0, BY_UNKNOWN | SOFTIRQ_NONE << SOFTIRQ_SHIFT);

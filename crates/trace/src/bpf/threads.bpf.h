@@ -7,7 +7,7 @@
 /* Whether a record about these threads on this CPU matters to the run. On the allotted CPUs
  * every record matters. Elsewhere it matters for threads of the tree, and for kernel threads,
  * which may work for the tree. */
-static __always_inline bool concerns(u32 cpu, struct task_struct *one, struct task_struct *other)
+static __always_inline bool concerns_run(u32 cpu, struct task_struct *one, struct task_struct *other)
 {
 	return is_allotted(cpu) || in_tree(one->pid) || in_tree(other->pid) ||
 	       (one->flags & PF_KTHREAD && one->pid) || (other->flags & PF_KTHREAD && other->pid);
@@ -30,7 +30,7 @@ static __always_inline u16 why_left(bool preempt, u32 state)
 
 /* Records the futex that a thread is about to wait for, and the arguments of its call that show
  * the use of the futex. The registers hold their values from the entry of the call. */
-static __always_inline void awaits_futex(u32 cpu, u64 now, u32 tid, u32 call, struct pt_regs *regs)
+static __always_inline void record_futex_wait(u32 cpu, u64 now, u32 tid, u32 call, struct pt_regs *regs)
 {
 	struct claim claimed = claim(cpu, 1);
 	struct slot *slot;
@@ -70,7 +70,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!state->preempt_count)
 		find_preempt_count(state, next);
 	check_context(state, IN_THREAD);
-	if (!concerns(cpu, prev, next))
+	if (!concerns_run(cpu, prev, next))
 		return 0;
 
 	now = bpf_ktime_get_ns();
@@ -87,7 +87,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 
 		call = number < 0 || number >= CALL_FAULT ? CALL_FAULT : number;
 		if (call == SYS_FUTEX || call == SYS_FUTEX_WAIT)
-			awaits_futex(cpu, now, tid, call, regs);
+			record_futex_wait(cpu, now, tid, call, regs);
 	}
 	claimed = claim(cpu, 1);
 	if (!claimed.base)
@@ -114,7 +114,7 @@ struct {
 } confined SEC(".maps");
 
 /* Word `i` of the CPUs that a thread may use. */
-static __always_inline u64 allowed(struct task_struct *task, u32 i)
+static __always_inline u64 allowed_word(struct task_struct *task, u32 i)
 {
 	const struct cpumask *mask = task->cpus_ptr;
 	u64 bits = 0;
@@ -133,7 +133,7 @@ static __always_inline void record_confined(struct task_struct *task, u32 cpu)
 
 	for (u32 i = 0; i < MAX_CPUS / 64; i++) {
 		if (allotted[i]) {
-			sum = sum * 31 + allowed(task, i);
+			sum = sum * 31 + allowed_word(task, i);
 			more++;
 		}
 	}
@@ -152,7 +152,7 @@ static __always_inline void record_confined(struct task_struct *task, u32 cpu)
 		slot->time = bpf_ktime_get_ns();
 		slot->tid = tid;
 		slot->other = i * 64;
-		slot->value = allowed(task, i);
+		slot->value = allowed_word(task, i);
 		slot->extra = --more;
 		commit(&claimed, KIND_CONFINED, 0);
 	}
@@ -179,8 +179,8 @@ static __always_inline void record_waking(struct task_struct *task, struct task_
 	claimed = claim(cpu, 1);
 	if (!claimed.base)
 		return;
-	origin = who(state, current, &softirq);
-	detail = by(origin, softirq);
+	origin = action_origin(state, current, &softirq);
+	detail = pack_origin(origin, softirq);
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		detail |= IO_WAIT;
 	slot = slot_at(&claimed, 0);
@@ -191,13 +191,13 @@ static __always_inline void record_waking(struct task_struct *task, struct task_
 }
 
 /* Records that `task` is made ready, for the first time or again. */
-static __always_inline void woken(struct task_struct *task)
+static __always_inline void handle_waking(struct task_struct *task)
 {
 	struct task_struct *current = current_task();
 	u32 cpu = this_cpu();
 	u16 held;
 
-	if (!concerns(cpu, task, current))
+	if (!concerns_run(cpu, task, current))
 		return;
 	record_waking(task, current, cpu);
 	if (!in_tree(task->pid))
@@ -212,13 +212,13 @@ static __always_inline void woken(struct task_struct *task)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
-	woken(task);
+	handle_waking(task);
 	return 0;
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_wakeup_new, struct task_struct *task)
 {
-	woken(task);
+	handle_waking(task);
 	return 0;
 }

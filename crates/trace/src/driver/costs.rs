@@ -31,10 +31,10 @@ const CALLS: u32 = 1_000;
 /// Largest relative difference between two paces without the programs, before and after the pace
 /// with them. With a larger difference, the machine changed its speed in between, and the change
 /// would be attributed to the programs.
-const STEADY: f64 = 0.03;
+const MAX_PACE_CHANGE: f64 = 0.03;
 
 /// The kernel's statistics of each of `programs`.
-pub(super) fn infos<'a>(programs: impl Iterator<Item = Program<'a>>) -> impl Iterator<Item = ProgramInfo> {
+pub(super) fn program_infos<'a>(programs: impl Iterator<Item = Program<'a>>) -> impl Iterator<Item = ProgramInfo> {
     let ids: BTreeSet<u32> =
         programs.filter_map(|program| Program::id_from_fd(program.as_fd()).ok()).collect();
     ProgInfoIter::default().filter(move |info| ids.contains(&info.id))
@@ -49,24 +49,24 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Measures the pace on one CPU, in some 15 ms.
-    pub(super) fn of(cpu: CpuId) -> io::Result<Self> {
+    pub(super) fn measure(cpu: CpuId) -> io::Result<Self> {
         let mut pace = Self { round: Duration::MAX, call: Duration::MAX };
         for _ in 0..TIMINGS {
-            pace.round = pace.round.min(rounds(cpu)? / ROUNDS);
-            pace.call = pace.call.min(calls(cpu)? / CALLS);
+            pace.round = pace.round.min(time_rounds(cpu)? / ROUNDS);
+            pace.call = pace.call.min(time_calls(cpu)? / CALLS);
         }
         Ok(pace)
     }
 
     /// The faster of both measurements, for each duration separately.
-    pub(super) fn or_faster(self, other: Self) -> Self {
+    pub(super) fn faster(self, other: Self) -> Self {
         Self { round: self.round.min(other.round), call: self.call.min(other.call) }
     }
 
     /// Whether two measurements of the pace agree.
     pub(super) fn agrees_with(self, other: Self) -> bool {
-        let apart = |a: Duration, b: Duration| a.abs_diff(b).as_secs_f64() / a.min(b).as_secs_f64();
-        apart(self.round, other.round) <= STEADY
+        let difference = |a: Duration, b: Duration| a.abs_diff(b).as_secs_f64() / a.min(b).as_secs_f64();
+        difference(self.round, other.round) <= MAX_PACE_CHANGE
     }
 
     /// Cost of one event and of one system call. `self` is the pace with the programs, `without`
@@ -92,11 +92,11 @@ pub(super) struct Costs {
 }
 
 /// Time of [`ROUNDS`] rounds between two threads on `cpu`.
-fn rounds(cpu: CpuId) -> io::Result<Duration> {
+fn time_rounds(cpu: CpuId) -> io::Result<Duration> {
     let (to, from) = (pipe()?, pipe()?);
     thread::scope(|scope| {
-        let echo = scope.spawn(|| pass_on(cpu, &to.0, &from.1, false));
-        let time = scope.spawn(|| pass_on(cpu, &from.0, &to.1, true));
+        let echo = scope.spawn(|| exchange_bytes(cpu, &to.0, &from.1, false));
+        let time = scope.spawn(|| exchange_bytes(cpu, &from.0, &to.1, true));
         let time = time.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
         echo.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))?;
         time
@@ -104,12 +104,12 @@ fn rounds(cpu: CpuId) -> io::Result<Duration> {
 }
 
 /// One side of the ping-pong.
-fn pass_on(cpu: CpuId, from: &OwnedFd, to: &OwnedFd, serves: bool) -> io::Result<Duration> {
+fn exchange_bytes(cpu: CpuId, from: &OwnedFd, to: &OwnedFd, writes_first: bool) -> io::Result<Duration> {
     pin(cpu)?;
     let mut byte = [0];
-    let began = Instant::now();
+    let start = Instant::now();
     for _ in 0..ROUNDS {
-        if serves {
+        if writes_first {
             write(to, &byte)?;
             read(from, &mut byte)?;
         } else {
@@ -117,20 +117,20 @@ fn pass_on(cpu: CpuId, from: &OwnedFd, to: &OwnedFd, serves: bool) -> io::Result
             write(to, &byte)?;
         }
     }
-    Ok(began.elapsed())
+    Ok(start.elapsed())
 }
 
 /// Time of [`CALLS`] trivial system calls.
-fn calls(cpu: CpuId) -> io::Result<Duration> {
-    let timed = move || {
+fn time_calls(cpu: CpuId) -> io::Result<Duration> {
+    let time_all = move || {
         pin(cpu)?;
-        let began = Instant::now();
+        let start = Instant::now();
         for _ in 0..CALLS {
             std::hint::black_box(rustix::process::getppid());
         }
-        Ok(began.elapsed())
+        Ok(start.elapsed())
     };
-    thread::spawn(timed).join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+    thread::spawn(time_all).join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
 }
 
 fn pin(cpu: CpuId) -> io::Result<()> {
@@ -166,14 +166,14 @@ mod tests {
     fn a_machine_that_changes_its_speed_is_noticed() {
         let pace = |round| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(100) };
         assert!(pace(2_000).agrees_with(pace(2_040)) && !pace(2_200).agrees_with(pace(2_000)));
-        assert_eq!(pace(2_000).or_faster(pace(2_100)).round, Duration::from_nanos(2_000));
+        assert_eq!(pace(2_000).faster(pace(2_100)).round, Duration::from_nanos(2_000));
     }
 
     #[test]
     fn rounds_and_calls_take_time() {
         let allowed = rustix::thread::sched_getaffinity(None).expect("CPUs");
         let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).expect("a CPU");
-        let pace = Pace::of(CpuId(first as u32)).expect("a pace");
+        let pace = Pace::measure(CpuId(first as u32)).expect("a pace");
         let timed = Duration::from_nanos(1)..Duration::MAX;
         assert!(timed.contains(&pace.round) && timed.contains(&pace.call), "{pace:?}");
     }

@@ -31,17 +31,17 @@ pub(super) struct Features {
 
 impl Features {
     /// Reads the features of the running kernel, for a trace with or without system calls.
-    pub(super) fn of_this_kernel(system_calls: bool) -> Result<Self, TraceError> {
+    pub(super) fn read_kernel(system_calls: bool) -> Result<Self, TraceError> {
         let btf = Btf::from_vmlinux().map_err(|_| TraceError::NoBtf)?;
         let missing = |need| {
-            let needed = TRACEPOINTS.iter().filter(move |tracepoint| tracepoint.need == need);
-            needed.map(|tracepoint| tracepoint.name).find(|name| !has_tracepoint(&btf, name))
+            let tracepoints = TRACEPOINTS.iter().filter(move |tracepoint| tracepoint.need == need);
+            tracepoints.map(|tracepoint| tracepoint.name).find(|name| !has_tracepoint(&btf, name))
         };
         let calls = || missing(Need::SystemCalls).filter(|_| system_calls);
         if let Some(missing) = missing(Need::Every).or_else(calls) {
             return Err(TraceError::NoTracepoint(missing));
         }
-        if !tells_state(&btf) {
+        if !reports_state(&btf) {
             return Err(TraceError::TooOld);
         }
         Ok(Self {
@@ -51,14 +51,14 @@ impl Features {
             interrupts_accounted: has_member(&btf, "rq", "prev_irq_time"),
             // From Linux 6.2 to 6.14, preempt_count was a member of `pcpu_hot`; the programs add
             // its offset in that structure.
-            preempt_count_from_runqueue: distance(&btf, "runqueues", "__preempt_count")
-                .or_else(|| distance(&btf, "runqueues", "pcpu_hot"))
+            preempt_count_from_runqueue: per_cpu_distance(&btf, "runqueues", "__preempt_count")
+                .or_else(|| per_cpu_distance(&btf, "runqueues", "pcpu_hot"))
                 .filter(|_| has_member(&btf, "cfs_rq", "rq")),
         })
     }
 
     /// Whether the program of this section is to run on this kernel.
-    pub(super) fn wants(&self, section: &OsStr) -> bool {
+    pub(super) fn includes_program(&self, section: &OsStr) -> bool {
         let name = section.to_str().and_then(|section| section.strip_prefix("tp_btf/"));
         let found = TRACEPOINTS.iter().find(|tracepoint| name == Some(tracepoint.name));
         // The other programs are not at a tracepoint.
@@ -98,7 +98,7 @@ fn has_tracepoint(btf: &Btf<'_>, name: &str) -> bool {
 
 /// Whether `sched_switch` gives a program the state of the leaving thread as its last argument.
 /// Before Linux 5.18 the state was absent, and in 5.18 its position was different.
-fn tells_state(btf: &Btf<'_>) -> bool {
+fn reports_state(btf: &Btf<'_>) -> bool {
     let prototype = || {
         let typedef = btf.type_by_name::<BtfType<'_>>("btf_trace_sched_switch")?;
         FuncProto::try_from(typedef.next_type()?.next_type()?).ok()
@@ -117,7 +117,7 @@ fn has_member(btf: &Btf<'_>, name: &str, member: &str) -> bool {
 }
 
 /// Distance in bytes from one per-CPU variable to another.
-fn distance(btf: &Btf<'_>, from: &str, to: &str) -> Option<i64> {
+fn per_cpu_distance(btf: &Btf<'_>, from: &str, to: &str) -> Option<i64> {
     let section = btf.type_by_name::<DataSec<'_>>(".data..percpu")?;
     let offset = |name: &str| {
         section.iter().find_map(|variable| {

@@ -16,27 +16,27 @@ use morecores_study::trace::{Event, EventKind, Tid};
 use morecores_study::{CpuId, CpuSet};
 use procfs::Current as _;
 
-use super::number::OwnNumber;
+use super::tid_query::TidQuery;
 use super::ring::Buffers;
 use crate::wire::{Decoder, PROBES, Slot};
 use crate::{Sink, TraceError};
 
 /// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which fit in the
 /// second-level cache.
-const BATCH: usize = 8_192;
+const BATCH_SLOTS: usize = 8_192;
 /// Largest memory for copies, or a share of the free memory if that share is smaller.
-const BACKLOG: u64 = 512 << 20;
-const SHARE_OF_FREE: u64 = 8;
+const MAX_BACKLOG_BYTES: u64 = 512 << 20;
+const FREE_MEMORY_DIVISOR: u64 = 8;
 /// Shortest sleep: below it, waking costs more than the saved buffer space.
-const SHORTEST: Duration = Duration::from_millis(4);
+const MIN_SLEEP: Duration = Duration::from_millis(4);
 /// Longest sleep: a burst of a million events a second fills no buffer in this time.
-const LONGEST: Duration = Duration::from_millis(100);
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 /// Target fill level of the buffers at a wake-up: one part in this many.
-const FILLED: u64 = 8;
+const TARGET_FILL_DIVISOR: u64 = 8;
 
 /// Result of the reader.
 #[derive(Debug)]
-pub(crate) struct Carried {
+pub(crate) struct ReaderSummary {
     pub(crate) events: u64,
     /// The reader's own thread number, as it occurs in the events.
     pub(crate) tid: Tid,
@@ -50,7 +50,7 @@ pub(crate) struct Carried {
 #[derive(Debug)]
 pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Carried>>,
+    thread: JoinHandle<io::Result<ReaderSummary>>,
 }
 
 impl Reader {
@@ -59,52 +59,52 @@ impl Reader {
         buffers: Buffers,
         cpus: CpuSet,
         allotted: &CpuSet,
-        number: OwnNumber,
+        tid_query: TidQuery,
         sink: Sink,
     ) -> Result<Self, TraceError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let elsewhere = cpus.difference(allotted);
-        let stopped = Arc::clone(&stop);
+        let other_cpus = cpus.difference(allotted);
+        let reader_stop = Arc::clone(&stop);
         let read = move || {
-            keep_off(&elsewhere);
-            come_first();
+            pin_to_cpus(&other_cpus);
+            raise_priority();
             let cpus: Vec<CpuId> = cpus.iter().collect();
-            Reading {
+            ReaderState {
                 buffers,
                 decoders: cpus.iter().map(|cpu| Decoder::new(*cpu)).collect(),
                 lost: vec![0; cpus.len()],
-                untold: vec![0; cpus.len()],
+                unreported: vec![0; cpus.len()],
                 cpus,
                 backlog: VecDeque::new(),
-                room: (free_memory() / SHARE_OF_FREE).min(BACKLOG) as usize / size_of::<Slot>(),
-                held: 0,
+                backlog_limit: (free_memory() / FREE_MEMORY_DIVISOR).min(MAX_BACKLOG_BYTES) as usize / size_of::<Slot>(),
+                backlog_slots: 0,
                 sink,
-                events: Vec::with_capacity(BATCH),
+                events: Vec::with_capacity(BATCH_SLOTS),
                 count: 0,
             }
-            .until(&stopped, &number)
+            .run_until(&reader_stop, &tid_query)
         };
         let thread = thread::Builder::new().name("morecores-trace".to_owned()).spawn(read);
         Ok(Self { stop, thread: thread.map_err(TraceError::io("start the reading thread"))? })
     }
 
     /// Reads the remaining records and ends.
-    pub(crate) fn finish(self) -> Result<Carried, TraceError> {
+    pub(crate) fn finish(self) -> Result<ReaderSummary, TraceError> {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
-        let carried =
+        let summary =
             self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread panicked")));
-        carried.map_err(TraceError::io("write the events"))
+        summary.map_err(TraceError::io("write the events"))
     }
 }
 
 /// Keeps this thread off the measured CPUs, if there are others.
-fn keep_off(elsewhere: &CpuSet) {
+fn pin_to_cpus(other_cpus: &CpuSet) {
     let mut mask = rustix::thread::CpuSet::new();
-    for cpu in elsewhere.iter().filter(|cpu| (cpu.0 as usize) < rustix::thread::CpuSet::MAX_CPU) {
+    for cpu in other_cpus.iter().filter(|cpu| (cpu.0 as usize) < rustix::thread::CpuSet::MAX_CPU) {
         mask.set(cpu.0 as usize);
     }
-    if !elsewhere.is_empty() {
+    if !other_cpus.is_empty() {
         // If a cpuset refuses this, the reader's time is part of the run and is recorded as such.
         let _ = rustix::thread::sched_setaffinity(None, &mask);
     }
@@ -112,7 +112,7 @@ fn keep_off(elsewhere: &CpuSet) {
 
 /// Gives this thread a higher priority than other ready threads. Among four hundred ready threads,
 /// its turn would come long after the buffers are full. It works for a thousandth of the time.
-fn come_first() {
+fn raise_priority() {
     // If this is refused, buffers may overflow, and the losses are counted.
     let _ = rustix::process::setpriority_process(None, -20);
 }
@@ -126,7 +126,7 @@ struct Chunk {
     lost: u64,
 }
 
-struct Reading {
+struct ReaderState {
     buffers: Buffers,
     cpus: Vec<CpuId>,
     decoders: Vec<Decoder>,
@@ -134,40 +134,40 @@ struct Reading {
     lost: Vec<u64>,
     /// Drops after the last events handed on, for each CPU; the next event gives the end of the
     /// gap.
-    untold: Vec<u64>,
+    unreported: Vec<u64>,
     /// Chunks, oldest first.
     backlog: VecDeque<Chunk>,
     /// Number of slots that the backlog may hold.
-    room: usize,
+    backlog_limit: usize,
     /// Number of slots that the backlog holds.
-    held: usize,
+    backlog_slots: usize,
     sink: Sink,
     /// Event buffer, kept between chunks to avoid allocation.
     events: Vec<Event>,
     count: u64,
 }
 
-impl Reading {
-    fn until(mut self, stop: &AtomicBool, number: &OwnNumber) -> io::Result<Carried> {
-        let mut nap = SHORTEST;
+impl ReaderState {
+    fn run_until(mut self, stop: &AtomicBool, tid_query: &TidQuery) -> io::Result<ReaderSummary> {
+        let mut sleep_time = MIN_SLEEP;
         loop {
             let last = stop.load(Ordering::Acquire);
-            let fullest = self.cpus.iter().map(|cpu| self.buffers.waiting(cpu.0)).max().unwrap_or(0);
-            self.copy_all();
-            while self.held > self.room {
-                self.hand_on()?;
+            let fullest = self.cpus.iter().map(|cpu| self.buffers.unread_slots(cpu.0)).max().unwrap_or(0);
+            self.copy_buffers();
+            while self.backlog_slots > self.backlog_limit {
+                self.deliver_chunk()?;
             }
             if last {
                 break;
             }
-            nap = next_nap(nap, fullest, self.buffers.capacity());
-            thread::park_timeout(nap);
+            sleep_time = next_sleep_time(sleep_time, fullest, self.buffers.capacity());
+            thread::park_timeout(sleep_time);
         }
         while !self.backlog.is_empty() {
-            self.hand_on()?;
+            self.deliver_chunk()?;
         }
-        self.tell_rest()?;
-        let tid = number.ask()?;
+        self.report_remaining_losses()?;
+        let tid = tid_query.calling_thread()?;
         let dropped = self.cpus.iter().map(|cpu| (*cpu, self.buffers.dropped(cpu.0))).collect();
         let mut counts = [0; PROBES.len()];
         for decoder in &self.decoders {
@@ -175,13 +175,13 @@ impl Reading {
                 *sum += count;
             }
         }
-        Ok(Carried { events: self.count, tid, dropped, counts })
+        Ok(ReaderSummary { events: self.count, tid, dropped, counts })
     }
 
     /// Reports the losses after the last event of a CPU.
-    fn tell_rest(&mut self) -> io::Result<()> {
+    fn report_remaining_losses(&mut self) -> io::Result<()> {
         for (index, cpu) in self.cpus.iter().enumerate() {
-            let events = std::mem::take(&mut self.untold[index]);
+            let events = std::mem::take(&mut self.unreported[index]);
             if events > 0 {
                 let at = self.decoders[index].last();
                 self.count += 1;
@@ -191,7 +191,7 @@ impl Reading {
         Ok(())
     }
 
-    fn copy_all(&mut self) {
+    fn copy_buffers(&mut self) {
         for (index, cpu) in self.cpus.iter().enumerate() {
             // Records are lost only while the buffer is full, and it stays full until the reader
             // frees a slot. Losses up to now therefore follow directly on the last written record.
@@ -201,12 +201,12 @@ impl Reading {
             let end = self.buffers.written(cpu.0);
             loop {
                 let mut slots = Vec::new();
-                let waiting = self.buffers.waiting(cpu.0) as usize;
-                slots.reserve_exact(waiting.min(BATCH) + 2);
-                let more = self.buffers.drain(cpu.0, end, BATCH, &mut slots);
+                let waiting = self.buffers.unread_slots(cpu.0) as usize;
+                slots.reserve_exact(waiting.min(BATCH_SLOTS) + 2);
+                let more = self.buffers.drain(cpu.0, end, BATCH_SLOTS, &mut slots);
                 let lost = if more { 0 } else { dropped - std::mem::replace(&mut self.lost[index], dropped) };
                 if !slots.is_empty() || lost > 0 {
-                    self.held += slots.len();
+                    self.backlog_slots += slots.len();
                     self.backlog.push_back(Chunk { index, slots, lost });
                 }
                 if !more {
@@ -217,19 +217,19 @@ impl Reading {
     }
 
     /// Decodes the oldest chunk and gives its events to the sink.
-    fn hand_on(&mut self) -> io::Result<()> {
+    fn deliver_chunk(&mut self) -> io::Result<()> {
         let Some(Chunk { index, slots, lost }) = self.backlog.pop_front() else { return Ok(()) };
         let cpu = self.cpus[index];
-        self.held -= slots.len();
+        self.backlog_slots -= slots.len();
         self.events.clear();
         self.decoders[index].decode(&slots, &mut self.events);
-        if self.untold[index] > 0
+        if self.unreported[index] > 0
             && let Some(at) = self.events.first().map(|event| event.at)
         {
-            let events = std::mem::take(&mut self.untold[index]);
+            let events = std::mem::take(&mut self.unreported[index]);
             self.events.insert(0, Event { at, cpu, kind: EventKind::Lost { events } });
         }
-        self.untold[index] += lost;
+        self.unreported[index] += lost;
         self.count += self.events.len() as u64;
         if self.events.is_empty() { Ok(()) } else { (self.sink)(cpu, &self.events) }
     }
@@ -240,13 +240,13 @@ fn free_memory() -> u64 {
     procfs::Meminfo::current().ok().and_then(|memory| memory.mem_available).unwrap_or(0)
 }
 
-/// Next sleep time, after a sleep of `nap` in which the fullest buffer of `capacity` filled to
+/// Next sleep time, after a sleep of `sleep_time` in which the fullest buffer of `capacity` filled to
 /// `waiting`.
-fn next_nap(nap: Duration, waiting: u64, capacity: u64) -> Duration {
-    let wanted = capacity / FILLED;
+fn next_sleep_time(sleep_time: Duration, waiting: u64, capacity: u64) -> Duration {
+    let wanted = capacity / TARGET_FILL_DIVISOR;
     let factor = wanted as f64 / waiting.max(1) as f64;
     // The sleep grows only step by step, since the burst may have ended just now.
-    nap.mul_f64(factor.clamp(0.05, 2.0)).clamp(SHORTEST, LONGEST)
+    sleep_time.mul_f64(factor.clamp(0.05, 2.0)).clamp(MIN_SLEEP, MAX_SLEEP)
 }
 
 #[cfg(test)]
@@ -263,15 +263,15 @@ mod tests {
         let record = |position| Slot { time: 100 + position, tid: 1, kind: 9, ..Slot::default() };
         let told = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&told);
-        let mut reading = Reading {
+        let mut reading = ReaderState {
             buffers: Buffers::full(BITS, record, 5).expect("a file"),
             cpus: vec![CpuId(0)],
             decoders: vec![Decoder::new(CpuId(0))],
             lost: vec![0],
-            untold: vec![0],
+            unreported: vec![0],
             backlog: VecDeque::new(),
-            room: usize::MAX,
-            held: 0,
+            backlog_limit: usize::MAX,
+            backlog_slots: 0,
             sink: Box::new(move |_, events| {
                 kept.lock().expect("one thread").extend_from_slice(events);
                 Ok(())
@@ -279,13 +279,13 @@ mod tests {
             events: Vec::new(),
             count: 0,
         };
-        let given = |reading: &mut Reading| {
+        let given = |reading: &mut ReaderState| {
             while !reading.backlog.is_empty() {
-                reading.hand_on().expect("kept");
+                reading.deliver_chunk().expect("kept");
             }
             std::mem::take(&mut *told.lock().expect("one thread"))
         };
-        reading.copy_all();
+        reading.copy_buffers();
         assert_eq!(reading.backlog.iter().map(|chunk| chunk.lost).collect::<Vec<_>>(), [0, 0, 0, 5]);
         assert!(given(&mut reading).iter().all(|event| matches!(event.kind, EventKind::Sample(_))));
         // The first event after the gap gives the end of the gap.
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!((after.len(), &after[0].kind), (2, &EventKind::Lost { events: 5 }));
         assert_eq!((after[0].at, after[1].at), (Nanos(100 + (1 << 20)), Nanos(100 + (1 << 20))));
         // No event follows the last gap.
-        reading.tell_rest().expect("kept");
+        reading.report_remaining_losses().expect("kept");
         let last = Event { at: after[1].at, cpu: CpuId(0), kind: EventKind::Lost { events: 2 } };
         assert_eq!(given(&mut reading), [last]);
         assert_eq!(reading.count, (1 << BITS) + 3);
@@ -304,10 +304,10 @@ mod tests {
     #[test]
     fn sleeps_follow_the_rate() {
         let capacity = 1 << 18;
-        assert_eq!(next_nap(SHORTEST, capacity / 4, capacity), SHORTEST);
-        assert_eq!(next_nap(Duration::from_millis(40), capacity / 8, capacity), Duration::from_millis(40));
-        assert_eq!(next_nap(Duration::from_millis(40), 0, capacity), Duration::from_millis(80));
-        assert_eq!(next_nap(LONGEST, 0, capacity), LONGEST);
-        assert!(next_nap(LONGEST, capacity, capacity) < Duration::from_millis(15));
+        assert_eq!(next_sleep_time(MIN_SLEEP, capacity / 4, capacity), MIN_SLEEP);
+        assert_eq!(next_sleep_time(Duration::from_millis(40), capacity / 8, capacity), Duration::from_millis(40));
+        assert_eq!(next_sleep_time(Duration::from_millis(40), 0, capacity), Duration::from_millis(80));
+        assert_eq!(next_sleep_time(MAX_SLEEP, 0, capacity), MAX_SLEEP);
+        assert!(next_sleep_time(MAX_SLEEP, capacity, capacity) < Duration::from_millis(15));
     }
 }

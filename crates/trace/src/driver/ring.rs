@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use crate::wire::{SLOT_SIZE, Slot, slots_of};
+use crate::wire::{SLOT_SIZE, Slot, slot_count};
 
 /// `MAX_CPUS`.
 pub(crate) const MAX_CPUS: u32 = 1024;
@@ -81,7 +81,7 @@ impl Buffers {
 
     /// Discards the contents and the drop count of this CPU's buffer, while the programs are not
     /// attached.
-    pub(crate) fn forget(&mut self, cpu: u32) {
+    pub(crate) fn discard(&mut self, cpu: u32) {
         let state = self.state(cpu);
         state.read.store(state.written.load(Ordering::Acquire), Ordering::Release);
         state.dropped.store(0, Ordering::Relaxed);
@@ -93,7 +93,7 @@ impl Buffers {
     }
 
     /// Number of this CPU's slots that are not yet read.
-    pub(crate) fn waiting(&self, cpu: u32) -> u64 {
+    pub(crate) fn unread_slots(&self, cpu: u32) -> u64 {
         let state = self.state(cpu);
         state.written.load(Ordering::Acquire) - state.read.load(Ordering::Relaxed)
     }
@@ -130,7 +130,7 @@ impl Buffers {
             let slot = unsafe { at.as_ptr().read_volatile() };
             to.push(slot);
             position += 1;
-            for _ in 1..slots_of(slot.kind) {
+            for _ in 1..slot_count(slot.kind) {
                 // SAFETY: as above; the slot was written before its record's first lap.
                 to.push(unsafe { self.slot(cpu, position).as_ptr().read_volatile() });
                 position += 1;

@@ -25,15 +25,15 @@ impl SamplingClock {
     pub(super) fn start(program: &ProgramMut<'_>, cpus: &CpuSet) -> Self {
         let mut clock = Self::default();
         for cpu in cpus.iter() {
-            match start_one(program, cpu) {
+            match start_timer(program, cpu) {
                 Ok(link) => clock.links.extend(link),
-                Err(why) => clock.refuse(cpu, why),
+                Err(why) => clock.add_refused(cpu, why),
             }
         }
         clock
     }
 
-    fn refuse(&mut self, cpu: CpuId, why: String) {
+    fn add_refused(&mut self, cpu: CpuId, why: String) {
         let (cpus, _) = self.refused.get_or_insert_with(|| (CpuSet::new(), why));
         *cpus = cpus.union(&[cpu].into_iter().collect());
     }
@@ -53,7 +53,7 @@ impl SamplingClock {
 }
 
 /// Timer of one CPU, over all threads that run there; none if the CPU is offline.
-fn start_one(program: &ProgramMut<'_>, cpu: CpuId) -> Result<Option<Link>, String> {
+fn start_timer(program: &ProgramMut<'_>, cpu: CpuId) -> Result<Option<Link>, String> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
         size: size_of::<perf_event_attr>() as u32,
@@ -82,8 +82,8 @@ mod tests {
     fn cpus_without_samples_are_told_with_the_first_reason() {
         let mut clock = SamplingClock::default();
         assert_eq!((clock.untraced(), clock.period()), (None, None));
-        clock.refuse(CpuId(1), "too many open files".to_owned());
-        clock.refuse(CpuId(2), "another".to_owned());
+        clock.add_refused(CpuId(1), "too many open files".to_owned());
+        clock.add_refused(CpuId(2), "another".to_owned());
         let untraced = clock.untraced().expect("two CPUs");
         assert_eq!(untraced.what, "samples of what threads do on CPUs 1-2");
         assert!(untraced.why.ends_with("too many open files"), "{untraced:?}");

@@ -8,12 +8,12 @@ use libbpf_rs::{MapCore, MapFlags};
 use morecores_study::trace::{KernelFrame, KernelStack};
 
 /// All stacks of the map, by the number in the events.
-pub(super) fn gather(map: &impl MapCore) -> io::Result<BTreeMap<u32, KernelStack>> {
+pub(super) fn read_stacks(map: &impl MapCore) -> io::Result<BTreeMap<u32, KernelStack>> {
     let keys: Vec<Vec<u8>> = map.keys().collect();
     if keys.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let symbols = Symbols::of_this_kernel()?;
+    let symbols = Symbols::read_kernel()?;
     let mut stacks = BTreeMap::new();
     for key in keys {
         let Ok(number) = <[u8; 4]>::try_from(key.as_slice()).map(u32::from_ne_bytes) else { continue };
@@ -29,7 +29,7 @@ pub(super) fn gather(map: &impl MapCore) -> io::Result<BTreeMap<u32, KernelStack
 struct Symbols(Vec<(u64, String)>);
 
 impl Symbols {
-    fn of_this_kernel() -> io::Result<Self> {
+    fn read_kernel() -> io::Result<Self> {
         Ok(Self::parse(&fs::read_to_string("/proc/kallsyms")?))
     }
 

@@ -24,13 +24,13 @@ const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
 /// All existing threads. If the threads' numbers in the events cannot be determined, the list is
 /// empty and a reason is given.
-pub(super) fn known() -> (Vec<KnownThread>, Option<Untraced>) {
+pub(super) fn known_threads() -> (Vec<KnownThread>, Option<Untraced>) {
     let unknown = |why: String| {
         let what = "names of threads that there were before, until they change them".to_owned();
         (Vec::new(), Some(Untraced { what, why }))
     };
     match fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino()) {
-        Ok(FIRST_PID_NAMESPACE) => match listed() {
+        Ok(FIRST_PID_NAMESPACE) => match list_threads() {
             Ok(known) => (known, None),
             Err(error) => unknown(error.to_string()),
         },
@@ -43,7 +43,7 @@ pub(super) fn known() -> (Vec<KnownThread>, Option<Untraced>) {
 }
 
 /// All threads that /proc lists.
-fn listed() -> procfs::ProcResult<Vec<KnownThread>> {
+fn list_threads() -> procfs::ProcResult<Vec<KnownThread>> {
     let mut known = Vec::new();
     for process in procfs::process::all_processes()?.flatten() {
         for task in process.tasks().into_iter().flatten().flatten() {
@@ -61,26 +61,26 @@ fn listed() -> procfs::ProcResult<Vec<KnownThread>> {
 }
 
 /// Names of the devices' interrupts.
-pub(super) fn interrupts() -> io::Result<BTreeMap<u32, String>> {
-    Ok(named_interrupts(&fs::read_to_string("/proc/interrupts")?))
+pub(super) fn interrupt_names() -> io::Result<BTreeMap<u32, String>> {
+    Ok(parse_interrupts(&fs::read_to_string("/proc/interrupts")?))
 }
 
 /// Parses lines such as `36: 570133 490624 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0`, below a
 /// line of the CPUs' names.
-fn named_interrupts(text: &str) -> BTreeMap<u32, String> {
+fn parse_interrupts(text: &str) -> BTreeMap<u32, String> {
     let mut lines = text.lines();
     let cpus = lines.next().map_or(0, |line| line.split_ascii_whitespace().count());
-    let of = |line: &str| {
+    let interrupt = |line: &str| {
         let (number, rest) = line.split_once(':')?;
         let name = rest.split_ascii_whitespace().skip(cpus).last()?;
         Some((number.trim().parse().ok()?, name.to_owned()))
     };
-    lines.filter_map(of).collect()
+    lines.filter_map(interrupt).collect()
 }
 
 /// Time between two ticks of the kernel, the granularity of user and system times: the resolution
 /// of the kernel's coarse clock.
-pub(crate) fn tick() -> Nanos {
+pub(crate) fn tick_length() -> Nanos {
     let resolution = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
     Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
 }
@@ -93,7 +93,7 @@ mod tests {
     fn interrupts_have_names() {
         let text = "           CPU0       CPU1\n 36:     570133     490624 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n\
                     LOC:    1758221    1443389   Local timer interrupts\n";
-        assert_eq!(named_interrupts(text), BTreeMap::from([(36, "virtio1-req.0".to_owned())]));
+        assert_eq!(parse_interrupts(text), BTreeMap::from([(36, "virtio1-req.0".to_owned())]));
     }
 
     #[test]

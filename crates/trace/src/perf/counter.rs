@@ -24,7 +24,7 @@ pub(super) struct Counter {
     cpu: CpuId,
     fd: OwnedFd,
     /// Whether the kernel reports the number of lost records on request (Linux 6.0).
-    tells_lost: bool,
+    reports_lost: bool,
 }
 
 impl Counter {
@@ -36,8 +36,8 @@ impl Counter {
             Err(Errno::INVAL) => perf_event_open(cpu, wake_bytes, 0).map(|fd| (fd, false)),
             Err(errno) => Err(errno),
         };
-        let (fd, tells_lost) = opened.map_err(|errno| PerfError::of_open(cpu, errno, paranoid()))?;
-        Ok(Self { cpu, fd, tells_lost })
+        let (fd, reports_lost) = opened.map_err(|errno| PerfError::from_open(cpu, errno, paranoid_level()))?;
+        Ok(Self { cpu, fd, reports_lost })
     }
 
     pub(super) fn cpu(&self) -> CpuId {
@@ -49,7 +49,7 @@ impl Counter {
         // SAFETY: the request takes no pointer, and the descriptor is open.
         #[allow(unsafe_code)]
         let result = unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) };
-        self.checked(result)
+        self.check_result(result)
     }
 
     /// Disables the event for the thread and its descendants. The kernel writes no record
@@ -58,27 +58,27 @@ impl Counter {
         // SAFETY: the request takes no pointer, and the descriptor is open.
         #[allow(unsafe_code)]
         let result = unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) };
-        self.checked(result)
+        self.check_result(result)
     }
 
-    fn checked(&self, result: std::ffi::c_int) -> Result<(), PerfError> {
-        if result < 0 { Err(self.control(last_error())) } else { Ok(()) }
+    fn check_result(&self, result: std::ffi::c_int) -> Result<(), PerfError> {
+        if result < 0 { Err(self.control_error(last_error())) } else { Ok(()) }
     }
 
     /// Total number of lost records; absent if the kernel does not report it.
     pub(super) fn lost(&self) -> Result<Option<u64>, PerfError> {
-        if !self.tells_lost {
+        if !self.reports_lost {
             return Ok(None);
         }
         // PERF_FORMAT_LOST alone: the count, then the lost records.
         let mut values = [0; 16];
-        let length = rustix::io::read(&self.fd, &mut values).map_err(|errno| self.control(errno))?;
+        let length = rustix::io::read(&self.fd, &mut values).map_err(|errno| self.control_error(errno))?;
         let (_, lost) = values.split_at(8);
         let lost = <[u8; 8]>::try_from(lost).map(u64::from_ne_bytes).ok();
         Ok(lost.filter(|_| length == values.len()))
     }
 
-    fn control(&self, source: Errno) -> PerfError {
+    fn control_error(&self, source: Errno) -> PerfError {
         PerfError::Control { cpu: self.cpu, source }
     }
 }
@@ -142,6 +142,6 @@ fn last_error() -> Errno {
 }
 
 /// The administrator's restriction of perf events for ordinary users; absent if it cannot be read.
-fn paranoid() -> Option<i32> {
+fn paranoid_level() -> Option<i32> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }

@@ -50,7 +50,7 @@ pub(super) struct Decoder {
     /// Thread that came to this CPU and has not left it, if known.
     current: Option<Tid>,
     /// Thread of the last exit record.
-    gone: Option<Tid>,
+    exited: Option<Tid>,
     /// A thread during an exec, by its present number and by the number with which it came to this
     /// CPU. The thread takes over its process's first number some time before the exec record, and
     /// may leave the CPU in between.
@@ -93,7 +93,7 @@ impl Decoder {
             caller,
             last: Nanos::ZERO,
             current: None,
-            gone: None,
+            exited: None,
             renumbered: None,
             root: None,
             lost: 0,
@@ -104,10 +104,10 @@ impl Decoder {
     /// concerns the caller's own process.
     pub(super) fn decode(&mut self, record: &[u8], events: &mut Vec<Event>) {
         // A record that is shorter than its kind does not come from a kernel and gives no event.
-        let _ = self.told(record, events);
+        let _ = self.decode_record(record, events);
     }
 
-    fn told(&mut self, record: &[u8], events: &mut Vec<Event>) -> Option<()> {
+    fn decode_record(&mut self, record: &[u8], events: &mut Vec<Event>) -> Option<()> {
         let (body, id) = record.split_at_checked(record.len().checked_sub(SAMPLE_ID_BYTES)?)?;
         let mut header = Fields(body);
         let kind = header.u32()?;
@@ -140,19 +140,19 @@ impl Decoder {
     fn switch(&mut self, tid: Tid, flags: u32, events: &mut Vec<Event>) {
         if flags & sys::PERF_RECORD_MISC_SWITCH_OUT == 0 {
             self.current = Some(tid);
-            self.gone = None;
-            return self.push(going(Tid::UNSEEN, Left::Unknown, tid), events);
+            self.exited = None;
+            return self.push(switch_event(Tid::UNSEEN, Left::Unknown, tid), events);
         }
         if let Some(came_as) = self.current.take().filter(|came_as| *came_as != tid) {
             self.renumbered = Some((tid, came_as));
         }
         // A kernel may also record the last switch, which the exit event has already reported.
-        if self.gone.take() == Some(tid) {
+        if self.exited.take() == Some(tid) {
             return;
         }
         let preempted = flags & sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
         let left = if preempted { Left::Preempted } else { Left::Unknown };
-        self.push(going(tid, left, Tid::UNSEEN), events);
+        self.push(switch_event(tid, left, Tid::UNSEEN), events);
     }
 
     /// Decodes a body of pid, ppid, tid, ptid, time.
@@ -190,39 +190,39 @@ impl Decoder {
     fn exit(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
         let (_, _, tid) = (body.tid()?, body.tid()?, body.tid()?);
         self.current = None;
-        self.gone = Some(tid);
+        self.exited = Some(tid);
         self.push(EventKind::Exit(ThreadExit { tid, accounts: Accounts::default() }), events);
-        self.push(going(tid, Left::Dead, Tid::UNSEEN), events);
+        self.push(switch_event(tid, Left::Dead, Tid::UNSEEN), events);
         Some(())
     }
 
     /// Decodes a body of id, lost.
     fn record_lost(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
         let (_, lost) = (body.u64()?, body.u64()?);
-        self.lose(lost, events);
+        self.push_loss(lost, events);
         Some(())
     }
 
     /// Records that the kernel has lost `total` records in all at `now`, if fewer were reported
     /// before.
-    pub(super) fn lost_in_all(&mut self, total: u64, now: Nanos, events: &mut Vec<Event>) {
-        let untold = total.saturating_sub(self.lost);
-        if untold > 0 {
+    pub(super) fn report_total_loss(&mut self, total: u64, now: Nanos, events: &mut Vec<Event>) {
+        let unreported = total.saturating_sub(self.lost);
+        if unreported > 0 {
             self.last = self.last.max(now);
-            self.lose(untold, events);
+            self.push_loss(unreported, events);
         }
     }
 
-    fn lose(&mut self, lost: u64, events: &mut Vec<Event>) {
+    fn push_loss(&mut self, lost: u64, events: &mut Vec<Event>) {
         self.lost += lost;
         self.current = None;
-        self.gone = None;
+        self.exited = None;
         self.push(EventKind::Lost { events: lost }, events);
     }
 }
 
 /// A switch of which only one side is recorded.
-fn going(prev: Tid, left: Left, next: Tid) -> EventKind {
+fn switch_event(prev: Tid, left: Left, next: Tid) -> EventKind {
     EventKind::Switch(Switch {
         prev,
         left,

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 /// The highest `perf_event_paranoid` at which an ordinary user may trace the user's own processes,
 /// in user mode only (Documentation/admin-guide/sysctl/kernel.rst). Debian's and Android's 3, and
 /// Ubuntu's 4, forbid this too.
-const MOST_PARANOID: i32 = 2;
+const MAX_PARANOID: i32 = 2;
 
 /// Reason why the context switches of a command cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum PerfError {
     /// The administrator denies perf events to ordinary users.
     #[error(
         "this machine keeps perf events from ordinary users (kernel.perf_event_paranoid is {level}): \
-         allow them for own processes with `sudo sysctl kernel.perf_event_paranoid={MOST_PARANOID}`"
+         allow them for own processes with `sudo sysctl kernel.perf_event_paranoid={MAX_PARANOID}`"
     )]
     Paranoid {
         /// Value of the setting.
@@ -97,19 +97,19 @@ pub enum PerfError {
     },
     /// A recording began while another was in progress.
     #[error("a recording has begun already: end it first")]
-    Begun,
+    AlreadyRunning,
     /// A recording ended that had not begun.
     #[error("no recording has begun")]
-    NotBegun,
+    NotRunning,
 }
 
 impl PerfError {
     /// Reason for a failure of `perf_event_open(2)`, from its error number and the content of
     /// `/proc/sys/kernel/perf_event_paranoid` (manual page of the call, ERRORS).
-    pub(super) fn of_open(cpu: CpuId, source: Errno, paranoid: Option<i32>) -> Self {
+    pub(super) fn from_open(cpu: CpuId, source: Errno, paranoid: Option<i32>) -> Self {
         match source {
             Errno::ACCESS | Errno::PERM => match paranoid {
-                Some(level) if level > MOST_PARANOID => Self::Paranoid { level },
+                Some(level) if level > MAX_PARANOID => Self::Paranoid { level },
                 _ => Self::Refused { source },
             },
             Errno::NOSYS | Errno::NOENT | Errno::OPNOTSUPP => Self::Absent,
@@ -137,7 +137,7 @@ mod tests {
             (Errno::MFILE, Some(2), "ulimit -n"),
             (Errno::NODEV, Some(2), "CPU 7"),
         ] {
-            let message = PerfError::of_open(CpuId(7), errno, paranoid).to_string();
+            let message = PerfError::from_open(CpuId(7), errno, paranoid).to_string();
             assert!(message.contains(part), "{errno:?}, {paranoid:?}: {message}");
         }
     }

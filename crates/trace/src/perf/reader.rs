@@ -30,9 +30,9 @@ pub(super) struct Channel {
 
 /// Stop signal for the reader.
 #[derive(Debug)]
-pub(super) struct Stop(OwnedFd);
+pub(super) struct StopSignal(OwnedFd);
 
-impl Stop {
+impl StopSignal {
     pub(super) fn new() -> Result<Self, Errno> {
         eventfd(0, EventfdFlags::CLOEXEC).map(Self)
     }
@@ -49,7 +49,7 @@ impl Stop {
 
 /// Result of the reader.
 #[derive(Debug)]
-pub(super) struct Drained {
+pub(super) struct DrainSummary {
     pub(super) root: Option<Tid>,
     pub(super) events: u64,
     pub(super) lost: Vec<CpuLoss>,
@@ -58,7 +58,7 @@ pub(super) struct Drained {
 }
 
 /// One CPU's path to the sink.
-struct Lane {
+struct CpuStream {
     counter: Counter,
     buffer: Buffer,
     decoder: Decoder,
@@ -71,9 +71,9 @@ struct Lane {
 pub(super) fn drain<S>(
     channels: Vec<Channel>,
     caller: Caller,
-    stop: &Stop,
+    stop: &StopSignal,
     mut sink: S,
-) -> Result<Drained, PerfError>
+) -> Result<DrainSummary, PerfError>
 where
     S: FnMut(CpuId, &[Event]) -> io::Result<()>,
 {
@@ -81,92 +81,92 @@ where
     // do not delay it (setpriority(2) without a process means the calling thread). Otherwise it
     // gets its turn like any thread.
     let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
-    let lane = |Channel { counter, buffer }| {
+    let stream = |Channel { counter, buffer }| {
         let decoder = Decoder::new(counter.cpu(), caller);
-        Lane { counter, buffer, decoder, open: true }
+        CpuStream { counter, buffer, decoder, open: true }
     };
-    let mut lanes: Vec<Lane> = channels.into_iter().map(lane).collect();
-    let mut given = 0;
+    let mut streams: Vec<CpuStream> = channels.into_iter().map(stream).collect();
+    let mut delivered = 0;
     let mut batch = Vec::new();
     let mut stopped = false;
     while !stopped {
-        stopped = sleep(&mut lanes, stop)?;
+        stopped = wait_for_records(&mut streams, stop)?;
         if stopped {
-            lanes.iter().try_for_each(|lane| lane.counter.disable())?;
+            streams.iter().try_for_each(|stream| stream.counter.disable())?;
         }
-        for lane in &mut lanes {
-            given += lane.carry(&mut batch, &mut sink)?;
+        for stream in &mut streams {
+            delivered += stream.read_records(&mut batch, &mut sink)?;
         }
     }
-    for lane in &mut lanes {
-        given += lane.account_for_losses(&mut batch, &mut sink)?;
+    for stream in &mut streams {
+        delivered += stream.report_losses(&mut batch, &mut sink)?;
     }
-    let loss = |lane: &Lane| CpuLoss { cpu: lane.counter.cpu(), dropped: lane.decoder.lost };
-    Ok(Drained {
-        root: lanes.iter().filter_map(|lane| lane.decoder.root).min().map(|(_, root)| root),
-        events: given,
-        lost: lanes.iter().map(loss).filter(|loss| loss.dropped > 0).collect(),
+    let loss = |stream: &CpuStream| CpuLoss { cpu: stream.counter.cpu(), dropped: stream.decoder.lost };
+    Ok(DrainSummary {
+        root: streams.iter().filter_map(|stream| stream.decoder.root).min().map(|(_, root)| root),
+        events: delivered,
+        lost: streams.iter().map(loss).filter(|loss| loss.dropped > 0).collect(),
         reader: Caller::this_thread().thread,
         runtime: now(ClockId::ThreadCPUTime),
     })
 }
 
 /// Sleeps until there is work. Returns whether the reader has to stop.
-fn sleep(lanes: &mut [Lane], stop: &Stop) -> Result<bool, PerfError> {
+fn wait_for_records(streams: &mut [CpuStream], stop: &StopSignal) -> Result<bool, PerfError> {
     loop {
         let waiting =
-            lanes.iter().filter(|lane| lane.open).map(|lane| PollFd::new(&lane.counter, PollFlags::IN));
-        let mut awaited: Vec<PollFd<'_>> =
+            streams.iter().filter(|stream| stream.open).map(|stream| PollFd::new(&stream.counter, PollFlags::IN));
+        let mut poll_fds: Vec<PollFd<'_>> =
             std::iter::once(PollFd::new(&stop.0, PollFlags::IN)).chain(waiting).collect();
-        match poll(&mut awaited, None) {
+        match poll(&mut poll_fds, None) {
             Err(Errno::INTR) => continue,
             polled => polled.map_err(PerfError::Wait)?,
         };
-        let stopped = !awaited[0].revents().is_empty();
+        let stopped = !poll_fds[0].revents().is_empty();
         // The caller's thread and all its descendants are gone. Nothing is left to record, and poll
         // would return at once.
-        let over = PollFlags::HUP | PollFlags::ERR;
-        let open: Vec<bool> = awaited[1..].iter().map(|fd| !fd.revents().intersects(over)).collect();
-        for (lane, open) in lanes.iter_mut().filter(|lane| lane.open).zip(open) {
-            lane.open = open;
+        let closed = PollFlags::HUP | PollFlags::ERR;
+        let open: Vec<bool> = poll_fds[1..].iter().map(|fd| !fd.revents().intersects(closed)).collect();
+        for (stream, open) in streams.iter_mut().filter(|stream| stream.open).zip(open) {
+            stream.open = open;
         }
         return Ok(stopped);
     }
 }
 
-impl Lane {
+impl CpuStream {
     /// Carries the present records and returns the number of their events. Records that the kernel
     /// writes in the meantime wait for the next call: otherwise the reader would chase its own
     /// records.
-    fn carry<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
+    fn read_records<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
     {
         let head = self.buffer.head();
-        let mut given = 0;
+        let mut delivered = 0;
         loop {
             batch.clear();
             let (decoder, events) = (&mut self.decoder, &mut *batch);
             if !self.buffer.take(head, |record| decoder.decode(record, events)) {
-                return Ok(given);
+                return Ok(delivered);
             }
-            given += self.give(batch, sink)?;
+            delivered += self.deliver(batch, sink)?;
         }
     }
 
     /// Reports the losses since the last record, which no later record reports.
-    fn account_for_losses<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
+    fn report_losses<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
     {
         batch.clear();
         if let Some(total) = self.counter.lost()? {
-            self.decoder.lost_in_all(total, now(ClockId::Monotonic), batch);
+            self.decoder.report_total_loss(total, now(ClockId::Monotonic), batch);
         }
-        self.give(batch, sink)
+        self.deliver(batch, sink)
     }
 
-    fn give<S>(&self, batch: &[Event], sink: &mut S) -> Result<u64, PerfError>
+    fn deliver<S>(&self, batch: &[Event], sink: &mut S) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
     {

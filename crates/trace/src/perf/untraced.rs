@@ -6,9 +6,9 @@ use morecores_study::trace::Untraced;
 const RECORDS: &str =
     "context-switch records of perf events, all that is to be had without privilege, do not tell it";
 
-/// Information that such a trace lacks. `unwatched` are CPUs that came online after the trace
+/// Information that such a trace lacks. `late_cpus` are CPUs that came online after the trace
 /// began.
-pub(super) fn list(unwatched: &CpuSet) -> Vec<Untraced> {
+pub(super) fn list_untraced(late_cpus: &CpuSet) -> Vec<Untraced> {
     let mut list: Vec<Untraced> = [
         ("who woke whom, and so why a thread waited or for how long it was runnable", RECORDS),
         ("waits for kernel locks", RECORDS),
@@ -30,8 +30,8 @@ pub(super) fn list(unwatched: &CpuSet) -> Vec<Untraced> {
     ]
     .map(|(what, why)| Untraced { what: what.to_owned(), why: why.to_owned() })
     .into();
-    if !unwatched.is_empty() {
-        let what = format!("what ran on CPU {unwatched}");
+    if !late_cpus.is_empty() {
+        let what = format!("what ran on CPU {late_cpus}");
         list.push(Untraced { what, why: "it came online after the trace had begun".to_owned() });
     }
     list
@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn a_cpu_that_came_late_is_named() {
-        let always = list(&CpuSet::new());
-        let late = list(&"3-4".parse().unwrap());
+        let always = list_untraced(&CpuSet::new());
+        let late = list_untraced(&"3-4".parse().unwrap());
         assert_eq!(late[..always.len()], always[..]);
         assert_eq!(late[always.len()].what, "what ran on CPU 3-4");
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Traced, trace};
+use crate::support::{TracedRun, trace};
 use morecores_study::trace::{EventKind, HeldBy, Tid};
 use morecores_testkit::report_skip;
 
@@ -39,7 +39,7 @@ impl Drop for Group {
 
 /// Threads held back for this reason, one entry per event. Each such event comes before a switch
 /// away from its thread, or after the thread's wake-up.
-fn held(traced: &Traced, wanted: HeldBy) -> Vec<Tid> {
+fn held_threads(traced: &TracedRun, wanted: HeldBy) -> Vec<Tid> {
     let mut found = Vec::new();
     for (index, event) in traced.events.iter().enumerate() {
         let EventKind::Held { tid, by } = event.kind else { continue };
@@ -71,12 +71,12 @@ fn a_quota_holds_threads_back() {
         group.path()
     );
     let Some(traced) = trace(NAME, &script) else { return };
-    let held = held(&traced, HeldBy::Quota);
+    let held = held_threads(&traced, HeldBy::Quota);
     assert!(held.len() >= 3, "{held:?}");
 }
 
 /// Freezes a group of a spinning and a sleeping process and thaws it again, and returns the trace.
-fn freeze(name: &str, group: &Group, freeze: &str, frozen: &str, thaw: &str) -> Option<Traced> {
+fn freeze(name: &str, group: &Group, freeze: &str, frozen: &str, thaw: &str) -> Option<TracedRun> {
     let script = format!(
         "g={}; sh -c 'echo $$ >'$g'/cgroup.procs; exec sleep 1' & asleep=$!
          sh -c 'echo $$ >'$g'/cgroup.procs; while :; do :; done' & spins=$!
@@ -89,8 +89,8 @@ fn freeze(name: &str, group: &Group, freeze: &str, frozen: &str, thaw: &str) -> 
 }
 
 /// Asserts that the spinning process was held back, and the sleeping process was not.
-fn only_the_spinner_was_held(traced: &Traced) {
-    let held = held(traced, HeldBy::Freezer);
+fn assert_only_spinner_held(traced: &TracedRun) {
+    let held = held_threads(traced, HeldBy::Freezer);
     let sleeper = traced.events.iter().rev().find_map(|event| match &event.kind {
         EventKind::Exec(exec) if exec.name.to_string() == "sleep" => Some(exec.tid),
         _ => None,
@@ -109,7 +109,7 @@ fn a_group_of_version_1_that_is_frozen_holds_threads_back() {
     let Some(traced) = freeze(NAME, &group, freeze_it, "grep -q FROZEN $g/freezer.state", thaw) else {
         return;
     };
-    only_the_spinner_was_held(&traced);
+    assert_only_spinner_held(&traced);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_group_of_version_2_that_is_frozen_holds_threads_back() {
     let Some(traced) = freeze(NAME, &group, freeze_it, "grep -q 'frozen 1' $g/cgroup.events", thaw) else {
         return;
     };
-    only_the_spinner_was_held(&traced);
+    assert_only_spinner_held(&traced);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn the_real_time_budget_of_a_group_holds_a_thread_back() {
     }
     let script = format!("echo $$ >{}/cgroup.procs; exec chrt -f 1 sh -c '{SPEND}'", group.path());
     let Some(traced) = trace(NAME, &script) else { return };
-    let held = held(&traced, HeldBy::RealTimeBudget);
+    let held = held_threads(&traced, HeldBy::RealTimeBudget);
     assert!(held.len() >= 3 && held.iter().all(|tid| *tid == traced.recorded.root), "{held:?}");
 }
 
@@ -152,6 +152,6 @@ fn a_real_time_budget_holds_a_thread_back() {
     }
     let script = format!("exec chrt {} sh -c '{SPEND}'", deadline.join(" "));
     let Some(traced) = trace(NAME, &script) else { return };
-    let held = held(&traced, HeldBy::RealTimeBudget);
+    let held = held_threads(&traced, HeldBy::RealTimeBudget);
     assert!(held.len() >= 3 && held.iter().all(|tid| *tid == traced.recorded.root), "{held:?}");
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Traced, all_cpus, trace_with};
+use crate::support::{TracedRun, all_cpus, trace_with};
 use morecores_study::Nanos;
 use morecores_study::trace::{EventKind, SampleMode};
 use morecores_testkit::{CProgram, report_skip};
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 "#;
 
 /// Samples of the main process in this mode: the number of spinning ones, and the number of all.
-fn samples(traced: &Traced, mode: SampleMode) -> (usize, usize) {
+fn samples(traced: &TracedRun, mode: SampleMode) -> (usize, usize) {
     let found = || {
         traced.events.iter().filter_map(|event| match &event.kind {
             EventKind::Sample(sample) if sample.tid == traced.recorded.root && sample.mode == mode => {
@@ -64,7 +64,7 @@ fn samples(traced: &Traced, mode: SampleMode) -> (usize, usize) {
     (found().filter(|sample| sample.spins).count(), found().count())
 }
 
-fn looping(test: &str, program: &Path, how: &str) -> Option<Traced> {
+fn trace_loop(test: &str, program: &Path, how: &str) -> Option<TracedRun> {
     let traced = trace_with(test, &Options::new(all_cpus()), Command::new(program).arg(how))?;
     if traced.recorded.sample_period.is_none() {
         report_skip(test, "no sampling clock could be started");
@@ -83,7 +83,7 @@ fn loops_that_wait_are_told_from_those_that_do_not() {
         ("timed", SampleMode::User, true),
         ("fence", SampleMode::User, false),
     ] {
-        let Some(traced) = looping(NAME, program.path(), how) else { return };
+        let Some(traced) = trace_loop(NAME, program.path(), how) else { return };
         let (spinning, all) = samples(&traced, mode);
         assert!(all > 0, "{how}: no sample");
         if waits {
@@ -128,7 +128,7 @@ int main(void)
 "#;
 
 /// Number of short waits between two waits with a stack, on each CPU.
-fn gaps(traced: &Traced) -> Vec<usize> {
+fn gaps(traced: &TracedRun) -> Vec<usize> {
     let mut gaps = Vec::new();
     for cpu in all_cpus().iter() {
         let short =

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use morecores_study::CpuSet;
 use morecores_study::trace::{Event, EventKind, Tid, Waker, Waking};
 use morecores_testkit::report_skip;
-use morecores_trace::{Options, Recorded, TraceError, Tracer};
+use morecores_trace::{Options, TraceSummary, TraceError, Tracer};
 
 /// Result of a traced command.
-pub(crate) struct Traced {
+pub(crate) struct TracedRun {
     /// Events in the order of time.
     pub(crate) events: Vec<Event>,
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: TraceSummary,
     pub(crate) tracer: Tracer,
 }
 
@@ -24,15 +24,15 @@ pub(crate) fn all_cpus() -> CpuSet {
 
 /// Traces `sh -c script` on all CPUs; none if this machine permits no tracing, which is noted under
 /// `test`.
-pub(crate) fn trace(test: &str, script: &str) -> Option<Traced> {
+pub(crate) fn trace(test: &str, script: &str) -> Option<TracedRun> {
     trace_with(test, &Options::new(all_cpus()), Command::new("sh").args(["-c", script]))
 }
 
-pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -> Option<Traced> {
+pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -> Option<TracedRun> {
     let mut tracer = match Tracer::open(options) {
-        Ok(tracer) if tracer.without_bpf().is_none() => tracer,
+        Ok(tracer) if tracer.bpf_refusal().is_none() => tracer,
         Ok(tracer) => {
-            report_skip(test, &tracer.without_bpf().map(ToString::to_string).unwrap_or_default());
+            report_skip(test, &tracer.bpf_refusal().map(ToString::to_string).unwrap_or_default());
             return None;
         }
         Err(
@@ -59,10 +59,10 @@ pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -
     let mut events = std::mem::take(&mut *events.lock().unwrap());
     events.sort_by_key(|event| event.at);
     assert_eq!(events.len() as u64, recorded.events);
-    Some(Traced { events, recorded, tracer })
+    Some(TracedRun { events, recorded, tracer })
 }
 
-impl Traced {
+impl TracedRun {
     /// Threads of the tree, according to the forks.
     pub(crate) fn tree(&self) -> Vec<Tid> {
         let mut tree = vec![self.recorded.root];

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
-use crate::support::{Traced, all_cpus, trace, trace_with};
+use crate::support::{TracedRun, all_cpus, trace, trace_with};
 use morecores_study::trace::{EventKind, Interrupt, Left, Object, Tid, Waker};
 use morecores_study::{Bytes, CpuId, Nanos};
 use morecores_testkit::report_skip;
@@ -11,7 +11,7 @@ use morecores_trace::Options;
 
 /// Asserts that each thread of the tree was seen to end, and was on a CPU only between its birth
 /// and its last switch.
-fn is_whole(traced: &Traced) {
+fn assert_complete(traced: &TracedRun) {
     let tree: HashSet<Tid> = traced.tree().into_iter().collect();
     let ended: HashSet<Tid> = traced
         .events
@@ -29,7 +29,7 @@ fn is_whole(traced: &Traced) {
 /// Only switches of threads outside the tree may be missing: some kernels leave a thread without an
 /// event, as `perf record -e sched:sched_switch` also shows. The frequency of such threads depends
 /// on the machine.
-fn is_continuous(traced: &Traced) {
+fn assert_continuous(traced: &TracedRun) {
     let tree: HashSet<Tid> = traced.tree().into_iter().collect();
     let mut running: HashMap<CpuId, Tid> = HashMap::new();
     for event in &traced.events {
@@ -47,8 +47,8 @@ fn the_tree_is_followed_across_exec_setsid_threads_and_namespaces() {
     let script = "setsid sh -c 'exec sleep 0.02' & (sh -c 'sleep 0.01; true' &) ; \
                   unshare --pid --fork sh -c 'sleep 0.01; ls >/dev/null'; wait; sleep 0.05";
     let Some(traced) = trace(NAME, script) else { return };
-    is_whole(&traced);
-    is_continuous(&traced);
+    assert_complete(&traced);
+    assert_continuous(&traced);
     assert!(traced.recorded.lost.is_empty() && traced.recorded.missed == 0);
     // In its own namespace, `ls` sees another number of itself than the test does.
     assert!(traced.tree().contains(&traced.program("ls")));
@@ -93,8 +93,8 @@ fn a_storm_of_short_processes_is_seen_whole() {
     const NAME: &str = "a_storm_of_short_processes_is_seen_whole";
     let script = "i=0; while [ $i -lt 600 ]; do /bin/true & /bin/true; i=$((i+1)); done; wait";
     let Some(traced) = trace(NAME, script) else { return };
-    is_whole(&traced);
-    is_continuous(&traced);
+    assert_complete(&traced);
+    assert_continuous(&traced);
     // Other processes may run this program at the same time.
     let tree: HashSet<Tid> = traced.tree().into_iter().collect();
     let programs = traced.events.iter().filter(|event| match &event.kind {
@@ -235,7 +235,7 @@ fn in_a_pid_namespace_the_tracer_knows_its_number_and_admits_what_it_does_not_kn
 fn trace_in_a_namespace() {
     let Ok(name) = std::env::var("MORECORES_TEST_NAMESPACE") else { return };
     let Some(traced) = trace(&name, "sleep 1") else { return };
-    is_whole(&traced);
+    assert_complete(&traced);
     assert_eq!(traced.recorded.known, []);
     assert!(traced.recorded.untraced.iter().any(|untraced| untraced.why.contains("pid namespace")));
     // A timer wakes the reader at least every tenth of a second.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::process::Command;
 
-use crate::support::{Traced, all_cpus, trace_with};
+use crate::support::{TracedRun, all_cpus, trace_with};
 use morecores_study::Nanos;
 use morecores_study::trace::{EventKind, Tid};
 use morecores_testkit::{CProgram, report_skip};
@@ -11,7 +11,7 @@ use morecores_trace::Options;
 
 /// Traces the program `uring`; none if this is impossible, which is noted under `test`. Also
 /// returns the CPU time of the whole process, as the kernel accounted it shortly before the end.
-fn trace_uring(test: &str) -> Option<(Traced, Nanos)> {
+fn trace_uring(test: &str) -> Option<(TracedRun, Nanos)> {
     let program = CProgram::compile("uring", include_str!("../uring.c"));
     let told = tempfile::NamedTempFile::new().unwrap();
     // This checks that io_uring is available, before the trace, which requires a command that

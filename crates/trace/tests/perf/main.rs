@@ -14,7 +14,7 @@ use morecores_study::CpuSet;
 use morecores_study::trace::{Event, EventKind, Left, Tid};
 use morecores_testkit::{CProgram, report_skip};
 use morecores_trace::perf::{PerfError, PerfTracer};
-use support::{Account, Traced, program, trace, trace_then};
+use support::{Account, TracedRun, program, trace, trace_then};
 
 /// The tracer; none if it cannot be opened, with a note of the reason.
 fn tracer(name: &str) -> Option<PerfTracer> {
@@ -66,17 +66,17 @@ fn workers_of_io_uring_are_threads_of_their_process() {
         return report_skip(NAME, "io_uring is switched off or not there");
     }
     let traced = trace(&mut tracer, Command::new(program.path()).arg("20"));
-    traced.whole();
+    traced.assert_complete();
     let workers: Vec<_> = traced.forks().into_iter().filter(|fork| fork.child != fork.process).collect();
     assert!(!workers.is_empty() && workers.iter().all(|fork| fork.process == traced.pid), "{workers:?}");
 }
 
 /// Asserts that each thread with an account ran for at least the accounted time by its trace, and
 /// left its CPU as often or a few times more. The trace includes the time of a hypervisor and of
-/// interrupts, and the thread's end. The excess depends on the machine. `Traced::whole` checks that
+/// interrupts, and the thread's end. The excess depends on the machine. `TracedRun::whole` checks that
 /// no CPU had two threads at once.
-fn assert_accounts(traced: &Traced) {
-    let accounts = traced.whole().accounts();
+fn assert_accounts(traced: &TracedRun) {
+    let accounts = traced.assert_complete().accounts();
     assert!(!accounts.is_empty(), "{}", traced.stdout);
     for (tid, account) in accounts {
         assert_departures(traced, tid, &account);
@@ -88,7 +88,7 @@ fn assert_accounts(traced: &Traced) {
 
 /// Asserts that the thread left its CPU as often as its account says. Between its account and its
 /// end it may be preempted or wait for a lock, more often on a busier machine.
-fn assert_departures(traced: &Traced, tid: Tid, account: &Account) {
+fn assert_departures(traced: &TracedRun, tid: Tid, account: &Account) {
     let more = traced.departures(tid).checked_sub(account.switches);
     assert!(
         more.is_some_and(|more| more <= 20 + account.switches / 10),
@@ -102,7 +102,7 @@ fn whatever_a_child_makes_of_itself_it_stays_traced() {
     let line = "printf renamed >/proc/$$/comm; (setsid sh -c 'sleep 0.01; exec sleep 0.01') & wait; sleep 0.1; \
                 exec $PROGRAM exec-in-thread 0";
     let traced = trace(&mut tracer, &mut shell(line));
-    traced.whole();
+    traced.assert_complete();
     let named = |event: &&Event| matches!(event.kind, EventKind::Rename { tid, name } if tid == traced.pid && name.to_string() == "renamed");
     assert_eq!(traced.events.iter().filter(named).count(), 1);
     let programs: Vec<String> = traced.programs().into_iter().map(|(_, name)| name).collect();
@@ -122,7 +122,7 @@ fn whatever_a_child_makes_of_itself_it_stays_traced() {
 fn a_storm_of_short_processes_is_told_without_loss() {
     let Some(mut tracer) = tracer("a_storm_of_short_processes_is_told_without_loss") else { return };
     let traced = trace(&mut tracer, &mut shell("i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"));
-    traced.whole();
+    traced.assert_complete();
     let exits = traced.events.iter().filter(|event| matches!(event.kind, EventKind::Exit(_))).count();
     assert_eq!((traced.forks().len(), traced.programs().len(), exits), (501, 501, 501));
 }
@@ -141,7 +141,7 @@ fn many_switches_are_told_without_loss() {
     };
     // A trace includes no part of a switch, so run times are not compared if the threads do little
     // besides switching.
-    for (tid, account) in traced.whole().accounts() {
+    for (tid, account) in traced.assert_complete().accounts() {
         assert_departures(&traced, tid, &account);
     }
     let (events, runtime) = (traced.recorded.events, traced.recorded.tracer_runtime);
@@ -191,7 +191,7 @@ fn survivors_are_left_alone_and_stay_out_of_the_next_trace() {
     #[allow(unsafe_code)]
     let killed = unsafe { libc::kill(survives, libc::SIGKILL) };
     assert_eq!(killed, 0, "it went on");
-    assert_eq!(next.whole().forks().len(), 1, "{:?}", next.forks());
+    assert_eq!(next.assert_complete().forks().len(), 1, "{:?}", next.forks());
 }
 
 #[test]
@@ -201,15 +201,15 @@ fn a_sink_that_fails_ends_the_recording() {
     assert!(Command::new("true").status().unwrap().success());
     let error = tracer.end().unwrap_err();
     assert!(matches!(error, PerfError::Sink { .. }), "{error}");
-    trace(&mut tracer, &mut Command::new("true")).whole();
+    trace(&mut tracer, &mut Command::new("true")).assert_complete();
 }
 
 #[test]
 fn a_recording_begins_once_ends_once_and_may_be_dropped() {
     let Some(mut tracer) = tracer("a_recording_begins_once_ends_once_and_may_be_dropped") else { return };
-    assert!(matches!(tracer.end(), Err(PerfError::NotBegun)));
+    assert!(matches!(tracer.end(), Err(PerfError::NotRunning)));
     tracer.begin(|_, _| Ok(())).unwrap();
-    assert!(matches!(tracer.begin(|_, _| Ok(())), Err(PerfError::Begun)));
+    assert!(matches!(tracer.begin(|_, _| Ok(())), Err(PerfError::AlreadyRunning)));
     let recorded = tracer.end().unwrap();
     assert_eq!((recorded.root, recorded.events), (None, 0), "no command was started");
     assert!(recorded.untraced.iter().any(|missing| missing.what.contains("who woke whom")));
@@ -242,7 +242,7 @@ fn memory_for_buffers_runs_out_with_a_clear_message() {
     // With smaller buffers than requested, and beside other tracers, a tracer still works.
     let last = &mut tracers.into_iter().next_back().expect("one");
     if last.end().is_ok() {
-        trace(last, &mut Command::new("true")).whole();
+        trace(last, &mut Command::new("true")).assert_complete();
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use morecores_study::trace::{Event, EventKind, Fork, Left, Tid};
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_testkit::CProgram;
-use morecores_trace::perf::{PerfError, PerfRecorded, PerfTracer};
+use morecores_trace::perf::{PerfError, PerfSummary, PerfTracer};
 
 /// `tests/perf/program.c`, compiled once.
 pub(crate) fn program() -> &'static Path {
@@ -27,9 +27,9 @@ pub(crate) struct Account {
 }
 
 /// A traced command.
-pub(crate) struct Traced {
+pub(crate) struct TracedRun {
     pub(crate) events: Vec<Event>,
-    pub(crate) recorded: PerfRecorded,
+    pub(crate) recorded: PerfSummary,
     /// Process number of the command, as its parent knows it.
     pub(crate) pid: Tid,
     pub(crate) stdout: String,
@@ -47,7 +47,7 @@ pub(crate) fn tracer() -> Result<PerfTracer, String> {
 }
 
 /// Traces `command` until it has ended.
-pub(crate) fn trace(tracer: &mut PerfTracer, command: &mut Command) -> Traced {
+pub(crate) fn trace(tracer: &mut PerfTracer, command: &mut Command) -> TracedRun {
     trace_then(tracer, command, |_| (), || ())
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn trace_then<L>(
     command: &mut Command,
     mut look: L,
     then: impl FnOnce(),
-) -> Traced
+) -> TracedRun
 where
     L: FnMut(&[Event]) + Send + 'static,
 {
@@ -83,10 +83,10 @@ where
     assert_eq!(recorded.events, events.len() as u64);
     // Each CPU's events arrive in order, and the stable sort keeps this order.
     events.sort_by_key(|event| event.at);
-    Traced { events, recorded, pid, stdout }
+    TracedRun { events, recorded, pid, stdout }
 }
 
-impl Traced {
+impl TracedRun {
     /// Accounts that the threads printed on standard output.
     pub(crate) fn accounts(&self) -> BTreeMap<Tid, Account> {
         let line = |line: &str| {
@@ -99,7 +99,7 @@ impl Traced {
 
     /// Asserts that nothing was lost, the root is the command, and each thread's life is complete:
     /// the thread is made, comes to a CPU and leaves that CPU in turns, and is gone at the end.
-    pub(crate) fn whole(&self) -> &Self {
+    pub(crate) fn assert_complete(&self) -> &Self {
         assert_eq!(self.recorded.lost, []);
         assert_eq!(self.recorded.root, Some(self.pid));
         let mut lives: BTreeMap<Tid, Vec<&Event>> = BTreeMap::new();

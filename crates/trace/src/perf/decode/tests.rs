@@ -23,11 +23,11 @@ fn numbers(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-fn arrives(tid: u32, time: u64) -> Vec<u8> {
+fn switch_in(tid: u32, time: u64) -> Vec<u8> {
     record(sys::PERF_RECORD_SWITCH, 0, &[], (200, tid), time)
 }
 
-fn leaves(tid: u32, more: u32, time: u64) -> Vec<u8> {
+fn switch_out(tid: u32, more: u32, time: u64) -> Vec<u8> {
     record(sys::PERF_RECORD_SWITCH, sys::PERF_RECORD_MISC_SWITCH_OUT | more, &[], (200, tid), time)
 }
 
@@ -61,12 +61,12 @@ fn decoded(records: &[Vec<u8>]) -> (Vec<(u64, EventKind)>, Decoder) {
 #[test]
 fn each_side_of_a_switch_is_told_by_itself() {
     let preempted = sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-    let (events, _) = decoded(&[arrives(7, 10), leaves(7, preempted, 20), arrives(8, 22), leaves(8, 0, 30)]);
+    let (events, _) = decoded(&[switch_in(7, 10), switch_out(7, preempted, 20), switch_in(8, 22), switch_out(8, 0, 30)]);
     let expected = [
-        (10, going(Tid::UNSEEN, Left::Unknown, Tid(7))),
-        (20, going(Tid(7), Left::Preempted, Tid::UNSEEN)),
-        (22, going(Tid::UNSEEN, Left::Unknown, Tid(8))),
-        (30, going(Tid(8), Left::Unknown, Tid::UNSEEN)),
+        (10, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))),
+        (20, switch_event(Tid(7), Left::Preempted, Tid::UNSEEN)),
+        (22, switch_event(Tid::UNSEEN, Left::Unknown, Tid(8))),
+        (30, switch_event(Tid(8), Left::Unknown, Tid::UNSEEN)),
     ];
     assert_eq!(events, expected);
 }
@@ -94,16 +94,16 @@ fn the_root_is_the_first_process_of_the_caller_and_its_own_life_is_left_out() {
 fn an_exit_ends_with_a_switch_and_is_not_told_twice() {
     let exit = task(sys::PERF_RECORD_EXIT, (200, 7), (200, 7), 20);
     let mut expected = vec![
-        (10, going(Tid::UNSEEN, Left::Unknown, Tid(7))),
+        (10, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))),
         (20, EventKind::Exit(ThreadExit { tid: Tid(7), accounts: Accounts::default() })),
-        (20, going(Tid(7), Left::Dead, Tid::UNSEEN)),
+        (20, switch_event(Tid(7), Left::Dead, Tid::UNSEEN)),
     ];
-    let (events, _) = decoded(&[arrives(7, 10), exit.clone(), leaves(7, 0, 25)]);
+    let (events, _) = decoded(&[switch_in(7, 10), exit.clone(), switch_out(7, 0, 25)]);
     assert_eq!(events, expected);
     // The number is reused.
-    let (events, _) = decoded(&[arrives(7, 10), exit, arrives(7, 30), leaves(7, 0, 35)]);
-    expected.push((30, going(Tid::UNSEEN, Left::Unknown, Tid(7))));
-    expected.push((35, going(Tid(7), Left::Unknown, Tid::UNSEEN)));
+    let (events, _) = decoded(&[switch_in(7, 10), exit, switch_in(7, 30), switch_out(7, 0, 35)]);
+    expected.push((30, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))));
+    expected.push((35, switch_event(Tid(7), Left::Unknown, Tid::UNSEEN)));
     assert_eq!(events, expected);
 }
 
@@ -111,7 +111,7 @@ fn an_exit_ends_with_a_switch_and_is_not_told_twice() {
 fn an_exec_by_another_thread_than_the_first_says_which() {
     let exec = sys::PERF_RECORD_MISC_COMM_EXEC;
     let (events, _) = decoded(&[
-        arrives(205, 10),
+        switch_in(205, 10),
         comm(exec, (200, 200), b"second\0\0", 11),
         comm(exec, (200, 200), b"third\0\0\0", 12),
         comm(0, (200, 200), b"renamed\0", 13),
@@ -133,35 +133,35 @@ fn a_thread_may_leave_its_cpu_between_its_new_number_and_its_exec() {
     let preempted = sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
     let exec = comm(sys::PERF_RECORD_MISC_COMM_EXEC, (200, 200), b"second\0\0", 40);
     let (events, _) =
-        decoded(&[arrives(205, 10), leaves(200, preempted, 20), arrives(200, 30), exec.clone()]);
+        decoded(&[switch_in(205, 10), switch_out(200, preempted, 20), switch_in(200, 30), exec.clone()]);
     let was = |kind: &EventKind| match kind {
         EventKind::Exec(exec) => exec.was,
         other => panic!("{other:?}"),
     };
     assert_eq!(was(&events[3].1), Tid(205));
-    assert_eq!(events[1].1, going(Tid(200), Left::Preempted, Tid::UNSEEN));
+    assert_eq!(events[1].1, switch_event(Tid(200), Left::Preempted, Tid::UNSEEN));
     // After a loss, the thread may have been any other one.
-    let (events, _) = decoded(&[arrives(205, 10), lost(3, 15), leaves(200, 0, 20), arrives(200, 30), exec]);
+    let (events, _) = decoded(&[switch_in(205, 10), lost(3, 15), switch_out(200, 0, 20), switch_in(200, 30), exec]);
     assert_eq!(was(&events[4].1), Tid(200));
 }
 
 #[test]
 fn every_loss_is_told_once() {
-    let (events, mut decoder) = decoded(&[arrives(7, 10), lost(5, 20), arrives(8, 21)]);
+    let (events, mut decoder) = decoded(&[switch_in(7, 10), lost(5, 20), switch_in(8, 21)]);
     assert_eq!(events[1], (20, EventKind::Lost { events: 5 }));
     let mut rest = Vec::new();
-    decoder.lost_in_all(5, Nanos(30), &mut rest);
+    decoder.report_total_loss(5, Nanos(30), &mut rest);
     assert_eq!(rest, []);
-    decoder.lost_in_all(9, Nanos(30), &mut rest);
+    decoder.report_total_loss(9, Nanos(30), &mut rest);
     assert_eq!((rest.len(), &rest[0].kind, rest[0].at), (1, &EventKind::Lost { events: 4 }, Nanos(30)));
     assert_eq!(decoder.lost, 9);
 }
 
 #[test]
 fn time_never_steps_back_and_strangers_are_not_the_idle_loop() {
-    let (events, _) = decoded(&[arrives(7, 10), leaves(7, 0, 9), arrives(0, 12)]);
+    let (events, _) = decoded(&[switch_in(7, 10), switch_out(7, 0, 9), switch_in(0, 12)]);
     assert_eq!(events[1].0, 10);
-    assert_eq!(events[2].1, going(Tid::UNSEEN, Left::Unknown, Tid::UNSEEN));
+    assert_eq!(events[2].1, switch_event(Tid::UNSEEN, Left::Unknown, Tid::UNSEEN));
 }
 
 #[test]

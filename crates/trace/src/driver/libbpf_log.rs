@@ -9,19 +9,19 @@ use crate::TraceError;
 /// Converts libbpf's load error into an error of this crate, together with the complaints collected
 /// so far.
 pub(super) fn refusal(error: &Error) -> TraceError {
-    let complaints = COMPLAINTS.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
-    match (verdict(&complaints), error.kind()) {
+    let messages = MESSAGES.lock().map(|mut text| std::mem::take(&mut *text)).unwrap_or_default();
+    match (verifier_reason(&messages), error.kind()) {
         // The verifier also rejects programs with the error number for missing privilege.
-        (Some(verdict), _) => TraceError::Load(verdict),
+        (Some(reason), _) => TraceError::Load(reason),
         (None, ErrorKind::PermissionDenied) => TraceError::Refused,
-        (None, _) => TraceError::Load(format!("{error}: {}", complaints.trim().replace('\n', "; "))),
+        (None, _) => TraceError::Load(format!("{error}: {}", messages.trim().replace('\n', "; "))),
     }
 }
 
 /// Name of the rejected program and the reason, taken from the kernel's log: its last line except
 /// the statistics.
-fn verdict(complaints: &str) -> Option<String> {
-    let (before, log) = complaints.split_once("-- BEGIN PROG LOAD LOG --")?;
+fn verifier_reason(messages: &str) -> Option<String> {
+    let (before, log) = messages.split_once("-- BEGIN PROG LOAD LOG --")?;
     let program = before.rsplit("prog '").next()?.split('\'').next()?;
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let reason = lines.take_while(|line| !line.starts_with("processed ")).last()?;
@@ -29,13 +29,13 @@ fn verdict(complaints: &str) -> Option<String> {
 }
 
 /// libbpf's complaints since the last refusal. Without this, libbpf would print them.
-static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
+static MESSAGES: Mutex<String> = Mutex::new(String::new());
 
 /// Makes libbpf collect its complaints.
-pub(super) fn collect() {
+pub(super) fn collect_messages() {
     let keep = |_, text: String| {
-        if let Ok(mut said) = COMPLAINTS.lock() {
-            said.push_str(&text);
+        if let Ok(mut messages) = MESSAGES.lock() {
+            messages.push_str(&text);
         }
     };
     set_print(Some((PrintLevel::Warn, keep)));

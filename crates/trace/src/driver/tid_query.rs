@@ -12,16 +12,16 @@ use morecores_study::trace::Tid;
 
 /// Query for the number of any thread.
 #[derive(Debug)]
-pub(super) struct OwnNumber(OwnedFd);
+pub(super) struct TidQuery(OwnedFd);
 
-impl OwnNumber {
-    /// Creates the query from the program `on_ask`.
-    pub(super) fn of(program: &ProgramMut<'_>) -> io::Result<Self> {
+impl TidQuery {
+    /// Creates the query from the program `on_report_tid`.
+    pub(super) fn new(program: &ProgramMut<'_>) -> io::Result<Self> {
         program.as_fd().try_clone_to_owned().map(Self)
     }
 
     /// Number of the calling thread.
-    pub(super) fn ask(&self) -> io::Result<Tid> {
+    pub(super) fn calling_thread(&self) -> io::Result<Tid> {
         let mut options =
             bpf_test_run_opts { sz: size_of::<bpf_test_run_opts>() as _, ..bpf_test_run_opts::default() };
         // SAFETY: the structure outlives the call, and points to nothing.
