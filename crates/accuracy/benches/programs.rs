@@ -26,22 +26,22 @@ fn main() -> ExitCode {
     ];
     let mut right = true;
     for (words, asked) in work {
-        let (own, user, system) = (0..TRIES).map(|_| run(words)).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
-        right &= judge(words, "CPU time by its own clock", own, asked, 0.03 + 0.05 * asked);
-        right &= judge(words, "CPU time by the kernel", user + system, asked, 0.03 + 0.05 * asked);
+        let (own, user, system) = (0..TRIES).map(|_| measure_cpu_times(words)).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+        right &= check_figure(words, "CPU time by its own clock", own, asked, 0.03 + 0.05 * asked);
+        right &= check_figure(words, "CPU time by the kernel", user + system, asked, 0.03 + 0.05 * asked);
         if words[1] == "--percent" && ["calls", "faults"].contains(&words[0]) {
             // Some 1000 ticks decide: the standard error is 1.4 points, and the tolerance is five
             // standard errors.
-            right &= judge(words, "share in the kernel", system / (user + system), 0.3, 0.07);
+            right &= check_figure(words, "share in the kernel", system / (user + system), 0.3, 0.07);
         }
     }
     // Half held by each: the two threads must meet. None held: they do not meet.
-    right &= judge(&["mutex"], "waited for a mutex that is held", waited("50"), 0.5, 0.45);
-    right &= judge(&["mutex"], "waited for one that is not", waited("0"), 0.0, 0.15);
+    right &= check_figure(&["mutex"], "waited for a mutex that is held", waited_seconds("50"), 0.5, 0.45);
+    right &= check_figure(&["mutex"], "waited for one that is not", waited_seconds("0"), 0.0, 0.15);
     if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn judge(words: &[&str], what: &str, figure: f64, truth: f64, off: f64) -> bool {
+fn check_figure(words: &[&str], what: &str, figure: f64, truth: f64, off: f64) -> bool {
     let right = (figure - truth).abs() <= off;
     let verdict = if right { "ok  " } else { "MISS" };
     println!("{verdict} {}: {what}: {figure:.3}, to be {truth:.3} to {off:.3}", words.join(" "));
@@ -50,24 +50,24 @@ fn judge(words: &[&str], what: &str, figure: f64, truth: f64, off: f64) -> bool 
 
 /// CPU time by the program's own clock, and user and system time by the kernel's account, in
 /// seconds.
-fn run(words: &[&str]) -> (f64, f64, f64) {
-    let (truth, times) = told(words);
+fn measure_cpu_times(words: &[&str]) -> (f64, f64, f64) {
+    let (truth, times) = run_program(words);
     (truth.cpu_s, times[0], times[1])
 }
 
-fn waited(percent: &str) -> f64 {
-    told(&["mutex", "--percent", percent, "--elapsed-s", "1"]).0.waited_s.unwrap()
+fn waited_seconds(percent: &str) -> f64 {
+    run_program(&["mutex", "--percent", percent, "--elapsed-s", "1"]).0.waited_s.unwrap()
 }
 
-fn told(words: &[&str]) -> (Truth, [f64; 2]) {
+fn run_program(words: &[&str]) -> (Truth, [f64; 2]) {
     let dir = tempfile::tempdir().unwrap();
     let truth = dir.path().join("truth");
     let mut bash = Command::new("bash");
     bash.args(["-c", "TIMEFORMAT='%U %S'; time \"$@\"", "bash", env!("CARGO_BIN_EXE_morecores-accuracy")]);
     bash.args(["program", "--truth"]).arg(&truth).args(words).env("LC_ALL", "C");
     let output = bash.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{words:?}: {said}");
-    let times: Vec<f64> = said.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{words:?}: {stderr}");
+    let times: Vec<f64> = stderr.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
     (Truth::read(&truth).unwrap(), times.try_into().unwrap())
 }

@@ -21,24 +21,24 @@ use crate::AccuracyError;
 #[derive(Clone, Copy, Debug)]
 pub struct IdleClock {
     cpus: CpuSet,
-    begun: Nanos,
+    idle_at_start: Nanos,
 }
 
 impl IdleClock {
     /// Starts the clock.
     pub fn start() -> Result<Self, AccuracyError> {
         let cpus = sched_getaffinity(None).map_err(AccuracyError::system("read own affinity"))?;
-        Ok(Self { cpus, begun: read(&cpus)? })
+        Ok(Self { cpus, idle_at_start: read_idle_time(&cpus)? })
     }
 
     /// Idle time of these CPUs since the start, summed over the CPUs.
     pub fn elapsed(&self) -> Result<Nanos, AccuracyError> {
-        Ok(read(&self.cpus)?.since(self.begun))
+        Ok(read_idle_time(&self.cpus)?.since(self.idle_at_start))
     }
 }
 
-fn read(cpus: &CpuSet) -> Result<Nanos, AccuracyError> {
-    let ticks = idle_ticks(&text("/proc/stat")?, |cpu| cpu < CpuSet::MAX_CPU && cpus.is_set(cpu));
+fn read_idle_time(cpus: &CpuSet) -> Result<Nanos, AccuracyError> {
+    let ticks = idle_ticks(&read_text("/proc/stat")?, |cpu| cpu < CpuSet::MAX_CPU && cpus.is_set(cpu));
     Ok(Nanos::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64))
 }
 
@@ -57,36 +57,36 @@ fn idle_ticks(stat: &str, is_wanted: impl Fn(usize) -> bool) -> u64 {
 
 /// The scheduler's account of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scheduled {
+pub struct SchedAccount {
     /// CPU time, as recent as the last switch or tick.
     pub ran: Nanos,
     /// Time that the thread was runnable and did not run.
     pub waited: Nanos,
 }
 
-impl Scheduled {
+impl SchedAccount {
     /// Reads the account of a process's first thread, even after its end until another process has
     /// waited for it.
-    pub fn of(pid: u32) -> Result<Self, AccuracyError> {
-        Ok(parsed(&text(&format!("/proc/{pid}/schedstat"))?))
+    pub fn read_process(pid: u32) -> Result<Self, AccuracyError> {
+        Ok(parse_schedstat(&read_text(&format!("/proc/{pid}/schedstat"))?))
     }
 
     /// Reads the account of the calling thread.
-    pub fn own() -> Result<Self, AccuracyError> {
-        Ok(parsed(&text("/proc/thread-self/schedstat")?))
+    pub fn read_thread() -> Result<Self, AccuracyError> {
+        Ok(parse_schedstat(&read_text("/proc/thread-self/schedstat")?))
     }
 }
 
 /// Parses `ran waited slices`, the times in nanoseconds (Documentation/scheduler/sched-stats.rst).
 /// The file needs `CONFIG_SCHED_INFO`, which either of `CONFIG_TASK_DELAY_ACCT` and
 /// `CONFIG_SCHEDSTATS` selects, so the latter is not required.
-fn parsed(schedstat: &str) -> Scheduled {
+fn parse_schedstat(schedstat: &str) -> SchedAccount {
     let mut times = schedstat.split_ascii_whitespace().map(|word| Nanos(word.parse().unwrap_or(0)));
     let mut next = || times.next().unwrap_or(Nanos::ZERO);
-    Scheduled { ran: next(), waited: next() }
+    SchedAccount { ran: next(), waited: next() }
 }
 
-fn text(path: &str) -> Result<String, AccuracyError> {
+fn read_text(path: &str) -> Result<String, AccuracyError> {
     let failed = |error| AccuracyError::File { what: "read", path: Path::new(path).to_owned(), error };
     fs::read_to_string(path).map_err(failed)
 }
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn accounts_are_those_of_the_scheduler() {
-        assert_eq!(parsed("12 34 5\n"), Scheduled { ran: Nanos(12), waited: Nanos(34) });
-        assert!(Scheduled::of(std::process::id()).unwrap().ran > Nanos::ZERO);
+        assert_eq!(parse_schedstat("12 34 5\n"), SchedAccount { ran: Nanos(12), waited: Nanos(34) });
+        assert!(SchedAccount::read_process(std::process::id()).unwrap().ran > Nanos::ZERO);
         crate::clock::burn(Nanos::from_millis(10));
-        assert!(Scheduled::own().unwrap().ran > Nanos::ZERO);
+        assert!(SchedAccount::read_thread().unwrap().ran > Nanos::ZERO);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::program::{
-    Calls, Disk, Faults, Mutex, Neighboured, Pinned, PipeChain, Pool, Program, SerialFork, SerialThreads,
+    Calls, Disk, Faults, Mutex, BusyWithNeighbour, PinnedThreads, PipeChain, Pool, Program, SerialFork, SerialThreads,
     Sleeper, Storm,
 };
 
@@ -69,7 +69,7 @@ pub struct Settings {
 pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
     let s = settings.seconds;
     let mut cases = Vec::new();
-    let mut add = |name: String, program| cases.push(Case::of(name, Body::Program(program)));
+    let mut add = |name: String, program| cases.push(Case::new(name, Body::Program(program)));
     for percent in [0.0, 10.0, 30.0, 50.0] {
         add(format!("serial {percent}%, fork"), Program::SerialFork(SerialFork { percent, work_s: s }));
     }
@@ -81,23 +81,23 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
         add(format!("mutex held {percent}%"), Program::Mutex(Mutex { percent, elapsed_s: s }));
     }
     add("pipe chain".to_owned(), Program::PipeChain(PipeChain { work_s: s }));
-    let file = file(&settings.dir);
+    let file = disk_file_path(&settings.dir);
     add("file past the page cache".to_owned(), Program::Disk(Disk { file, elapsed_s: s }));
-    add("sleeper".to_owned(), Program::Sleeper(Sleeper::lasting(s)));
+    add("sleeper".to_owned(), Program::Sleeper(Sleeper::with_seconds(s)));
     // The process number is known at run time.
-    let neighboured = Neighboured { threads: cpus, pid: 0, elapsed_s: s };
+    let neighboured = BusyWithNeighbour { threads: cpus, pid: 0, elapsed_s: s };
     add("neighbour on half a CPU".to_owned(), Program::Neighboured(neighboured));
     let percent = 30.0;
-    let work_s = s.max(sampled_for(percent));
+    let work_s = s.max(sampling_seconds(percent));
     let threads = cpus;
     add(format!("system calls {percent}%"), Program::Calls(Calls { percent, work_s, threads }));
     add(format!("page faults {percent}%"), Program::Faults(Faults { percent, work_s, threads }));
-    add("thread pool".to_owned(), Program::Pool(Pool::working(s)));
-    add("pins itself".to_owned(), Program::Pinned(Pinned { work_s: s }));
+    add("thread pool".to_owned(), Program::Pool(Pool::with_work(s)));
+    add("pins itself".to_owned(), Program::Pinned(PinnedThreads { work_s: s }));
     add("short processes".to_owned(), Program::Storm(Storm { processes: (s * PROCESSES_PER_S) as u32 }));
 
     let seconds = s.ceil() as u32;
-    cases.push(Case::of("directory entries".to_owned(), Body::DirectoryStorm { seconds }));
+    cases.push(Case::new("directory entries".to_owned(), Body::DirectoryStorm { seconds }));
     cases.extend(settings.kernel_part.clone().map(|script| Case {
         name: "part of a kernel build".to_owned(),
         body: Body::KernelPart(script),
@@ -107,19 +107,19 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
 }
 
 impl Case {
-    const fn of(name: String, body: Body) -> Self {
+    const fn new(name: String, body: Body) -> Self {
         Self { name, body, limit_unexplained: LIMIT_UNEXPLAINED }
     }
 }
 
 /// File for reads past the page cache.
-pub fn file(dir: &Path) -> PathBuf {
+pub fn disk_file_path(dir: &Path) -> PathBuf {
     dir.join("morecores-accuracy-file")
 }
 
 /// CPU time after which a share sampled by ticks is known to [`LIMIT_POINTS`], in seconds. The
 /// standard error of a share p of n ticks is √(p(1-p)/n).
-fn sampled_for(percent: f64) -> f64 {
+fn sampling_seconds(percent: f64) -> f64 {
     let (share, limit) = (percent / 100.0, LIMIT_POINTS / 100.0);
     let ticks = share * (1.0 - share) * (STANDARD_ERRORS / limit).powi(2);
     (ticks / TICKS_PER_S).ceil()
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn sampled_shares_take_long_enough() {
         // 0.3 · 0.7 · 150² = 4725 ticks.
-        assert_eq!(sampled_for(30.0), 19.0);
-        assert_eq!(sampled_for(50.0), 23.0);
+        assert_eq!(sampling_seconds(30.0), 19.0);
+        assert_eq!(sampling_seconds(50.0), 23.0);
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         }
         for case in cases(2, &settings()) {
             if let Body::Program(program) = case.body {
-                let words = std::iter::once("program".to_owned()).chain(program.known().arguments());
+                let words = std::iter::once("program".to_owned()).chain(program.as_known().arguments());
                 assert_eq!(Cli::parse_from(words).program, program, "{}", case.name);
             }
         }

@@ -11,19 +11,19 @@
 
 use morecores_view::TraceView;
 
-use crate::Expected;
+use crate::ExpectedReport;
 
 /// Largest share of other processes and the hypervisor, in percent of `cpus · elapsed`: half of
 /// the largest difference allowed.
-pub const LIMIT: f64 = 1.0;
+pub const MAX_PERCENT: f64 = 1.0;
 
 /// Largest number of runs of one case.
-pub const RUNS: u32 = 5;
+pub const MAX_RUNS: u32 = 5;
 
 /// Share of the hypervisor and of processes that the case does not make, in percent of `cpus ·
 /// elapsed`.
-pub fn disturbed(expected: &Expected, view: &TraceView) -> f64 {
-    let is_own = |name: &str| expected.own_others.iter().any(|own| name.starts_with(own));
+pub fn disturbance_percent(expected: &ExpectedReport, view: &TraceView) -> f64 {
+    let is_own = |name: &str| expected.own_processes.iter().any(|own| name.starts_with(own));
     let own: f64 = view.others.iter().filter(|(name, _)| is_own(name)).map(|(_, seconds)| seconds).sum();
     let taken = (view.components.other_processes_s - own).max(0.0) + view.components.steal_s.unwrap_or(0.0);
     100.0 * taken / (f64::from(view.cpus) * view.elapsed_s)
@@ -31,7 +31,7 @@ pub fn disturbed(expected: &Expected, view: &TraceView) -> f64 {
 
 /// The run of a case that is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept<T, E> {
+pub struct QuietestRun<T, E> {
     /// Result of the run.
     pub run: T,
     /// Number of runs; the judged run is the least disturbed of them.
@@ -40,30 +40,30 @@ pub struct Kept<T, E> {
     pub failed: Option<E>,
 }
 
-/// Repeats a case until a run was quiet or failed, at most [`RUNS`] times. A run that does not
+/// Repeats a case until a run was quiet or failed, at most [`MAX_RUNS`] times. A run that does not
 /// depend on other processes has no disturbance.
 ///
 /// # Errors
 /// Returns the error of the first run. A run that fails later does not affect the runs before it.
-pub fn quietest<T, E>(mut run: impl FnMut() -> Result<(T, Option<f64>), E>) -> Result<Kept<T, E>, E> {
+pub fn run_until_quiet<T, E>(mut run: impl FnMut() -> Result<(T, Option<f64>), E>) -> Result<QuietestRun<T, E>, E> {
     let (first, disturbed) = run()?;
-    let mut kept = Kept { run: first, runs: 1, failed: None };
-    let Some(mut least) = disturbed else { return Ok(kept) };
-    while least > LIMIT && kept.runs < RUNS {
+    let mut quietest = QuietestRun { run: first, runs: 1, failed: None };
+    let Some(mut least) = disturbed else { return Ok(quietest) };
+    while least > MAX_PERCENT && quietest.runs < MAX_RUNS {
         match run() {
             Ok((next, disturbed)) => {
-                kept.runs += 1;
+                quietest.runs += 1;
                 if let Some(disturbed) = disturbed.filter(|disturbed| *disturbed < least) {
-                    (kept.run, least) = (next, disturbed);
+                    (quietest.run, least) = (next, disturbed);
                 }
             }
             Err(error) => {
-                kept.failed = Some(error);
+                quietest.failed = Some(error);
                 break;
             }
         }
     }
-    Ok(kept)
+    Ok(quietest)
 }
 
 #[cfg(test)]
@@ -76,31 +76,31 @@ mod tests {
         (view.cpus, view.elapsed_s) = (2, 5.0);
         (view.components.other_processes_s, view.components.steal_s) = (0.5, Some(0.25));
         view.others = vec![("kworker/0:1".to_owned(), 0.25), ("daemon".to_owned(), 0.25)];
-        assert_eq!(disturbed(&Expected::default(), &view), 7.5);
-        let own = Expected { own_others: &["kworker/"], ..Expected::default() };
-        assert_eq!(disturbed(&own, &view), 5.0);
+        assert_eq!(disturbance_percent(&ExpectedReport::default(), &view), 7.5);
+        let own = ExpectedReport { own_processes: &["kworker/"], ..ExpectedReport::default() };
+        assert_eq!(disturbance_percent(&own, &view), 5.0);
     }
 
     /// Kept run and number of runs, for runs with these disturbances.
-    fn kept(disturbances: &[f64]) -> (usize, u32, Option<&'static str>) {
+    fn quietest(disturbances: &[f64]) -> (usize, u32, Option<&'static str>) {
         let mut runs = disturbances.iter().copied().enumerate();
         let next = || runs.next().map(|(run, disturbed)| (run, Some(disturbed))).ok_or("no more");
-        let Kept { run, runs, failed } = quietest(next).unwrap();
+        let QuietestRun { run, runs, failed } = run_until_quiet(next).unwrap();
         (run, runs, failed)
     }
 
     #[test]
     fn the_first_quiet_run_is_kept_or_else_the_least_disturbed_of_five() {
-        assert_eq!(kept(&[0.5]), (0, 1, None));
-        assert_eq!(kept(&[3.0, 2.0, 0.9]), (2, 3, None));
-        assert_eq!(kept(&[3.0, 1.5, 4.0, 2.0, 1.6]), (1, 5, None));
-        let only = Kept { run: (), runs: 1, failed: None };
-        assert_eq!(quietest(|| Ok::<_, ()>(((), None))), Ok(only));
-        assert_eq!(quietest(|| Err::<((), _), _>("failed")), Err("failed"));
+        assert_eq!(quietest(&[0.5]), (0, 1, None));
+        assert_eq!(quietest(&[3.0, 2.0, 0.9]), (2, 3, None));
+        assert_eq!(quietest(&[3.0, 1.5, 4.0, 2.0, 1.6]), (1, 5, None));
+        let only = QuietestRun { run: (), runs: 1, failed: None };
+        assert_eq!(run_until_quiet(|| Ok::<_, ()>(((), None))), Ok(only));
+        assert_eq!(run_until_quiet(|| Err::<((), _), _>("failed")), Err("failed"));
     }
 
     #[test]
     fn a_run_that_fails_leaves_those_before_it() {
-        assert_eq!(kept(&[3.0, 2.0]), (1, 2, Some("no more")));
+        assert_eq!(quietest(&[3.0, 2.0]), (1, 2, Some("no more")));
     }
 }

@@ -42,33 +42,33 @@ pub enum Part {
 /// Amount of each idle component, with the part that names it.
 fn idle_parts(c: &Components) -> [(Option<Part>, f64); 12] {
     // A trace does not report a component that it cannot distinguish.
-    let told = |part: Option<f64>| part.unwrap_or(0.0);
+    let or_zero = |part: Option<f64>| part.unwrap_or(0.0);
     [
         (Some(Part::Scheduling), c.idle_scheduling_s),
-        (None, told(c.idle_held_s)),
-        (Some(Part::Pinned), told(c.idle_pinned_s)),
-        (None, told(c.idle_kernel_lock_s)),
-        (Some(Part::UserLock), told(c.idle_user_lock_s)),
-        (Some(Part::Disk), told(c.idle_disk_s)),
-        (None, told(c.idle_peer_s)),
-        (None, told(c.idle_device_s)),
-        (None, told(c.idle_rcu_s)),
-        (None, told(c.idle_uninterruptible_s)),
-        (Some(Part::Timer), told(c.idle_timer_s)),
+        (None, or_zero(c.idle_held_s)),
+        (Some(Part::Pinned), or_zero(c.idle_pinned_s)),
+        (None, or_zero(c.idle_kernel_lock_s)),
+        (Some(Part::UserLock), or_zero(c.idle_user_lock_s)),
+        (Some(Part::Disk), or_zero(c.idle_disk_s)),
+        (None, or_zero(c.idle_peer_s)),
+        (None, or_zero(c.idle_device_s)),
+        (None, or_zero(c.idle_rcu_s)),
+        (None, or_zero(c.idle_uninterruptible_s)),
+        (Some(Part::Timer), or_zero(c.idle_timer_s)),
         (Some(Part::TooLittleWork), c.idle_too_little_work_s),
     ]
 }
 
 impl Part {
     /// Time that the trace reports for the part, in CPU-seconds.
-    pub fn reported(self, view: &TraceView) -> f64 {
+    pub fn reported_seconds(self, view: &TraceView) -> f64 {
         let c = &view.components;
-        let told = |part: Option<f64>| part.unwrap_or(0.0);
+        let or_zero = |part: Option<f64>| part.unwrap_or(0.0);
         match self {
-            Self::Work => c.user_work_s + told(c.kernel_work_s) + told(c.kernel_lock_spin_s),
-            Self::WorkAndInterrupts => Self::Work.reported(view) + told(c.interrupt_s),
+            Self::Work => c.user_work_s + or_zero(c.kernel_work_s) + or_zero(c.kernel_lock_spin_s),
+            Self::WorkAndInterrupts => Self::Work.reported_seconds(view) + or_zero(c.interrupt_s),
             Self::UserWork => c.user_work_s,
-            Self::KernelWork => told(c.kernel_work_s),
+            Self::KernelWork => or_zero(c.kernel_work_s),
             Self::Neighbour => {
                 view.others.iter().filter(|(name, _)| neighbour::NAME == name).map(|(_, s)| s).sum()
             }
@@ -141,25 +141,25 @@ pub struct Share {
 
 impl Share {
     /// Share known from the construction of the program.
-    pub const fn built(part: Part, seconds: f64) -> Self {
+    pub const fn from_construction(part: Part, seconds: f64) -> Self {
         Self { part, seconds, source: Source::Construction }
     }
 
     /// Share known from the program's own clocks.
-    pub const fn clocked(part: Part, seconds: f64) -> Self {
+    pub const fn from_own_clocks(part: Part, seconds: f64) -> Self {
         Self { part, seconds, source: Source::OwnClocks }
     }
 
     /// Share known from the kernel's account.
-    pub const fn accounted(part: Part, seconds: f64) -> Self {
+    pub const fn from_kernel(part: Part, seconds: f64) -> Self {
         Self { part, seconds, source: Source::KernelAccount }
     }
 
     /// Limits this idle time to the kernel's account of idle time less `other` idle time; at the
     /// limit the kernel becomes the source.
-    pub(crate) fn idle_at_most(self, truth: &Truth, other: f64) -> Self {
+    pub(crate) fn limit_idle(self, truth: &Truth, other: f64) -> Self {
         match truth.idle_s.map(|idle| (idle - other).max(0.0)) {
-            Some(most) if most < self.seconds => Self::accounted(self.part, most),
+            Some(most) if most < self.seconds => Self::from_kernel(self.part, most),
             _ => self,
         }
     }
@@ -167,16 +167,16 @@ impl Share {
 
 /// A quantity that a trace counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountedEvent {
     /// Number of starts of this command.
     Calls(String),
     /// Waits for kernel locks.
     LockWaits,
 }
 
-impl Counted {
+impl CountedEvent {
     /// Number that the trace reports.
-    pub fn reported(&self, view: &TraceView) -> u64 {
+    pub fn reported_count(&self, view: &TraceView) -> u64 {
         match self {
             Self::Calls(name) => view
                 .commands
@@ -189,7 +189,7 @@ impl Counted {
     }
 }
 
-impl fmt::Display for Counted {
+impl fmt::Display for CountedEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Calls(name) => write!(f, "calls of {name}"),
@@ -202,30 +202,30 @@ impl fmt::Display for Counted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Counted quantity.
-    pub of: Counted,
+    pub event: CountedEvent,
     /// True number.
     pub number: u64,
     /// Source of the number.
-    pub by: &'static str,
+    pub source: &'static str,
 }
 
 /// Complete truth of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Expected {
+pub struct ExpectedReport {
     /// Components.
     pub shares: Vec<Share>,
     /// Counts.
     pub counts: Vec<Count>,
     /// Prefixes of the names of processes outside the tree that exist because of the program: they
     /// are no disturbance.
-    pub own_others: &'static [&'static str],
+    pub own_processes: &'static [&'static str],
     /// Remark on the truth of this run.
     pub note: Option<&'static str>,
 }
 
-impl Expected {
+impl ExpectedReport {
     /// Builds a truth of these components, without counts.
-    pub fn shares(shares: impl Into<Vec<Share>>) -> Self {
+    pub fn from_shares(shares: impl Into<Vec<Share>>) -> Self {
         Self { shares: shares.into(), ..Self::default() }
     }
 }
@@ -280,14 +280,14 @@ mod tests {
             (Part::Idle, 98176.0 + 917_504.0),
         ];
         for (part, sum) in sums {
-            assert_eq!(part.reported(&view()), sum, "{part}");
+            assert_eq!(part.reported_seconds(&view()), sum, "{part}");
         }
     }
 
     #[test]
     fn idle_time_that_is_not_named_is_other() {
         let c = view().components;
-        let all = Part::Idle.reported(&view());
+        let all = Part::Idle.reported_seconds(&view());
         assert_eq!(Part::other_idle(&[Part::Work], &c), all);
         assert_eq!(Part::other_idle(&[Part::Disk, Part::Work, Part::Timer], &c), all - 2048.0 - 8192.0);
         assert_eq!(Part::other_idle(&[Part::Idle], &c), 0.0);

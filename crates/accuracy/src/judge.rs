@@ -3,8 +3,8 @@
 use morecores_view::TraceView;
 
 use crate::case::{Case, LIMIT_POINTS};
-use crate::disturbance::disturbed;
-use crate::expected::{Count, Expected, Part};
+use crate::disturbance::disturbance_percent;
+use crate::expected::{Count, ExpectedReport, Part};
 
 /// Difference of counts that is always accepted. It covers threads that begin or end while the
 /// other counter is set up. It also covers waits in interrupts, which bpftrace counts for the
@@ -13,7 +13,7 @@ const COUNT_SLACK: u64 = 25;
 
 /// One comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct Comparison {
     /// Name of the compared quantity.
     pub what: String,
     /// Truth: percent of `cpus · elapsed`, or a count.
@@ -21,13 +21,13 @@ pub struct Line {
     /// Value in the trace's report, in the unit of the truth.
     pub reported: f64,
     /// Whether the values are counts.
-    pub counts: bool,
+    pub is_count: bool,
     /// Report minus truth, in points of `cpus · elapsed`, or in percent of the count.
     pub difference: f64,
     /// Source of the truth.
     pub source: String,
     /// Whether the difference is within the limit.
-    pub ok: bool,
+    pub is_within_limit: bool,
 }
 
 /// One traced run, judged.
@@ -40,7 +40,7 @@ pub struct Judgement {
     /// Elapsed time, in seconds.
     pub elapsed_s: f64,
     /// Comparisons.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Comparison>,
     /// Unexplained part of the CPU with the largest one in absolute value, in percent of the
     /// elapsed time.
     pub unexplained: f64,
@@ -48,7 +48,7 @@ pub struct Judgement {
     pub limit_unexplained: f64,
     /// Share of the hypervisor and of processes that the case does not make, in percent of `cpus ·
     /// elapsed`. It is not judged, but is the first thing to examine if a line misses its limit.
-    pub disturbed: f64,
+    pub disturbance: f64,
     /// Number of runs; this run is the least disturbed of them.
     pub runs: u32,
     /// Share of the tracer, in percent of `cpus · elapsed`.
@@ -58,23 +58,23 @@ pub struct Judgement {
     /// Number of lost events.
     pub lost: u64,
     /// Error of a repetition: a tracer that works only sometimes does not work.
-    pub failed: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl Judgement {
     /// Whether everything is within its limit.
-    pub fn ok(&self) -> bool {
-        self.lines.iter().all(|line| line.ok) && self.sound()
+    pub fn passes(&self) -> bool {
+        self.lines.iter().all(|line| line.is_within_limit) && self.is_valid()
     }
 
     /// Whether the run as a whole is valid: explained, without lost events, and without a failed
     /// repetition.
-    pub fn sound(&self) -> bool {
-        self.explained() && self.lost == 0 && self.failed.is_none()
+    pub fn is_valid(&self) -> bool {
+        self.is_explained() && self.lost == 0 && self.failure.is_none()
     }
 
     /// Whether the unexplained part is within its limit.
-    pub fn explained(&self) -> bool {
+    pub fn is_explained(&self) -> bool {
         // This comparison is false for NaN.
         self.unexplained.abs() <= self.limit_unexplained
     }
@@ -82,21 +82,21 @@ impl Judgement {
 
 /// Compares the kept run of `runs` runs. The sum of the idle components that `expected` does not
 /// name is compared with zero.
-pub fn judge(case: &Case, expected: &Expected, view: &TraceView, runs: u32) -> Judgement {
+pub fn judge(case: &Case, expected: &ExpectedReport, view: &TraceView, runs: u32) -> Judgement {
     let c = &view.components;
     let whole = f64::from(view.cpus) * view.elapsed_s;
     let percent = |seconds: f64| 100.0 * seconds / whole;
     let line = |what: String, truth: f64, reported: f64, source: String| {
         let (truth, reported) = (percent(truth), percent(reported));
         let difference = reported - truth;
-        let ok = difference.abs() <= LIMIT_POINTS;
-        Line { what, truth, reported, counts: false, difference, source, ok }
+        let is_within_limit = difference.abs() <= LIMIT_POINTS;
+        Comparison { what, truth, reported, is_count: false, difference, source, is_within_limit }
     };
-    let mut lines: Vec<Line> = expected
+    let mut lines: Vec<Comparison> = expected
         .shares
         .iter()
         .map(|share| {
-            let reported = share.part.reported(view);
+            let reported = share.part.reported_seconds(view);
             line(share.part.to_string(), share.seconds, reported, share.source.to_string())
         })
         .collect();
@@ -105,26 +105,26 @@ pub fn judge(case: &Case, expected: &Expected, view: &TraceView, runs: u32) -> J
         let other = Part::other_idle(&named, c);
         lines.push(line("idle, other".to_owned(), 0.0, other, "construction".to_owned()));
     }
-    lines.extend(expected.counts.iter().map(|count| counted(count, view)));
+    lines.extend(expected.counts.iter().map(|count| compare_count(count, view)));
     Judgement {
         case: case.name.clone(),
         cpus: view.cpus,
         elapsed_s: view.elapsed_s,
         lines,
-        unexplained: most_unexplained(view),
+        unexplained: largest_unexplained(view),
         limit_unexplained: case.limit_unexplained,
-        disturbed: disturbed(expected, view),
+        disturbance: disturbance_percent(expected, view),
         runs,
         tracer: percent(c.tracer_s),
         note: expected.note,
         lost: view.lost_events,
-        failed: None,
+        failure: None,
     }
 }
 
 /// Unexplained part of the CPU with the largest one; the mean of all CPUs if the trace does not
 /// separate them.
-fn most_unexplained(view: &TraceView) -> f64 {
+fn largest_unexplained(view: &TraceView) -> f64 {
     let mean = view.components.unexplained_s / f64::from(view.cpus);
     let cpus = view.unexplained_by_cpu.iter().map(|(_, seconds)| *seconds);
     // NaN sorts above any number in this order, so it counts as a miss.
@@ -132,12 +132,12 @@ fn most_unexplained(view: &TraceView) -> f64 {
     100.0 * most.unwrap_or(mean) / view.elapsed_s
 }
 
-fn counted(count: &Count, view: &TraceView) -> Line {
-    let reported = count.of.reported(view);
+fn compare_count(count: &Count, view: &TraceView) -> Comparison {
+    let reported = count.event.reported_count(view);
     let apart = reported.abs_diff(count.number);
     let (truth, reported) = (count.number as f64, reported as f64);
     let difference = 100.0 * (reported - truth) / truth.max(1.0);
-    let ok = apart <= COUNT_SLACK || difference.abs() <= LIMIT_POINTS;
-    let (what, source) = (count.of.to_string(), count.by.to_owned());
-    Line { what, truth, reported, counts: true, difference, source, ok }
+    let is_within_limit = apart <= COUNT_SLACK || difference.abs() <= LIMIT_POINTS;
+    let (what, source) = (count.event.to_string(), count.source.to_owned());
+    Comparison { what, truth, reported, is_count: true, difference, source, is_within_limit }
 }

@@ -23,5 +23,5 @@ mod truth;
 mod wait;
 
 pub use error::AccuracyError;
-pub use expected::{Count, Counted, Expected, Part, Share, Source};
+pub use expected::{Count, CountedEvent, ExpectedReport, Part, Share, Source};
 pub use truth::Truth;

@@ -19,7 +19,7 @@ const SCRIPT: &str = "BEGIN { printf(\"ready\\n\"); } \
     tracepoint:lock:contention_end /strncmp(comm, \"stress-ng\", 9) == 0/ { @waits = count(); }";
 
 /// Time from BEGIN until the last probe is attached; measured: some milliseconds.
-const ATTACH: Duration = Duration::from_millis(500);
+const ATTACH_TIME: Duration = Duration::from_millis(500);
 
 /// A running bpftrace; ended on drop.
 #[derive(Debug)]
@@ -44,10 +44,10 @@ impl LockCount {
             line.clear();
             let read = count.output.read_line(&mut line);
             if read.map_err(AccuracyError::system("read from bpftrace"))? == 0 {
-                return Err(count.complaint());
+                return Err(count.bpftrace_error());
             }
         }
-        sleep(ATTACH);
+        sleep(ATTACH_TIME);
         Ok(count)
     }
 
@@ -57,11 +57,11 @@ impl LockCount {
         kill_process(pid, Signal::INT).map_err(AccuracyError::system("stop bpftrace"))?;
         let mut text = String::new();
         self.output.read_to_string(&mut text).map_err(AccuracyError::system("read from bpftrace"))?;
-        counted(&text).ok_or_else(|| self.complaint())
+        parse_count(&text).ok_or_else(|| self.bpftrace_error())
     }
 
     /// Error with bpftrace's own message.
-    fn complaint(&mut self) -> AccuracyError {
+    fn bpftrace_error(&mut self) -> AccuracyError {
         self.child.kill().ok();
         let mut text = String::new();
         if let Some(mut errors) = self.child.stderr.take() {
@@ -80,7 +80,7 @@ impl Drop for LockCount {
 
 /// Count in bpftrace's output: a line `{"type": "map", "data": {"@waits": 633}}`. A map without
 /// additions is printed without a number.
-fn counted(text: &str) -> Option<u64> {
+fn parse_count(text: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let map =
         lines.filter(|line| line["type"] == "map").find_map(|line| line["data"].get("@waits").cloned())?;
@@ -95,8 +95,8 @@ mod tests {
     fn the_count_is_read_from_among_other_lines() {
         let text = "{\"type\": \"attached_probes\", \"data\": {\"probes\": 2}}\nAttaching 2 probes...\n\
             {\"type\": \"map\", \"data\": {\"@waits\": 633}}\n";
-        assert_eq!(counted(text), Some(633));
-        assert_eq!(counted("{\"type\": \"map\", \"data\": {\"@waits\": {}}}\n"), Some(0));
-        assert_eq!(counted("ERROR: no tracepoint\n"), None);
+        assert_eq!(parse_count(text), Some(633));
+        assert_eq!(parse_count("{\"type\": \"map\", \"data\": {\"@waits\": {}}}\n"), Some(0));
+        assert_eq!(parse_count("ERROR: no tracepoint\n"), None);
     }
 }

@@ -13,7 +13,7 @@ use morecores_accuracy::case::{Settings, cases};
 use morecores_accuracy::judge::Judgement;
 use morecores_accuracy::program::Program;
 use morecores_accuracy::session::Session;
-use morecores_accuracy::table::{self, Circumstances, Unjudged};
+use morecores_accuracy::table::{self, RunConditions, FailedCase};
 use morecores_accuracy::{AccuracyError, neighbour, quiet};
 use morecores_study::CpuId;
 
@@ -68,12 +68,12 @@ struct JudgeArgs {
 
 fn main() -> ExitCode {
     let done = match Cli::parse() {
-        Cli::Program { truth, program } => program.known().run().and_then(|known| {
+        Cli::Program { truth, program } => program.as_known().run().and_then(|known| {
             truth.map_or(Ok(()), |path| known.write(&path))?;
             Ok(ExitCode::SUCCESS)
         }),
         Cli::Judge(args) => judge_all(&args),
-        Cli::Neighbour { cpu } => neighbour::be(CpuId(cpu)).map(|()| ExitCode::SUCCESS),
+        Cli::Neighbour { cpu } => neighbour::run_neighbour(CpuId(cpu)).map(|()| ExitCode::SUCCESS),
         Cli::List => {
             let settings = Settings { seconds: 6.0, dir: PathBuf::new(), kernel_part: Some(PathBuf::new()) };
             cases(2, &settings).iter().for_each(|case| println!("{}", case.name));
@@ -90,34 +90,34 @@ fn judge_all(args: &JudgeArgs) -> Result<ExitCode, AccuracyError> {
     let session = Session { morecores: args.morecores.clone(), dir: args.dir.clone() };
     let settings =
         Settings { seconds: args.seconds, dir: args.dir.clone(), kernel_part: args.kernel_part.clone() };
-    let from = circumstances();
-    println!("{}\n{}\n{}\n", from.host, from.quiet, from.command);
-    print!("{}", table::heading());
-    let (mut judgements, mut unjudged): (Vec<Judgement>, Vec<Unjudged>) = (Vec::new(), Vec::new());
+    let conditions = run_conditions();
+    println!("{}\n{}\n{}\n", conditions.host, conditions.quiet, conditions.command);
+    print!("{}", table::table_heading());
+    let (mut judgements, mut failed_cases): (Vec<Judgement>, Vec<FailedCase>) = (Vec::new(), Vec::new());
     for &cpus in &args.cpus {
         let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| name.contains(only));
         for case in cases(cpus, &settings).iter().filter(|case| wanted(&case.name)) {
             match session.run(case, cpus) {
                 Ok(judgement) => {
-                    print!("{}", table::lines(&judgement));
+                    print!("{}", table::judgement_lines(&judgement));
                     judgements.push(judgement);
                 }
                 Err(error) => {
                     let (case, reason) = (case.name.clone(), error.to_string());
-                    let case = Unjudged { case, cpus, reason, skipped: error.lacks_prerequisite() };
-                    println!("{}", case.line());
-                    unjudged.push(case);
+                    let case = FailedCase { case, cpus, reason, skipped: error.lacks_prerequisite() };
+                    println!("{}", case.summary_line());
+                    failed_cases.push(case);
                 }
             }
         }
     }
-    println!("\n{}", table::sum(&judgements, &unjudged));
+    println!("\n{}", table::totals_line(&judgements, &failed_cases));
     if let Some(path) = &args.markdown {
-        let text = table::markdown(&from, &judgements, &unjudged);
+        let text = table::markdown(&conditions, &judgements, &failed_cases);
         let failed = |error| AccuracyError::File { what: "write", path: path.clone(), error };
         fs::write(path, text).map_err(failed)?;
     }
-    let missed = !judgements.iter().all(Judgement::ok) || !unjudged.iter().all(|case| case.skipped);
+    let missed = !judgements.iter().all(Judgement::passes) || !failed_cases.iter().all(|case| case.skipped);
     Ok(match missed {
         true => ExitCode::from(1),
         false if judgements.is_empty() => ExitCode::from(2),
@@ -126,7 +126,7 @@ fn judge_all(args: &JudgeArgs) -> Result<ExitCode, AccuracyError> {
 }
 
 /// Machine and command line.
-fn circumstances() -> Circumstances {
+fn run_conditions() -> RunConditions {
     let kernel = rustix::system::uname();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -138,5 +138,5 @@ fn circumstances() -> Circumstances {
         kernel.release().to_string_lossy(),
     );
     let command = std::env::args().collect::<Vec<_>>().join(" ");
-    Circumstances { host, quiet: quiet::look(), command }
+    RunConditions { host, quiet: quiet::check_quiet(), command }
 }

@@ -31,7 +31,7 @@ pub const NAME: &str = match KERNEL_NAME.to_str() {
 };
 
 /// Runs as the neighbour, until killed or until the parent ends.
-pub fn be(cpu: CpuId) -> Result<(), AccuracyError> {
+pub fn run_neighbour(cpu: CpuId) -> Result<(), AccuracyError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(AccuracyError::system("watch the parent"))?;
     // The name differs from the judge's, because a trace must distinguish the two and both are one
     // program.
@@ -41,7 +41,7 @@ pub fn be(cpu: CpuId) -> Result<(), AccuracyError> {
     sched_setaffinity(None, &one).map_err(AccuracyError::system("pin the neighbour"))?;
     let (begun, begun_cpu) = (wall(), thread_cpu());
     loop {
-        if due(wall().since(begun), thread_cpu().since(begun_cpu)) {
+        if is_behind(wall().since(begun), thread_cpu().since(begun_cpu)) {
             burn(BURST);
         } else {
             sleep(Duration::from_nanos(BURST.0));
@@ -50,8 +50,8 @@ pub fn be(cpu: CpuId) -> Result<(), AccuracyError> {
 }
 
 /// Whether the neighbour has had at most half of the elapsed time.
-fn due(elapsed: Nanos, had: Nanos) -> bool {
-    had.0 * 2 <= elapsed.0
+fn is_behind(elapsed: Nanos, cpu_time: Nanos) -> bool {
+    cpu_time.0 * 2 <= elapsed.0
 }
 
 /// A running neighbour; ended on drop.
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn half_is_enough() {
         let ms = Nanos::from_millis;
-        assert!(due(ms(0), ms(0)));
-        assert!(due(ms(100), ms(50)));
-        assert!(!due(ms(100), ms(51)));
+        assert!(is_behind(ms(0), ms(0)));
+        assert!(is_behind(ms(100), ms(50)));
+        assert!(!is_behind(ms(100), ms(51)));
     }
 }

@@ -5,13 +5,13 @@
 //! CPUs: its arguments set the number of its threads.
 
 mod calls;
-mod crew;
+mod thread_pool;
 mod disk;
 mod faults;
 mod mutex;
-mod neighboured;
-mod parts;
-mod pinned;
+mod busy_with_neighbour;
+mod work_parts;
+mod pinned_threads;
 mod pipe_chain;
 mod pool;
 mod serial_fork;
@@ -25,8 +25,8 @@ pub use calls::Calls;
 pub use disk::{Disk, write_file};
 pub use faults::Faults;
 pub use mutex::Mutex;
-pub use neighboured::Neighboured;
-pub use pinned::Pinned;
+pub use busy_with_neighbour::BusyWithNeighbour;
+pub use pinned_threads::PinnedThreads;
 pub use pipe_chain::PipeChain;
 pub use pool::Pool;
 pub use serial_fork::SerialFork;
@@ -34,15 +34,15 @@ pub use serial_threads::SerialThreads;
 pub use sleeper::Sleeper;
 pub use storm::Storm;
 
-use crate::{AccuracyError, Expected, Truth};
+use crate::{AccuracyError, ExpectedReport, Truth};
 
 /// Operations of every program.
-pub trait Known {
+pub trait KnownProgram {
     /// Runs the program, in a process of its own.
     fn run(&self) -> Result<Truth, AccuracyError>;
 
     /// Report expected of a trace of the program on `cpus` CPUs that took `elapsed_s`.
-    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected;
+    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> ExpectedReport;
 
     /// Command line after `morecores-accuracy program`: the inverse of parsing.
     fn arguments(&self) -> Vec<String>;
@@ -65,7 +65,7 @@ pub enum Program {
     /// One thread that sleeps
     Sleeper(Sleeper),
     /// Threads that compute beside a process outside
-    Neighboured(Neighboured),
+    Neighboured(BusyWithNeighbour),
     /// Threads that spend a part of their time in system calls
     Calls(Calls),
     /// Threads that spend a part of their time in page faults
@@ -73,14 +73,14 @@ pub enum Program {
     /// Three equal tasks at a time for a pool of two threads
     Pool(Pool),
     /// Two threads that pin themselves to one CPU
-    Pinned(Pinned),
+    Pinned(PinnedThreads),
     /// Short processes, one after another
     Storm(Storm),
 }
 
 impl Program {
     /// Operations of the program.
-    pub fn known(&self) -> &dyn Known {
+    pub fn as_known(&self) -> &dyn KnownProgram {
         match self {
             Self::SerialFork(program) => program,
             Self::SerialThreads(program) => program,

@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use procfs::{CpuTime, CurrentSI, KernelStats};
 
 /// Length of the observation.
-const WATCHED: Duration = Duration::from_secs(2);
+const WATCH_TIME: Duration = Duration::from_secs(2);
 
 /// Number of busy CPUs that is too many. A machine's own services take a tenth of a CPU now and
 /// then.
-const BUSY: f64 = 0.1;
+const MAX_BUSY_CPUS: f64 = 0.1;
 
 /// Observes the machine, and reports its load in one line.
-pub fn look() -> String {
+pub fn check_quiet() -> String {
     let (before, begun) = (busy_s(), Instant::now());
-    sleep(WATCHED);
+    sleep(WATCH_TIME);
     match before.zip(busy_s()) {
-        Some((before, after)) => words((after - before) / begun.elapsed().as_secs_f64()),
+        Some((before, after)) => quiet_text((after - before) / begun.elapsed().as_secs_f64()),
         None => "before: /proc/stat cannot be read, so nobody knows how quiet the machine was".to_owned(),
     }
 }
 
-fn words(busy: f64) -> String {
-    let verdict = if busy > BUSY { "NOT quiet: repeat on a quiet machine" } else { "quiet" };
+fn quiet_text(busy: f64) -> String {
+    let verdict = if busy > MAX_BUSY_CPUS { "NOT quiet: repeat on a quiet machine" } else { "quiet" };
     format!("before: {busy:.2} CPUs busy or stolen: {verdict}")
 }
 
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn a_busy_machine_is_called_so() {
-        assert_eq!(words(0.05), "before: 0.05 CPUs busy or stolen: quiet");
-        assert!(words(1.3).contains("NOT quiet"));
+        assert_eq!(quiet_text(0.05), "before: 0.05 CPUs busy or stolen: quiet");
+        assert!(quiet_text(1.3).contains("NOT quiet"));
     }
 
     #[test]

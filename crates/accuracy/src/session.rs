@@ -8,13 +8,13 @@ use morecores_study::CpuId;
 use morecores_view::TraceView;
 
 use crate::case::{Body, Case};
-use crate::disturbance::{self, disturbed};
-use crate::expected::{Count, Counted};
+use crate::disturbance::{self, disturbance_percent};
+use crate::expected::{Count, CountedEvent};
 use crate::judge::{Judgement, judge};
 use crate::lock_count::LockCount;
 use crate::neighbour::Neighbour;
 use crate::program::{Program, write_file};
-use crate::{AccuracyError, Expected, Truth};
+use crate::{AccuracyError, ExpectedReport, Truth};
 
 /// Number of directory-entry stressors: more than one, so that they contend. On two virtual CPUs
 /// they wait some 10,000 to 20,000 times a second. More stressors, more or fewer entries, their
@@ -22,7 +22,7 @@ use crate::{AccuracyError, Expected, Truth};
 const STRESSORS: &str = "2";
 
 /// Number of lines of a failed command's error output that are passed on.
-const COMPLAINT_LINES: usize = 3;
+const MAX_ERROR_LINES: usize = 3;
 
 /// Setting in which cases run.
 #[derive(Clone, Debug)]
@@ -36,26 +36,26 @@ pub struct Session {
 impl Session {
     /// Runs `case` on `cpus` CPUs, and repeats it if other processes disturbed it.
     pub fn run(&self, case: &Case, cpus: u32) -> Result<Judgement, AccuracyError> {
-        let kept = disturbance::quietest(|| {
-            let (expected, view) = self.once(case, cpus)?;
+        let quietest = disturbance::run_until_quiet(|| {
+            let (expected, view) = self.run_once(case, cpus)?;
             // Counts and the unexplained time do not depend on other processes.
-            let disturbed = (!expected.shares.is_empty()).then(|| disturbed(&expected, &view));
+            let disturbed = (!expected.shares.is_empty()).then(|| disturbance_percent(&expected, &view));
             Ok(((expected, view), disturbed))
         })?;
-        let (expected, view) = kept.run;
-        let judgement = judge(case, &expected, &view, kept.runs);
-        Ok(Judgement { failed: kept.failed.map(|error| error.to_string()), ..judgement })
+        let (expected, view) = quietest.run;
+        let judgement = judge(case, &expected, &view, quietest.runs);
+        Ok(Judgement { failure: quietest.failed.map(|error| error.to_string()), ..judgement })
     }
 
-    fn once(&self, case: &Case, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+    fn run_once(&self, case: &Case, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         match &case.body {
-            Body::Program(program) => self.program(program, cpus),
-            Body::DirectoryStorm { seconds } => self.directory_storm(*seconds, cpus),
-            Body::KernelPart(script) => self.kernel_part(script, cpus),
+            Body::Program(program) => self.run_program(program, cpus),
+            Body::DirectoryStorm { seconds } => self.run_directory_storm(*seconds, cpus),
+            Body::KernelPart(script) => self.run_kernel_part(script, cpus),
         }
     }
 
-    fn program(&self, program: &Program, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+    fn run_program(&self, program: &Program, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let mut program = program.clone();
         // The neighbour lives until the end of this function.
         let mut _neighbour = None;
@@ -67,41 +67,41 @@ impl Session {
                 _neighbour = Some(started);
             }
             Program::Disk(disk) => {
-                file = Some(Removed(disk.file.clone()));
+                file = Some(TemporaryFile(disk.file.clone()));
                 write_file(&disk.file)?;
             }
             _ => {}
         }
-        let truth = Removed(self.dir.join("morecores-accuracy-truth"));
+        let truth = TemporaryFile(self.dir.join("morecores-accuracy-truth"));
         let itself = env::current_exe().map_err(AccuracyError::system("find this program"))?;
         let mut words = vec![itself.to_string_lossy().into_owned(), "program".to_owned()];
         words.extend(["--truth".to_owned(), truth.0.to_string_lossy().into_owned()]);
-        words.extend(program.known().arguments());
+        words.extend(program.as_known().arguments());
         let view = self.trace(cpus, &words)?;
         let truth = Truth::read(&truth.0)?;
         drop(file);
-        Ok((program.known().expected(&truth, view.cpus, view.elapsed_s), view))
+        Ok((program.as_known().expected(&truth, view.cpus, view.elapsed_s), view))
     }
 
-    fn directory_storm(&self, seconds: u32, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+    fn run_directory_storm(&self, seconds: u32, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let words = ["stress-ng", "--quiet", "--dentry", STRESSORS, "--timeout", &format!("{seconds}s")];
         let mut words = words.map(String::from).to_vec();
         words.extend(["--temp-path".to_owned(), self.dir.to_string_lossy().into_owned()]);
         // A tracer that cannot start stress-ng would report that in words of its own.
-        output(Command::new(words[0].as_str()).arg("--version"))?;
+        run_for_output(Command::new(words[0].as_str()).arg("--version"))?;
         let count = LockCount::start()?;
         let view = self.trace(cpus, &words)?;
         let number = count.stop()?;
-        let counts = vec![Count { of: Counted::LockWaits, number, by: "bpftrace" }];
-        Ok((Expected { counts, ..Expected::default() }, view))
+        let counts = vec![Count { event: CountedEvent::LockWaits, number, source: "bpftrace" }];
+        Ok((ExpectedReport { counts, ..ExpectedReport::default() }, view))
     }
 
-    fn kernel_part(&self, script: &Path, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+    fn run_kernel_part(&self, script: &Path, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let script = script.to_string_lossy().into_owned();
         let mut clean = Command::new(&script);
-        output(clean.arg("clean"))?;
+        run_for_output(clean.arg("clean"))?;
         let view = self.trace(cpus, &[script, "build".to_owned(), cpus.to_string()])?;
-        Ok((Expected::default(), view))
+        Ok((ExpectedReport::default(), view))
     }
 
     /// First CPU among those allotted to a command.
@@ -113,16 +113,16 @@ impl Session {
     fn trace(&self, cpus: u32, words: &[String]) -> Result<TraceView, AccuracyError> {
         let mut command = Command::new(&self.morecores);
         command.args(["trace", "--cpus", &cpus.to_string(), "--json", "--"]).args(words);
-        let printed = output(&mut command)?;
+        let printed = run_for_output(&mut command)?;
         serde_json::from_str(&printed)
-            .map_err(|error| AccuracyError::Output { command: shown(&command), error })
+            .map_err(|error| AccuracyError::Output { command: command_line(&command), error })
     }
 }
 
 /// File that is removed on drop.
-struct Removed(PathBuf);
+struct TemporaryFile(PathBuf);
 
-impl Drop for Removed {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         // The file may never have been made.
         std::fs::remove_file(&self.0).ok();
@@ -130,15 +130,15 @@ impl Drop for Removed {
 }
 
 /// Standard output of a command.
-fn output(command: &mut Command) -> Result<String, AccuracyError> {
+fn run_for_output(command: &mut Command) -> Result<String, AccuracyError> {
     let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| AccuracyError::Start { command: shown(command), error })?;
+    let output = output.map_err(|error| AccuracyError::Start { command: command_line(command), error })?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<&str> = text.lines().collect();
-        let stderr = lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("; ");
+        let stderr = lines[lines.len().saturating_sub(MAX_ERROR_LINES)..].join("; ");
         return Err(AccuracyError::Failed {
-            command: shown(command),
+            command: command_line(command),
             status: output.status.to_string(),
             stderr,
         });
@@ -146,7 +146,7 @@ fn output(command: &mut Command) -> Result<String, AccuracyError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn shown(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

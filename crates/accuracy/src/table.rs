@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use crate::case::LIMIT_POINTS;
 use crate::disturbance;
-use crate::judge::{Judgement, Line};
+use crate::judge::{Judgement, Comparison};
 
-/// Circumstances of the judgement.
+/// Conditions of the judgement.
 #[derive(Clone, Debug)]
-pub struct Circumstances {
+pub struct RunConditions {
     /// The machine, in one line.
     pub host: String,
     /// Load of the machine before the runs, in one line.
@@ -19,7 +19,7 @@ pub struct Circumstances {
 
 /// A case that could not be judged, and the reason.
 #[derive(Clone, Debug)]
-pub struct Unjudged {
+pub struct FailedCase {
     /// Name of the case.
     pub case: String,
     /// Number of CPUs.
@@ -31,16 +31,16 @@ pub struct Unjudged {
     pub skipped: bool,
 }
 
-impl Unjudged {
+impl FailedCase {
     /// Result in one line.
-    pub fn line(&self) -> String {
+    pub fn summary_line(&self) -> String {
         let verdict = if self.skipped { "skipped" } else { "MISS" };
         format!("{verdict}: {} on {} CPUs: {}", self.case, self.cpus, self.reason)
     }
 }
 
 /// Headings of the columns of [`lines`].
-pub fn heading() -> String {
+pub fn table_heading() -> String {
     format!(
         "{:24} {:>4}  {:24} {:>9} {:>9} {:>8}  {:12}\n",
         "case", "CPUs", "what", "truth", "reported", "differ", "truth by"
@@ -48,7 +48,7 @@ pub fn heading() -> String {
 }
 
 /// One judgement for a terminal.
-pub fn lines(judgement: &Judgement) -> String {
+pub fn judgement_lines(judgement: &Judgement) -> String {
     let mut text = String::new();
     for (index, line) in judgement.lines.iter().enumerate() {
         let (case, cpus) = if index == 0 {
@@ -56,8 +56,8 @@ pub fn lines(judgement: &Judgement) -> String {
         } else {
             ("", String::new())
         };
-        let [truth, reported, difference] = numbers(line);
-        let verdict = verdict(line.ok);
+        let [truth, reported, difference] = figure_cells(line);
+        let verdict = verdict_word(line.is_within_limit);
         let (what, source) = (&line.what, &line.source);
         // Writing to a String cannot fail.
         let _ = writeln!(
@@ -75,13 +75,13 @@ pub fn lines(judgement: &Judgement) -> String {
         "{case:24} {cpus:>4}  unexplained {:+.2}% a CPU, at most {}%; others and steal {:.1}%{}, tracer {:.1}%{} {}",
         judgement.unexplained,
         judgement.limit_unexplained,
-        judgement.disturbed,
-        repeated(judgement),
+        judgement.disturbance,
+        repetition_note(judgement),
         judgement.tracer,
-        lost(judgement),
-        verdict(judgement.sound()),
+        loss_note(judgement),
+        verdict_word(judgement.is_valid()),
     );
-    if let Some(failed) = &judgement.failed {
+    if let Some(failed) = &judgement.failure {
         let _ = writeln!(text, "{:29}  the run after these failed: {failed}", "");
     }
     if let Some(note) = judgement.note {
@@ -91,7 +91,7 @@ pub fn lines(judgement: &Judgement) -> String {
 }
 
 /// All judgements as a Markdown document.
-pub fn markdown(from: &Circumstances, judgements: &[Judgement], unjudged: &[Unjudged]) -> String {
+pub fn markdown(conditions: &RunConditions, judgements: &[Judgement], failed_cases: &[FailedCase]) -> String {
     let mut text = format!(
         "# What a trace says, and what is true\n\n{}; {}\n\n    {}\n\n\
          Shares are percent of `cpus · elapsed`, differences points of it, at most {LIMIT_POINTS}; of counts, percent of the count. \
@@ -101,14 +101,14 @@ pub fn markdown(from: &Circumstances, judgements: &[Judgement], unjudged: &[Unju
          is here.\n\n\
          | case | CPUs | what | truth | reported | difference | truth by | unexplained | others | |\n\
          | --- | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | --- |\n",
-        from.host,
-        from.quiet,
-        from.command,
-        disturbance::LIMIT,
-        disturbance::RUNS
+        conditions.host,
+        conditions.quiet,
+        conditions.command,
+        disturbance::MAX_PERCENT,
+        disturbance::MAX_RUNS
     );
     for judgement in judgements {
-        for row in rows(judgement) {
+        for row in judgement_rows(judgement) {
             let _ = writeln!(text, "| {} |", row.join(" | "));
         }
     }
@@ -116,7 +116,7 @@ pub fn markdown(from: &Circumstances, judgements: &[Judgement], unjudged: &[Unju
         let _ = writeln!(text, "\n{} on {} CPUs: {note}", judgement.case, judgement.cpus);
     }
     for judgement in judgements {
-        if let Some(failed) = &judgement.failed {
+        if let Some(failed) = &judgement.failure {
             let _ = writeln!(
                 text,
                 "\n{} on {} CPUs: the run after these failed: {failed}",
@@ -124,25 +124,25 @@ pub fn markdown(from: &Circumstances, judgements: &[Judgement], unjudged: &[Unju
             );
         }
     }
-    for case in unjudged {
-        let _ = writeln!(text, "\n{}", case.line());
+    for case in failed_cases {
+        let _ = writeln!(text, "\n{}", case.summary_line());
     }
-    let _ = writeln!(text, "\n{}", sum(judgements, unjudged));
+    let _ = writeln!(text, "\n{}", totals_line(judgements, failed_cases));
     text
 }
 
 /// Rows of one judgement; the first row carries the figures of the whole run.
-fn rows(judgement: &Judgement) -> Vec<[String; 10]> {
+fn judgement_rows(judgement: &Judgement) -> Vec<[String; 10]> {
     let whole = |rest: [String; 5], ok| {
         let [what, truth, reported, difference, source] = rest;
-        let unexplained = format!("{:+.2}%{}", judgement.unexplained, lost(judgement));
-        let ok = verdict(ok && judgement.sound()).to_owned();
+        let unexplained = format!("{:+.2}%{}", judgement.unexplained, loss_note(judgement));
+        let ok = verdict_word(ok && judgement.is_valid()).to_owned();
         let (case, cpus) = (judgement.case.clone(), judgement.cpus.to_string());
-        let others = format!("{:.1}%{}", judgement.disturbed, repeated(judgement));
+        let others = format!("{:.1}%{}", judgement.disturbance, repetition_note(judgement));
         [case, cpus, what, truth, reported, difference, source, unexplained, others, ok]
     };
-    let cells = |line: &Line| {
-        let [truth, reported, difference] = numbers(line);
+    let cells = |line: &Comparison| {
+        let [truth, reported, difference] = figure_cells(line);
         [line.what.clone(), truth, reported, difference, line.source.clone()]
     };
     let Some((first, rest)) = judgement.lines.split_first() else {
@@ -150,18 +150,18 @@ fn rows(judgement: &Judgement) -> Vec<[String; 10]> {
     };
     let further = rest.iter().map(|line| {
         let [what, truth, reported, difference, source] = cells(line);
-        let ok = verdict(line.ok).to_owned();
+        let ok = verdict_word(line.is_within_limit).to_owned();
         let none = String::new;
         [none(), none(), what, truth, reported, difference, source, none(), none(), ok]
     });
-    std::iter::once(whole(cells(first), first.ok)).chain(further).collect()
+    std::iter::once(whole(cells(first), first.is_within_limit)).chain(further).collect()
 }
 
 /// Last line: number of correct runs.
-pub fn sum(judgements: &[Judgement], unjudged: &[Unjudged]) -> String {
-    let ok = judgements.iter().filter(|judgement| judgement.ok()).count();
-    let skipped = unjudged.iter().filter(|case| case.skipped).count();
-    let missed = judgements.len() - ok + unjudged.len() - skipped;
+pub fn totals_line(judgements: &[Judgement], failed_cases: &[FailedCase]) -> String {
+    let ok = judgements.iter().filter(|judgement| judgement.passes()).count();
+    let skipped = failed_cases.iter().filter(|case| case.skipped).count();
+    let missed = judgements.len() - ok + failed_cases.len() - skipped;
     let mut text = format!("{ok} runs ok, {missed} missed");
     if skipped > 0 {
         let _ = write!(text, ", {skipped} skipped");
@@ -170,8 +170,8 @@ pub fn sum(judgements: &[Judgement], unjudged: &[Unjudged]) -> String {
 }
 
 /// Truth, report and difference of a line.
-fn numbers(line: &Line) -> [String; 3] {
-    if line.counts {
+fn figure_cells(line: &Comparison) -> [String; 3] {
+    if line.is_count {
         return [
             format!("{}", line.truth),
             format!("{}", line.reported),
@@ -181,15 +181,15 @@ fn numbers(line: &Line) -> [String; 3] {
     [format!("{:.2}%", line.truth), format!("{:.2}%", line.reported), format!("{:+.2}", line.difference)]
 }
 
-const fn verdict(ok: bool) -> &'static str {
+const fn verdict_word(ok: bool) -> &'static str {
     if ok { "ok" } else { "MISS" }
 }
 
 /// Number of runs, unless there was one.
-fn repeated(judgement: &Judgement) -> String {
+fn repetition_note(judgement: &Judgement) -> String {
     if judgement.runs == 1 { String::new() } else { format!(" (least of {} runs)", judgement.runs) }
 }
 
-fn lost(judgement: &Judgement) -> String {
+fn loss_note(judgement: &Judgement) -> String {
     if judgement.lost == 0 { String::new() } else { format!("; {} events LOST", judgement.lost) }
 }

@@ -7,7 +7,7 @@ use morecores_study::Nanos;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
 use crate::AccuracyError;
-use crate::accounts::Scheduled;
+use crate::accounts::SchedAccount;
 
 /// Does `work` in a child that ends afterwards; returns the child's number at once. Fails in a
 /// process with more than one thread, because the child may find the allocator locked forever.
@@ -41,7 +41,7 @@ pub(crate) fn fork(work: impl FnOnce()) -> Result<Pid, AccuracyError> {
 pub(crate) fn wait_and_account(child: Pid) -> Result<Nanos, AccuracyError> {
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(child), ended).map_err(AccuracyError::system("wait for a child"))?;
-    let waited = Scheduled::of(child.as_raw_nonzero().get().unsigned_abs())?.waited;
+    let waited = SchedAccount::read_process(child.as_raw_nonzero().get().unsigned_abs())?.waited;
     wait(child)?;
     Ok(waited)
 }

@@ -4,7 +4,7 @@
 use morecores_accuracy::Truth;
 use morecores_accuracy::case::{Body, Case, Settings, cases};
 use morecores_accuracy::judge::{Judgement, judge};
-use morecores_accuracy::table::{Circumstances, Unjudged, lines, markdown, sum};
+use morecores_accuracy::table::{FailedCase, RunConditions, judgement_lines, markdown, totals_line};
 use morecores_view::TraceView;
 
 /// Report of a program with 30% of 6 s serial on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
@@ -21,17 +21,17 @@ fn judged(name: &str, view: &TraceView) -> Judgement {
     let case = case(name);
     let Body::Program(program) = &case.body else { panic!("{name}") };
     let truth = Truth { cpu_s: 6.0, ..Truth::default() };
-    judge(&case, &program.known().expected(&truth, view.cpus, view.elapsed_s), view, 1)
+    judge(&case, &program.as_known().expected(&truth, view.cpus, view.elapsed_s), view, 1)
 }
 
 fn missed(judgement: &Judgement) -> Vec<&str> {
-    judgement.lines.iter().filter(|line| !line.ok).map(|line| line.what.as_str()).collect()
+    judgement.lines.iter().filter(|line| !line.is_within_limit).map(|line| line.what.as_str()).collect()
 }
 
 #[test]
 fn a_true_report_passes() {
     let judgement = judged("serial 30%, fork", &view());
-    assert!(judgement.ok(), "{judgement:?}");
+    assert!(judgement.passes(), "{judgement:?}");
     let idle = judgement.lines.iter().find(|line| line.what == "idle: too little work").unwrap();
     assert!((idle.truth - 100.0 * 1.8 / 7.8).abs() < 1e-9, "{idle:?}");
     assert!((idle.difference - 100.0 * 0.02 / 7.8).abs() < 1e-9, "{idle:?}");
@@ -42,7 +42,7 @@ fn a_true_report_passes() {
 fn another_truth_is_missed() {
     let judgement = judged("serial 10%, fork", &view());
     assert_eq!(missed(&judgement), ["idle: too little work"]);
-    assert!(!judgement.ok());
+    assert!(!judgement.passes());
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn two_points_are_the_limit() {
     for (points, ok) in [(1.9, true), (-1.9, true), (2.1, false), (-2.1, false)] {
         let mut view = view();
         view.components.idle_too_little_work_s = 1.8 + points / 100.0 * 7.8;
-        assert_eq!(judged("serial 30%, fork", &view).ok(), ok, "{points}");
+        assert_eq!(judged("serial 30%, fork", &view).passes(), ok, "{points}");
     }
 }
 
@@ -67,7 +67,7 @@ fn what_is_unexplained_has_a_limit_of_either_sign() {
     for (percent, ok) in [(2.9, true), (-2.9, true), (3.1, false), (-3.1, false), (f64::NAN, false)] {
         let mut view = view();
         view.components.unexplained_s = percent / 100.0 * 7.8;
-        assert_eq!(judged("serial 30%, fork", &view).ok(), ok, "{percent}");
+        assert_eq!(judged("serial 30%, fork", &view).passes(), ok, "{percent}");
     }
 }
 
@@ -80,23 +80,23 @@ fn what_is_unexplained_is_judged_of_each_cpu() {
         cpu.1 = share * 3.9;
     }
     let judgement = judged("serial 30%, fork", &view);
-    assert!(!judgement.ok() && (judgement.unexplained.abs() - 4.0).abs() < 1e-9, "{judgement:?}");
+    assert!(!judgement.passes() && (judgement.unexplained.abs() - 4.0).abs() < 1e-9, "{judgement:?}");
 }
 
 #[test]
 fn a_lossy_trace_is_never_right() {
     let view = TraceView { lost_events: 1, ..view() };
     let judgement = judged("serial 30%, fork", &view);
-    assert!(!judgement.ok());
-    assert!(lines(&judgement).contains("1 events LOST"));
+    assert!(!judgement.passes());
+    assert!(judgement_lines(&judgement).contains("1 events LOST"));
 }
 
 #[test]
 fn a_tracer_that_fails_now_and_then_is_never_right() {
-    let failed = Some("`morecores` signal: 11".to_owned());
-    let judgement = Judgement { failed, ..judged("serial 30%, fork", &view()) };
-    assert!(!judgement.ok());
-    assert!(lines(&judgement).contains("the run after these failed: `morecores` signal: 11"));
+    let failure = Some("`morecores` signal: 11".to_owned());
+    let judgement = Judgement { failure, ..judged("serial 30%, fork", &view()) };
+    assert!(!judgement.passes());
+    assert!(judgement_lines(&judgement).contains("the run after these failed: `morecores` signal: 11"));
 }
 
 #[test]
@@ -114,23 +114,23 @@ fn calls_are_counted_by_name() {
 
 #[test]
 fn the_table_says_where_it_is_from_and_what_was_missed() {
-    let from = Circumstances {
+    let conditions = RunConditions {
         host: "2 CPUs".to_owned(),
         quiet: "quiet".to_owned(),
         command: "judge --cpus 2".to_owned(),
     };
     let judgements = [judged("serial 30%, fork", &view()), judged("serial 10%, fork", &view())];
-    let unjudged = |case: &str, reason: &str, skipped| Unjudged {
+    let failed_case = |case: &str, reason: &str, skipped| FailedCase {
         case: case.to_owned(),
         cpus: 2,
         reason: reason.to_owned(),
         skipped,
     };
-    let unjudged = [
-        unjudged("directory entries", "no bpftrace", true),
-        unjudged("sleeper", "`morecores` signal: 11", false),
+    let failures = [
+        failed_case("directory entries", "no bpftrace", true),
+        failed_case("sleeper", "`morecores` signal: 11", false),
     ];
-    let text = markdown(&from, &judgements, &unjudged);
+    let text = markdown(&conditions, &judgements, &failures);
     for part in [
         "2 CPUs; quiet\n",
         "    judge --cpus 2\n",
@@ -143,5 +143,5 @@ fn the_table_says_where_it_is_from_and_what_was_missed() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    assert_eq!(sum(&judgements, &[]), "1 runs ok, 1 missed");
+    assert_eq!(totals_line(&judgements, &[]), "1 runs ok, 1 missed");
 }

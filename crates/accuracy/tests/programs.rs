@@ -33,11 +33,11 @@ fn run(words: &[&str]) -> (Truth, Account) {
     bash.args(["-c", "TIMEFORMAT='%R %U %S'; time \"$@\"", "bash", env!("CARGO_BIN_EXE_morecores-accuracy")]);
     bash.args(["program", "--truth"]).arg(&truth).args(words).env("LC_ALL", "C");
     let output = bash.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{words:?}: {said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{words:?}: {stderr}");
     assert!(output.stdout.is_empty(), "a program must be quiet: {words:?}");
-    let times: Vec<f64> = said.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
-    let [elapsed, user, system] = times[..] else { panic!("{said}") };
+    let times: Vec<f64> = stderr.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
+    let [elapsed, user, system] = times[..] else { panic!("{stderr}") };
     (Truth::read(&truth).unwrap(), Account { elapsed, user, system })
 }
 
@@ -48,7 +48,7 @@ const ROUNDING: f64 = 0.002;
 /// Checks that the program's own account of its work is within the kernel's account of the whole
 /// program, and at least the requested work. `make accuracy` reports how much more it is on a
 /// machine.
-fn holds(words: &[&str], asked: f64) -> (Truth, Account) {
+fn run_and_check(words: &[&str], asked: f64) -> (Truth, Account) {
     let (truth, account) = run(words);
     assert!(truth.cpu_s >= asked - ROUNDING, "{words:?}: {} of {asked} s", truth.cpu_s);
     assert!(truth.cpu_s <= account.cpu() + ROUNDING, "{words:?}: {} of {} s", truth.cpu_s, account.cpu());
@@ -59,7 +59,7 @@ fn holds(words: &[&str], asked: f64) -> (Truth, Account) {
 fn a_serial_part_takes_its_time_alone() {
     for program in ["serial-fork", "serial-threads"] {
         for (percent, least) in [("0", 0.25), ("50", 0.375), ("100", 0.5)] {
-            let (_, account) = holds(&[program, "--percent", percent, "--work-s", "0.5"], 0.5);
+            let (_, account) = run_and_check(&[program, "--percent", percent, "--work-s", "0.5"], 0.5);
             // Half the work in turn and half of the rest at once: no number of CPUs makes it
             // faster.
             assert!(account.elapsed >= least - ROUNDING, "{program} {percent}: {} s", account.elapsed);
@@ -77,7 +77,7 @@ fn work_by_construction_is_the_work_that_was_done() {
         (&["pinned", "--work-s", "0.6"], 0.6, 0.6),
     ];
     for (words, work, least) in programs {
-        let (_, account) = holds(words, work);
+        let (_, account) = run_and_check(words, work);
         assert!(account.elapsed >= least - ROUNDING, "{words:?}: {} s", account.elapsed);
     }
 }
@@ -86,7 +86,7 @@ fn work_by_construction_is_the_work_that_was_done() {
 fn programs_that_call_the_kernel_do_the_work_that_was_asked_for() {
     for program in ["calls", "faults"] {
         let words = [program, "--percent", "30", "--work-s", "1", "--threads", "2"];
-        let (_, account) = holds(&words, 1.0);
+        let (_, account) = run_and_check(&words, 1.0);
         assert!(account.user > 0.0 && account.system > 0.0, "{program}: {} s", account.system);
     }
 }
@@ -94,7 +94,7 @@ fn programs_that_call_the_kernel_do_the_work_that_was_asked_for() {
 #[test]
 fn a_mutex_is_waited_for_by_two_threads_at_most() {
     for percent in ["0", "50"] {
-        let (truth, account) = holds(&["mutex", "--percent", percent, "--elapsed-s", "0.5"], 0.0);
+        let (truth, account) = run_and_check(&["mutex", "--percent", percent, "--elapsed-s", "0.5"], 0.0);
         let waited = truth.waited_s.unwrap();
         assert!((0.0..=2.0 * account.elapsed).contains(&waited), "{waited} of {}", account.elapsed);
     }
@@ -102,7 +102,7 @@ fn a_mutex_is_waited_for_by_two_threads_at_most() {
 
 #[test]
 fn a_sleeper_sleeps() {
-    let (_, account) = holds(&["sleeper", "--naps", "10"], 0.0);
+    let (_, account) = run_and_check(&["sleeper", "--naps", "10"], 0.0);
     // Ten naps of 50 ms, in which the program does nothing.
     assert!(account.elapsed >= 0.5, "{}", account.elapsed);
     assert!(account.cpu() < account.elapsed, "{} of {}", account.cpu(), account.elapsed);
@@ -118,7 +118,7 @@ fn a_disk_is_waited_for() {
         return report_skip("a_disk_is_waited_for", &error.to_string());
     }
     let path = file.to_string_lossy().into_owned();
-    let (truth, account) = holds(&["disk", "--file", &path, "--elapsed-s", "0.5"], 0.0);
+    let (truth, account) = run_and_check(&["disk", "--file", &path, "--elapsed-s", "0.5"], 0.0);
     // One thread is reading or running at a time.
     let waited = truth.waited_s.unwrap();
     assert!(waited > 0.0 && waited <= account.elapsed, "{waited} of {}", account.elapsed);
@@ -137,7 +137,7 @@ fn memory_is_no_disk() {
 #[test]
 fn a_storm_runs_every_process() {
     // The program waited for each process, and each process costs some CPU time.
-    let (_, account) = holds(&["storm", "--processes", "200"], 0.0);
+    let (_, account) = run_and_check(&["storm", "--processes", "200"], 0.0);
     assert!(account.cpu() > 0.0, "{}", account.cpu());
 }
 
@@ -150,7 +150,7 @@ fn a_neighbour_is_a_program_and_its_account_is_read() {
         .spawn()
         .unwrap();
     let pid = neighbour.id().to_string();
-    let (truth, account) = holds(&["neighboured", "--threads", "1", "--pid", &pid, "--elapsed-s", "1"], 0.0);
+    let (truth, account) = run_and_check(&["neighboured", "--threads", "1", "--pid", &pid, "--elapsed-s", "1"], 0.0);
     neighbour.kill().unwrap();
     neighbour.wait().unwrap();
     // The neighbour has one thread.

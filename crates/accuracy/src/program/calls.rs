@@ -9,10 +9,10 @@ use std::thread;
 use clap::Args;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::Known;
-use super::parts::alternate;
+use super::KnownProgram;
+use super::work_parts::alternate;
 use crate::clock::{thread_cpu, tree_cpu};
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Bytes a call: some 20 µs of the kernel's ChaCha20.
 const CALL_BYTES: usize = 8 << 10;
@@ -31,7 +31,7 @@ pub struct Calls {
     pub threads: u32,
 }
 
-impl Known for Calls {
+impl KnownProgram for Calls {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let each_s = self.work_s / f64::from(self.threads);
         let mut results = Vec::new();
@@ -56,23 +56,23 @@ impl Known for Calls {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), ..Truth::default() })
     }
 
-    fn expected(&self, _: &Truth, _: u32, _: f64) -> Expected {
-        divided(self.percent, self.work_s)
+    fn expected(&self, _: &Truth, _: u32, _: f64) -> ExpectedReport {
+        expected_division(self.percent, self.work_s)
     }
 
     fn arguments(&self) -> Vec<String> {
-        arguments("calls", self.percent, self.work_s, self.threads)
+        command_arguments("calls", self.percent, self.work_s, self.threads)
     }
 }
 
 /// Truth of `percent` of `work_s` in the kernel, the rest in user mode, and no CPU idle.
-pub(super) fn divided(percent: f64, work_s: f64) -> Expected {
+pub(super) fn expected_division(percent: f64, work_s: f64) -> ExpectedReport {
     let kernel = work_s * percent / 100.0;
-    Expected::shares([Share::built(Part::KernelWork, kernel), Share::built(Part::UserWork, work_s - kernel)])
+    ExpectedReport::from_shares([Share::from_construction(Part::KernelWork, kernel), Share::from_construction(Part::UserWork, work_s - kernel)])
 }
 
 /// Command line of a program with these arguments.
-pub(super) fn arguments(name: &str, percent: f64, work_s: f64, threads: u32) -> Vec<String> {
+pub(super) fn command_arguments(name: &str, percent: f64, work_s: f64, threads: u32) -> Vec<String> {
     let [percent, work_s, threads] = [percent.to_string(), work_s.to_string(), threads.to_string()];
     [name, "--percent", &percent, "--work-s", &work_s, "--threads", &threads].map(String::from).to_vec()
 }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_user_work() {
-        let seconds = divided(30.0, 20.0).shares.iter().map(|s| (s.part, s.seconds)).collect::<Vec<_>>();
+        let seconds = expected_division(30.0, 20.0).shares.iter().map(|s| (s.part, s.seconds)).collect::<Vec<_>>();
         assert_eq!(seconds, [(Part::KernelWork, 6.0), (Part::UserWork, 14.0)]);
     }
 }

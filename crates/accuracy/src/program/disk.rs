@@ -8,10 +8,10 @@ use clap::Args;
 use morecores_study::Nanos;
 use rustix::fs::{Mode, OFlags};
 
-use super::Known;
+use super::KnownProgram;
 use crate::accounts::IdleClock;
 use crate::clock::{thread_cpu, tree_cpu, wall};
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Bytes a read: enough to make the time from the disk's interrupt until the thread runs again
 /// small in comparison.
@@ -57,7 +57,7 @@ pub fn write_file(path: &Path) -> Result<(), AccuracyError> {
     file.sync_all().map_err(failed)
 }
 
-impl Known for Disk {
+impl KnownProgram for Disk {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let failed = |what| move |error| AccuracyError::File { what, path: self.file.clone(), error };
         let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
@@ -89,16 +89,16 @@ impl Known for Disk {
     /// completes a request run meanwhile, 4 to 6% of the time, on the CPU that would be idle. No
     /// clock of the program sees them. The truth is therefore the wait, limited to the idle time in
     /// the kernel's account of the CPUs.
-    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
+    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> ExpectedReport {
         let cpus = f64::from(cpus);
         let beside = (cpus - 1.0) * truth.cpu_s;
         let waited = cpus * truth.waited_s.unwrap_or(0.0);
         let shares = [
-            Share::clocked(Part::Work, truth.cpu_s),
-            Share::clocked(Part::Disk, waited).idle_at_most(truth, beside),
-            Share::clocked(Part::TooLittleWork, beside),
+            Share::from_own_clocks(Part::Work, truth.cpu_s),
+            Share::from_own_clocks(Part::Disk, waited).limit_idle(truth, beside),
+            Share::from_own_clocks(Part::TooLittleWork, beside),
         ];
-        Expected { own_others: WORKERS, ..Expected::shares(shares) }
+        ExpectedReport { own_processes: WORKERS, ..ExpectedReport::from_shares(shares) }
     }
 
     fn arguments(&self) -> Vec<String> {

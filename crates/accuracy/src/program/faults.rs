@@ -16,12 +16,12 @@ use clap::Args;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
-use super::Known;
-use super::calls::{arguments, divided};
-use super::parts::alternate;
+use super::KnownProgram;
+use super::calls::{command_arguments, expected_division};
+use super::work_parts::alternate;
 use crate::clock::{thread_cpu, tree_cpu};
 use crate::wait::{fork, wait};
-use crate::{AccuracyError, Expected, Truth};
+use crate::{AccuracyError, ExpectedReport, Truth};
 
 /// Size of the large page on most architectures.
 const LARGE_BYTES: usize = 2 << 20;
@@ -50,7 +50,7 @@ pub struct Faults {
     pub threads: u32,
 }
 
-impl Known for Faults {
+impl KnownProgram for Faults {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let each_s = self.work_s / f64::from(self.threads);
         // Forked processes have copies of the memory, and each touches its own copy.
@@ -69,13 +69,13 @@ impl Known for Faults {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), large_pages: Some(memory.large), ..Truth::default() })
     }
 
-    fn expected(&self, truth: &Truth, _: u32, _: f64) -> Expected {
+    fn expected(&self, truth: &Truth, _: u32, _: f64) -> ExpectedReport {
         let note = (truth.large_pages == Some(false)).then_some(SMALL_NOTE);
-        Expected { note, ..divided(self.percent, self.work_s) }
+        ExpectedReport { note, ..expected_division(self.percent, self.work_s) }
     }
 
     fn arguments(&self) -> Vec<String> {
-        arguments("faults", self.percent, self.work_s, self.threads)
+        command_arguments("faults", self.percent, self.work_s, self.threads)
     }
 }
 

@@ -13,10 +13,10 @@ use morecores_study::Nanos;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::Known;
-use super::parts::part;
+use super::KnownProgram;
+use super::work_parts::part_of_time;
 use crate::clock::{burn, tree_cpu, wall};
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Mean length of one hold and one pause together. It is some 200 times the 40 µs for waking an
 /// idle virtual CPU, which are no part of the wait in a trace.
@@ -73,13 +73,13 @@ impl Lengths {
         let mut length = |percent| {
             // Exponential distribution with mean one, by inversion.
             let exponential = -(1.0 - self.chance.random::<f64>()).ln();
-            part(CYCLE_S * exponential, percent)
+            part_of_time(CYCLE_S * exponential, percent)
         };
         (length(self.percent), length(100.0 - self.percent))
     }
 }
 
-impl Known for Mutex {
+impl KnownProgram for Mutex {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let lock = Lock::new(());
         let end = wall() + Nanos::from_secs_f64(self.elapsed_s);
@@ -96,12 +96,12 @@ impl Known for Mutex {
     /// While one thread waits, the other holds the lock and runs. On one CPU nothing is idle; on
     /// more, one CPU is idle for each waiting thread. CPUs beyond the number of threads are idle
     /// for lack of work.
-    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
+    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> ExpectedReport {
         let waited = if cpus > 1 { truth.waited_s.unwrap_or(0.0) } else { 0.0 };
-        Expected::shares([
-            Share::clocked(Part::Work, truth.cpu_s),
-            Share::clocked(Part::UserLock, waited),
-            Share::built(Part::TooLittleWork, f64::from(cpus.saturating_sub(THREADS)) * elapsed_s),
+        ExpectedReport::from_shares([
+            Share::from_own_clocks(Part::Work, truth.cpu_s),
+            Share::from_own_clocks(Part::UserLock, waited),
+            Share::from_construction(Part::TooLittleWork, f64::from(cpus.saturating_sub(THREADS)) * elapsed_s),
         ])
     }
 

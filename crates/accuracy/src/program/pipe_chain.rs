@@ -5,11 +5,11 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 
 use clap::Args;
 
-use super::Known;
-use super::parts::{idle_beside, part};
+use super::KnownProgram;
+use super::work_parts::{idle_while_working, part_of_time};
 use crate::clock::{burn, tree_cpu};
 use crate::wait::{fork, wait};
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Processes in the chain.
 const LINKS: u32 = 3;
@@ -25,17 +25,17 @@ pub struct PipeChain {
     pub work_s: f64,
 }
 
-impl Known for PipeChain {
+impl KnownProgram for PipeChain {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let rounds = (self.work_s / TURN_S / f64::from(LINKS)).round().max(1.0) as u32;
-        let turn = part(self.work_s / f64::from(rounds * LINKS), 100.0);
+        let turn = part_of_time(self.work_s / f64::from(rounds * LINKS), 100.0);
         let open = || pipe().map_err(AccuracyError::system("make a pipe"));
         let (from_first, to_second) = open()?;
         let (from_second, to_third) = open()?;
         let (mut from_third, to_first) = open()?;
         // Each link ends at the end of its input: no process keeps an end of another link's pipe.
         let pass = |mut from: PipeReader, mut to: PipeWriter| {
-            while hand(&mut from) {
+            while receive_token(&mut from) {
                 burn(turn);
                 if to.write_all(b"x").is_err() {
                     break;
@@ -63,7 +63,7 @@ impl Known for PipeChain {
             for _ in 0..rounds {
                 burn(turn);
                 to.write_all(b"x").map_err(AccuracyError::system("write to a pipe"))?;
-                if !hand(&mut from_third) {
+                if !receive_token(&mut from_third) {
                     break;
                 }
             }
@@ -72,10 +72,10 @@ impl Known for PipeChain {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), ..Truth::default() })
     }
 
-    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
-        Expected::shares([
-            Share::clocked(Part::Work, truth.cpu_s),
-            Share::built(Part::TooLittleWork, idle_beside(cpus, 1, self.work_s)),
+    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> ExpectedReport {
+        ExpectedReport::from_shares([
+            Share::from_own_clocks(Part::Work, truth.cpu_s),
+            Share::from_construction(Part::TooLittleWork, idle_while_working(cpus, 1, self.work_s)),
         ])
     }
 
@@ -85,6 +85,6 @@ impl Known for PipeChain {
 }
 
 /// Waits for the turn of this link; returns false after the last turn.
-fn hand(from: &mut PipeReader) -> bool {
+fn receive_token(from: &mut PipeReader) -> bool {
     from.read_exact(&mut [0]).is_ok()
 }

@@ -6,12 +6,12 @@
 use clap::Args;
 use morecores_study::Nanos;
 
-use super::Known;
-use super::parts::{idle_beside, part};
+use super::KnownProgram;
+use super::work_parts::{idle_while_working, part_of_time};
 use crate::accounts::IdleClock;
 use crate::clock::{burn, tree_cpu};
 use crate::wait::{fork, wait_and_account};
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Number of rounds; small, so that making processes (some 0.3 ms a round) is no part of the work.
 const ROUNDS: u32 = 10;
@@ -30,13 +30,13 @@ pub struct SerialFork {
     pub work_s: f64,
 }
 
-impl Known for SerialFork {
+impl KnownProgram for SerialFork {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let (idle, mut runnable) = (IdleClock::start()?, Nanos::ZERO);
         let round_s = self.work_s / f64::from(ROUNDS);
         for _ in 0..ROUNDS {
-            burn(part(round_s, self.percent));
-            let each = part(round_s, (100.0 - self.percent) / f64::from(WORKERS));
+            burn(part_of_time(round_s, self.percent));
+            let each = part_of_time(round_s, (100.0 - self.percent) / f64::from(WORKERS));
             let children = [fork(|| burn(each))?, fork(|| burn(each))?];
             for child in children {
                 runnable += wait_and_account(child)?;
@@ -46,8 +46,8 @@ impl Known for SerialFork {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, runnable_s, ..Truth::default() })
     }
 
-    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
-        serial(self.percent, self.work_s, truth, cpus)
+    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> ExpectedReport {
+        expected_serial(self.percent, self.work_s, truth, cpus)
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -63,14 +63,14 @@ impl Known for SerialFork {
 /// A CPU may also be idle while the scheduler leaves both workers on the other CPU. That is no
 /// mistake of the trace, and no construction prevents it. Its truth is the workers' account of the
 /// time, limited to the idle time of the CPUs, because a worker may also have waited for a daemon.
-pub(super) fn serial(percent: f64, work_s: f64, truth: &Truth, cpus: u32) -> Expected {
+pub(super) fn expected_serial(percent: f64, work_s: f64, truth: &Truth, cpus: u32) -> ExpectedReport {
     let (one, more) = (work_s * percent / 100.0, work_s * (100.0 - percent) / 100.0);
-    let alone = idle_beside(cpus, 1, one) + idle_beside(cpus, WORKERS, more);
+    let alone = idle_while_working(cpus, 1, one) + idle_while_working(cpus, WORKERS, more);
     let queued = if cpus > 1 { truth.runnable_s.unwrap_or(0.0) } else { 0.0 };
-    Expected::shares([
-        Share::clocked(Part::Work, truth.cpu_s),
-        Share::built(Part::TooLittleWork, alone),
-        Share::accounted(Part::Scheduling, queued).idle_at_most(truth, alone),
+    ExpectedReport::from_shares([
+        Share::from_own_clocks(Part::Work, truth.cpu_s),
+        Share::from_construction(Part::TooLittleWork, alone),
+        Share::from_kernel(Part::Scheduling, queued).limit_idle(truth, alone),
     ])
 }
 
@@ -80,8 +80,8 @@ mod tests {
 
     fn idle(percent: f64, cpus: u32) -> f64 {
         let truth = Truth { cpu_s: 10.1, ..Truth::default() };
-        let expected = serial(percent, 10.0, &truth, cpus);
-        assert_eq!(expected.shares[0], Share::clocked(Part::Work, 10.1));
+        let expected = expected_serial(percent, 10.0, &truth, cpus);
+        assert_eq!(expected.shares[0], Share::from_own_clocks(Part::Work, 10.1));
         expected.shares[1].seconds
     }
 
@@ -99,7 +99,7 @@ mod tests {
         let queued = |cpus, runnable_s, idle_s| {
             let truth =
                 Truth { cpu_s: 10.0, runnable_s: Some(runnable_s), idle_s: Some(idle_s), ..Truth::default() };
-            serial(50.0, 10.0, &truth, cpus).shares[2].seconds
+            expected_serial(50.0, 10.0, &truth, cpus).shares[2].seconds
         };
         // Five seconds of the idle time are beside the serial half.
         assert_eq!(queued(2, 0.5, 6.0), 0.5);

@@ -5,13 +5,13 @@
 
 use clap::Args;
 
-use super::Known;
-use super::crew::with_crew;
-use super::parts::part;
-use super::serial_fork::{WORKERS, serial};
+use super::KnownProgram;
+use super::thread_pool::run_with_pool;
+use super::work_parts::part_of_time;
+use super::serial_fork::{WORKERS, expected_serial};
 use crate::accounts::IdleClock;
 use crate::clock::{burn, tree_cpu};
-use crate::{AccuracyError, Expected, Truth};
+use crate::{AccuracyError, ExpectedReport, Truth};
 
 /// Number of rounds; large enough to exercise handing over. The two wake-ups a round, of some 50
 /// µs each on a virtual machine, are no part of the work.
@@ -28,19 +28,19 @@ pub struct SerialThreads {
     pub work_s: f64,
 }
 
-impl Known for SerialThreads {
+impl KnownProgram for SerialThreads {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let round_s = self.work_s / f64::from(ROUNDS);
-        let alone = part(round_s, self.percent);
-        let each = part(round_s, (100.0 - self.percent) / f64::from(WORKERS));
+        let alone = part_of_time(round_s, self.percent);
+        let each = part_of_time(round_s, (100.0 - self.percent) / f64::from(WORKERS));
         let idle = IdleClock::start()?;
-        let runnable = with_crew(
+        let runnable = run_with_pool(
             WORKERS,
             || burn(each),
-            |crew| {
+            |pool| {
                 for _ in 0..ROUNDS {
                     burn(alone);
-                    crew.batch(WORKERS);
+                    pool.run_batch(WORKERS);
                 }
             },
         );
@@ -48,8 +48,8 @@ impl Known for SerialThreads {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, runnable_s, ..Truth::default() })
     }
 
-    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
-        serial(self.percent, self.work_s, truth, cpus)
+    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> ExpectedReport {
+        expected_serial(self.percent, self.work_s, truth, cpus)
     }
 
     fn arguments(&self) -> Vec<String> {

@@ -5,44 +5,44 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Known;
+use super::KnownProgram;
 use crate::clock::tree_cpu;
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// One nap. Linux makes it last 50 µs longer (`timer_slack_ns`), which is 0.1% of it.
-const NAP: Duration = Duration::from_millis(50);
+const SLEEP: Duration = Duration::from_millis(50);
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub struct Sleeper {
     /// Naps, of 50 ms each
-    #[arg(long)]
-    pub naps: u32,
+    #[arg(long = "naps", value_name = "NAPS")]
+    pub sleeps: u32,
 }
 
 impl Sleeper {
     /// Builds a sleeper with as many naps as fit into some seconds.
-    pub fn lasting(seconds: f64) -> Self {
-        Self { naps: (seconds / NAP.as_secs_f64()).round() as u32 }
+    pub fn with_seconds(seconds: f64) -> Self {
+        Self { sleeps: (seconds / SLEEP.as_secs_f64()).round() as u32 }
     }
 }
 
-impl Known for Sleeper {
+impl KnownProgram for Sleeper {
     fn run(&self) -> Result<Truth, AccuracyError> {
-        (0..self.naps).for_each(|_| sleep(NAP));
+        (0..self.sleeps).for_each(|_| sleep(SLEEP));
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), ..Truth::default() })
     }
 
-    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
-        let slept = f64::from(self.naps) * NAP.as_secs_f64();
-        Expected::shares([
-            Share::clocked(Part::Work, truth.cpu_s),
-            Share::built(Part::Timer, f64::from(cpus) * slept),
+    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> ExpectedReport {
+        let slept = f64::from(self.sleeps) * SLEEP.as_secs_f64();
+        ExpectedReport::from_shares([
+            Share::from_own_clocks(Part::Work, truth.cpu_s),
+            Share::from_construction(Part::Timer, f64::from(cpus) * slept),
         ])
     }
 
     fn arguments(&self) -> Vec<String> {
-        ["sleeper", "--naps", &self.naps.to_string()].map(String::from).to_vec()
+        ["sleeper", "--naps", &self.sleeps.to_string()].map(String::from).to_vec()
     }
 }
 
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn every_cpu_sleeps() {
-        let program = Sleeper::lasting(6.0);
-        assert_eq!(program.naps, 120);
+        let program = Sleeper::with_seconds(6.0);
+        assert_eq!(program.sleeps, 120);
         let timer = |cpus| program.expected(&Truth::default(), cpus, 6.1).shares[1].seconds;
         assert_eq!([timer(1), timer(2)], [6.0, 12.0]);
     }

@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use super::Known;
+use super::KnownProgram;
 use crate::accounts::IdleClock;
 use crate::clock::tree_cpu;
-use crate::expected::{Count, Counted};
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::expected::{Count, CountedEvent};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// The short process.
 const PROCESS: &str = "true";
@@ -26,7 +26,7 @@ pub struct Storm {
     pub processes: u32,
 }
 
-impl Known for Storm {
+impl KnownProgram for Storm {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let idle = IdleClock::start()?;
         let mut command = Command::new(PROCESS);
@@ -38,16 +38,16 @@ impl Known for Storm {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, ..Truth::default() })
     }
 
-    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
+    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> ExpectedReport {
         let idle = (f64::from(cpus) * elapsed_s - truth.cpu_s).max(0.0);
         let shares = vec![
             // Soft interrupts that release the resources of a process hit the next one: two points
             // of its time.
-            Share::clocked(Part::WorkAndInterrupts, truth.cpu_s),
-            Share::clocked(Part::Idle, idle).idle_at_most(truth, 0.0),
+            Share::from_own_clocks(Part::WorkAndInterrupts, truth.cpu_s),
+            Share::from_own_clocks(Part::Idle, idle).limit_idle(truth, 0.0),
         ];
-        let (of, number) = (Counted::Calls(PROCESS.to_owned()), u64::from(self.processes));
-        Expected { counts: vec![Count { of, number, by: "construction" }], ..Expected::shares(shares) }
+        let (event, number) = (CountedEvent::Calls(PROCESS.to_owned()), u64::from(self.processes));
+        ExpectedReport { counts: vec![Count { event, number, source: "construction" }], ..ExpectedReport::from_shares(shares) }
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -63,7 +63,7 @@ mod tests {
     fn idle_is_what_the_processes_did_not_use() {
         let truth = Truth { cpu_s: 4.0, ..Truth::default() };
         let expected = Storm { processes: 5_000 }.expected(&truth, 2, 4.5);
-        assert_eq!(expected.shares[1], Share::clocked(Part::Idle, 5.0));
+        assert_eq!(expected.shares[1], Share::from_own_clocks(Part::Idle, 5.0));
         assert_eq!(expected.counts[0].number, 5_000);
     }
 }

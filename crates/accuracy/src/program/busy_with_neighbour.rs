@@ -9,18 +9,18 @@ use std::thread;
 use clap::Args;
 use morecores_study::Nanos;
 
-use super::Known;
-use crate::accounts::{IdleClock, Scheduled};
+use super::KnownProgram;
+use crate::accounts::{IdleClock, SchedAccount};
 use crate::clock::{burn, tree_cpu, wall};
 use crate::neighbour;
-use crate::{AccuracyError, Expected, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Work between two reads of the time.
 const STEP: Nanos = Nanos::from_millis(1);
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Args)]
-pub struct Neighboured {
+pub struct BusyWithNeighbour {
     /// Threads: as many as CPUs, so that none is idle
     #[arg(long)]
     pub threads: u32,
@@ -32,9 +32,9 @@ pub struct Neighboured {
     pub elapsed_s: f64,
 }
 
-impl Known for Neighboured {
+impl KnownProgram for BusyWithNeighbour {
     fn run(&self) -> Result<Truth, AccuracyError> {
-        let (before, idle) = (Scheduled::of(self.pid)?.ran, IdleClock::start()?);
+        let (before, idle) = (SchedAccount::read_process(self.pid)?.ran, IdleClock::start()?);
         let end = wall() + Nanos::from_secs_f64(self.elapsed_s);
         thread::scope(|scope| {
             for _ in 0..self.threads {
@@ -46,22 +46,22 @@ impl Known for Neighboured {
             }
         });
         let idle_s = Some(idle.elapsed()?.as_secs_f64());
-        let outside_s = Some(Scheduled::of(self.pid)?.ran.since(before).as_secs_f64());
+        let outside_s = Some(SchedAccount::read_process(self.pid)?.ran.since(before).as_secs_f64());
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), outside_s, idle_s, ..Truth::default() })
     }
 
     /// Time that neither the threads nor the neighbour used is idle: the moments until a thread
     /// moves to the CPU that the neighbour leaves. The kernel's account limits it, because the
     /// machine's daemons take some of that time.
-    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
+    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> ExpectedReport {
         let outside = truth.outside_s.unwrap_or(0.0);
         let idle = (f64::from(cpus) * elapsed_s - truth.cpu_s - outside).max(0.0);
         let shares = [
-            Share::clocked(Part::Work, truth.cpu_s),
-            Share::accounted(Part::Neighbour, outside),
-            Share::clocked(Part::Idle, idle).idle_at_most(truth, 0.0),
+            Share::from_own_clocks(Part::Work, truth.cpu_s),
+            Share::from_kernel(Part::Neighbour, outside),
+            Share::from_own_clocks(Part::Idle, idle).limit_idle(truth, 0.0),
         ];
-        Expected { own_others: &[neighbour::NAME], ..Expected::shares(shares) }
+        ExpectedReport { own_processes: &[neighbour::NAME], ..ExpectedReport::from_shares(shares) }
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_neither_had_is_idle() {
-        let program = Neighboured { threads: 2, pid: 1, elapsed_s: 4.0 };
+        let program = BusyWithNeighbour { threads: 2, pid: 1, elapsed_s: 4.0 };
         let truth = Truth { cpu_s: 5.5, outside_s: Some(2.0), ..Truth::default() };
         let seconds = program.expected(&truth, 2, 4.0).shares.iter().map(|s| s.seconds).collect::<Vec<_>>();
         assert_eq!(seconds, [5.5, 2.0, 0.5]);

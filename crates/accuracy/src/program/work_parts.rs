@@ -5,13 +5,13 @@ use morecores_study::Nanos;
 use crate::clock;
 
 /// CPU-seconds idle on `cpus` CPUs while `workers` threads share `work_s` of CPU time equally.
-pub(super) fn idle_beside(cpus: u32, workers: u32, work_s: f64) -> f64 {
+pub(super) fn idle_while_working(cpus: u32, workers: u32, work_s: f64) -> f64 {
     let busy = f64::from(workers.min(cpus).max(1));
     (f64::from(cpus) - busy).max(0.0) * work_s / busy
 }
 
 /// Percentage of some seconds, as a time.
-pub(super) fn part(seconds: f64, percent: f64) -> Nanos {
+pub(super) fn part_of_time(seconds: f64, percent: f64) -> Nanos {
     Nanos::from_secs_f64(seconds * percent / 100.0)
 }
 
@@ -40,12 +40,12 @@ mod tests {
 
     #[test]
     fn cpus_beyond_the_workers_are_idle() {
-        assert_eq!(idle_beside(1, 1, 3.0), 0.0);
-        assert_eq!(idle_beside(1, 2, 3.0), 0.0);
-        assert_eq!(idle_beside(2, 1, 3.0), 3.0);
-        assert_eq!(idle_beside(2, 2, 3.0), 0.0);
-        assert_eq!(idle_beside(4, 2, 3.0), 3.0);
-        assert_eq!(idle_beside(4, 1, 3.0), 9.0);
+        assert_eq!(idle_while_working(1, 1, 3.0), 0.0);
+        assert_eq!(idle_while_working(1, 2, 3.0), 0.0);
+        assert_eq!(idle_while_working(2, 1, 3.0), 3.0);
+        assert_eq!(idle_while_working(2, 2, 3.0), 0.0);
+        assert_eq!(idle_while_working(4, 2, 3.0), 3.0);
+        assert_eq!(idle_while_working(4, 1, 3.0), 9.0);
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::thread::{self, Scope};
 
 use morecores_study::Nanos;
 
-use crate::accounts::Scheduled;
+use crate::accounts::SchedAccount;
 
 /// Queue of a crew.
 #[derive(Default)]
-pub(super) struct Crew {
+pub(super) struct ThreadPool {
     state: Mutex<State>,
     work: Condvar,
     finished: Condvar,
@@ -29,8 +29,8 @@ struct State {
     closed: bool,
 }
 
-impl Crew {
-    /// Starts `workers` threads that each do `task` for every task they take, until the crew is
+impl ThreadPool {
+    /// Starts `workers` threads that each do `task` for every task they take, until the pool is
     /// closed.
     pub(super) fn start<'scope, F>(&'scope self, scope: &'scope Scope<'scope, '_>, workers: u32, task: F)
     where
@@ -43,14 +43,14 @@ impl Crew {
                     self.finish();
                 }
                 // Without an account of it, the truth is that no thread was queued.
-                let waited = Scheduled::own().unwrap_or_default().waited;
+                let waited = SchedAccount::read_thread().unwrap_or_default().waited;
                 self.lock().runnable += waited;
             });
         }
     }
 
     /// Hands out `tasks` at once and waits until all are finished.
-    pub(super) fn batch(&self, tasks: u32) {
+    pub(super) fn run_batch(&self, tasks: u32) {
         let mut state = self.lock();
         (state.waiting, state.unfinished) = (tasks, tasks);
         drop(state);
@@ -92,14 +92,14 @@ impl Crew {
 
 /// Runs `lead` with a crew of `workers` that do `task`; returns how long the workers were runnable
 /// without running.
-pub(super) fn with_crew(workers: u32, task: impl Fn() + Copy + Send, lead: impl FnOnce(&Crew)) -> Nanos {
-    let crew = Crew::default();
+pub(super) fn run_with_pool(workers: u32, task: impl Fn() + Copy + Send, lead: impl FnOnce(&ThreadPool)) -> Nanos {
+    let pool = ThreadPool::default();
     thread::scope(|scope| {
-        crew.start(scope, workers, task);
-        lead(&crew);
-        crew.close();
+        pool.start(scope, workers, task);
+        lead(&pool);
+        pool.close();
     });
-    crew.lock().runnable
+    pool.lock().runnable
 }
 
 #[cfg(test)]
@@ -114,9 +114,9 @@ mod tests {
         let task = || {
             done.fetch_add(1, Ordering::Relaxed);
         };
-        with_crew(2, task, |crew| {
+        run_with_pool(2, task, |pool| {
             for batch in 1..=50 {
-                crew.batch(3);
+                pool.run_batch(3);
                 assert_eq!(done.load(Ordering::Relaxed), 3 * batch);
             }
         });
