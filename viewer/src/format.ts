@@ -21,21 +21,21 @@ export function plain(value: number): string {
 }
 
 /** Unit for times of this size, and its length in seconds. */
-export function unitOf(seconds: number): [string, number] {
+export function timeUnit(seconds: number): [string, number] {
   const fitting = UNITS.filter(([, length]) => seconds >= length);
   return fitting.at(-1) ?? UNITS[0]!;
 }
 
 export function time(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
-  const [symbol, length] = unitOf(Math.abs(seconds));
+  const [symbol, length] = timeUnit(Math.abs(seconds));
   return `${figure(seconds / length)} ${symbol}`;
 }
 
 /** Duration from a setting: `0`, `100 ns`, `1 µs`. */
 export function nanos(ns: number): string {
   if (ns === 0) return "0";
-  const [symbol, length] = unitOf(ns * 1.0000001e-9);
+  const [symbol, length] = timeUnit(ns * 1.0000001e-9);
   return `${plain(ns / (length * 1e9))} ${symbol}`;
 }
 
@@ -54,8 +54,8 @@ export function percent(share: number | null | undefined): string {
 }
 
 /** Value with its interval: `1.93 (1.91 to 1.95)`. */
-export function withInterval(value: number, interval: [number, number] | null | undefined, of: (v: number) => string = figure): string {
-  return interval ? `${of(value)} (${of(interval[0])} to ${of(interval[1])})` : of(value);
+export function withInterval(value: number, interval: [number, number] | null | undefined, format: (v: number) => string = figure): string {
+  return interval ? `${format(value)} (${format(interval[0])} to ${format(interval[1])})` : format(value);
 }
 
 export function cpus(count: number): string {
@@ -71,4 +71,12 @@ export function bytes(value: number): string {
     index += 1;
   }
   return `${figure(value)} ${units[index]}`;
+}
+
+/** Cuts `text` to fit into `room` and marks the cut with an ellipsis. */
+export function truncateText(text: string, room: number, textWidth: (text: string) => number): string {
+  if (textWidth(text) <= room) return text;
+  let end = text.length;
+  while (end > 0 && textWidth(`${text.slice(0, end)}…`) > room) end -= 1;
+  return end > 0 ? `${text.slice(0, end)}…` : "";
 }

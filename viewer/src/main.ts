@@ -3,13 +3,13 @@
 import { checkbox, choice, h, section } from "./dom.ts";
 import { commandColours, componentColour } from "./colours.ts";
 import { cpus } from "./format.ts";
-import { answer } from "./parts/answer.ts";
-import { details, downloadView, footer, METHOD } from "./parts/details.ts";
-import { list, served } from "./parts/list.ts";
+import { answerBlock } from "./parts/answer.ts";
+import { downloadView, footer, METHOD, studyDetails } from "./parts/details.ts";
+import { studyAddress, studyList } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
 import { benchmarkSection, comparisonSection, suiteSection } from "./parts/texts.ts";
-import { points, runs, traced } from "./parts/tables.ts";
-import { curve, curveInWords, curveKey, isFar, type Quantity, quantities } from "./pictures/curve.ts";
+import { pointTable, runTable, traceTables } from "./parts/tables.ts";
+import { curve, curveInWords, curveKey, isWideRange, type Quantity, quantities } from "./pictures/curve.ts";
 import { responsive } from "./pictures/responsive.ts";
 import { onPage } from "./pictures/setting.ts";
 import { stack, stackInWords, stackKey, stackLegend } from "./pictures/stack.ts";
@@ -20,7 +20,7 @@ import { timelineView } from "./timeline/view.ts";
 
 function curveSection(id: string, studies: PageStudy[]): HTMLElement {
   let quantity: Quantity = "speedup";
-  let log = isFar(studies);
+  let log = isWideRange(studies);
   const picture = responsive((width) => curve(studies, { quantity, log }, onPage(width)), () => curveInWords(studies, quantity));
   return section(
     id,
@@ -33,7 +33,7 @@ function curveSection(id: string, studies: PageStudy[]): HTMLElement {
   );
 }
 
-function stackSection(id: string, study: PageStudy, chosen: (component: string | null, name: string) => void): HTMLElement | null {
+function stackSection(id: string, study: PageStudy, onChoice: (component: string | null, name: string) => void): HTMLElement | null {
   const all = study.parts;
   if (all.length === 0) return null;
   const legend = stackLegend(all);
@@ -46,7 +46,7 @@ function stackSection(id: string, study: PageStudy, chosen: (component: string |
   const press = (key: string) => {
     pressed = pressed === key || key === "speedup" || key === "other" ? null : key;
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.key === pressed));
-    chosen(pressed, legend.find((part) => part.key === pressed)?.name ?? "");
+    onChoice(pressed, legend.find((part) => part.key === pressed)?.name ?? "");
   };
   const picture = responsive((width) => stack(all, onPage(width), press), () => stackInWords(all));
   return section(
@@ -62,12 +62,12 @@ function stackSection(id: string, study: PageStudy, chosen: (component: string |
 function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const id = (name: string) => `study-${index}-${name}`;
   const trace = study.view.traces.filter((t) => t.overhead !== null).at(-1) ?? study.view.traces.at(-1);
-  const tables = trace ? traced(study, trace) : null;
+  const tables = trace ? traceTables(study, trace) : null;
   const colours = commandColours(study.timelines.map((timeline) => timeline.commands));
   const filter = h("p", { class: "filter", "aria-live": "polite", hidden: true });
   const all: (HTMLElement | null)[] = [
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.said.command)), h("p", { class: "quiet" }, [study.name, study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · "))),
-    section(id("answer"), "Will more cores help?", answer(study)),
+    section(id("answer"), "Will more cores help?", answerBlock(study)),
     study.view.points.length > 0 ? curveSection(id("curve"), [study]) : null,
     stackSection(id("stack"), study, (component, name) => {
       tables?.keep(component);
@@ -76,13 +76,13 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
     }),
     study.timelines.length > 0
       ? section(id("timeline"), "Over time", ...study.timelines.flatMap((timeline) => {
-          const of = study.view.traces.find((t) => t.cpus === timeline.cpus && t.n === timeline.n);
-          return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, told ${timeline.n}`}`), timelineView(timeline, of, colours)];
+          const trace = study.view.traces.find((t) => t.cpus === timeline.cpus && t.n === timeline.n);
+          return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, told ${timeline.n}`}`), timelineView(timeline, trace, colours)];
         }))
       : null,
     tables && trace ? section(id("tables"), `What ran, on ${cpus(trace.cpus)}`, filter, ...tables.tables.map((t) => t.element)) : null,
-    section(id("runs"), "Every figure", points(study).element, runs(study).element, downloadView(study)),
-    section(id("how"), "How it was measured", details(study), h("ul", {}, ...METHOD.map((line) => h("li", {}, line)))),
+    section(id("runs"), "Every figure", pointTable(study).element, runTable(study).element, downloadView(study)),
+    section(id("how"), "How it was measured", studyDetails(study), h("ul", {}, ...METHOD.map((line) => h("li", {}, line)))),
   ];
   return all.filter((part) => part !== null);
 }
@@ -102,14 +102,14 @@ function unfold(): void {
  */
 function suite(page: Page): HTMLElement[] {
   const index = new Map(page.studies.map((study, i) => [study.name, i]));
-  const address = (name: string) => (index.has(name) ? `#study-${index.get(name)}` : served(name));
+  const address = (name: string) => (index.has(name) ? `#study-${index.get(name)}` : studyAddress(name));
   window.addEventListener("hashchange", unfold);
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => { folded.open = true; }));
   return [
     h("header", {}, h("h1", {}, "The classic SMP benchmarks, then and now")),
-    h("nav", { "aria-label": "benchmarks" }, h("ul", { class: "columns" }, ...page.benchmarks.map((said, i) => h("li", {}, h("a", { href: `#benchmark-${i}` }, said.title))),
+    h("nav", { "aria-label": "benchmarks" }, h("ul", { class: "columns" }, ...page.benchmarks.map((benchmark, i) => h("li", {}, h("a", { href: `#benchmark-${i}` }, benchmark.title))),
       page.suite && h("li", {}, h("a", { href: "#summary" }, "Summary: speedups then and now")))),
-    ...page.benchmarks.map((said, i) => benchmarkSection(said, i, address)),
+    ...page.benchmarks.map((benchmark, i) => benchmarkSection(benchmark, i, address)),
     ...(page.suite ? [suiteSection(page.suite)] : []),
     ...page.studies.map((study, i) =>
       h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${study.said.verdict.split(":")[0]}`), studyArticle(study, i))),
@@ -126,34 +126,34 @@ function article([header, ...parts]: HTMLElement[]): HTMLElement {
 const studyArticle = (study: PageStudy, index: number) => article(studyParts(study, index));
 const lockArticle = (study: PageLocks, index: number) => article(lockParts(study, index));
 
-const many = (page: Page) => `${page.studies.length + page.locks.length} studies`;
+const studyCount = (page: Page) => `${page.studies.length + page.locks.length} studies`;
 
 function sideBySide(page: Page): HTMLElement[] {
-  const curved = page.studies.filter((study) => study.view.points.length > 0);
+  const withCurve = page.studies.filter((study) => study.view.points.length > 0);
   return [
-    h("nav", { "aria-label": "studies" }, h("h1", {}, many(page)), h("ol", {},
+    h("nav", { "aria-label": "studies" }, h("h1", {}, studyCount(page)), h("ol", {},
       ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${study.said.verdict.split(":")[0]}`)),
       ...page.locks.map((study, i) => h("li", {}, h("a", { href: `#locks-${i}-title` }, study.name), " locks")))),
     ...(page.comparison ? [comparisonSection(page.comparison)] : []),
-    ...(page.studies.length > 1 ? [curveSection("together", curved)] : []),
+    ...(page.studies.length > 1 ? [curveSection("together", withCurve)] : []),
     ...page.studies.map(studyArticle),
     ...page.locks.map(lockArticle),
   ];
 }
 
 /** Title and parts of the page, by the kind of its content. */
-function contents(page: Page): [string, HTMLElement[]] {
+function pageContents(page: Page): [string, HTMLElement[]] {
   const [study] = page.studies;
   const [locks] = page.locks;
   if (page.benchmarks.length > 0) return ["then and now", suite(page)];
-  if (page.studies.length + page.locks.length > 1) return [many(page), sideBySide(page)];
+  if (page.studies.length + page.locks.length > 1) return [studyCount(page), sideBySide(page)];
   if (study) return [study.said.command, studyParts(study, 0)];
   if (locks) return [locks.command, lockParts(locks, 0)];
-  return ["studies", list(page.listed)];
+  return ["studies", studyList(page.listed)];
 }
 
 function show(page: Page): void {
-  const [title, parts] = contents(page);
+  const [title, parts] = pageContents(page);
   const main = document.querySelector("main")!;
   document.title = `${title} · morecores`;
   main.replaceChildren(...parts, footer(page));

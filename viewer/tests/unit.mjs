@@ -15,10 +15,10 @@ async function load(path) {
 }
 
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
-const { moved, zoomed } = await load("timeline/window.ts");
-const { kindOf } = await load("pictures/curve.ts");
-const { apart, cpuCount } = await load("pictures/contest.ts");
-const { sizeOf } = await load("parts/said.ts");
+const { panWindow, zoomWindow } = await load("timeline/window.ts");
+const { addedKinds } = await load("pictures/curve.ts");
+const { cpuCount, separatePlaces } = await load("pictures/contest.ts");
+const { firstNumber } = await load("parts/texts.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
 const { figure, nanos, percent, plain, rate, time } = await load("format.ts");
@@ -70,12 +70,12 @@ test("the mean of overlapping stretches is that of counting them at every instan
 });
 
 test("a window keeps what is under the pointer, and stays in the run", () => {
-  const near = zoomed({ from: 0, to: 1000 }, 1000, 4, 0.25);
+  const near = zoomWindow({ from: 0, to: 1000 }, 1000, 4, 0.25);
   assert.deepEqual(near, { from: 187.5, to: 437.5 });
-  assert.deepEqual(zoomed(near, 1000, 0.01, 0.5), { from: 0, to: 1000 });
-  assert.deepEqual(moved({ from: 100, to: 200 }, 1000, -5), { from: 0, to: 100 });
-  assert.deepEqual(moved({ from: 800, to: 900 }, 1000, 5), { from: 900, to: 1000 });
-  const nearest = zoomed({ from: 100, to: 121 }, 1000, 1000, 0.5);
+  assert.deepEqual(zoomWindow(near, 1000, 0.01, 0.5), { from: 0, to: 1000 });
+  assert.deepEqual(panWindow({ from: 100, to: 200 }, 1000, -5), { from: 0, to: 100 });
+  assert.deepEqual(panWindow({ from: 800, to: 900 }, 1000, 5), { from: 900, to: 1000 });
+  const nearest = zoomWindow({ from: 100, to: 121 }, 1000, 1000, 0.5);
   assert.equal(nearest.to - nearest.from, 20);
 });
 
@@ -84,7 +84,7 @@ test("a cell of CSV is quoted, and no formula", () => {
 });
 
 test("a count is called by what it adds that is not like the first CPU", () => {
-  const kinds = (...adds) => kindOf({ adds });
+  const kinds = (...adds) => addedKinds({ adds });
   assert.equal(kinds("first", "core"), "whole cores");
   assert.equal(kinds("core"), "whole cores");
   assert.equal(kinds("core", "smt-sibling"), "adds SMT siblings");
@@ -104,9 +104,9 @@ test("times that were set are as they were set, and rates have a unit", () => {
 
 test("a text with a figure is as large as its first number in its unit", () => {
   const known = { "12.0 ns": 12e-9, "5.20 µs": 5.2e-6, "≤ 3 ms (1 s to 2 s)": 3e-3, "83.3 M": 83.3e6, "64.0 k/s": 64e3, "96%": 0.96, "1.5 CPUs": 1.5, "-2": -2 };
-  for (const [text, size] of Object.entries(known)) assert.ok(Math.abs(sizeOf(text) / size - 1) < 1e-9, text);
-  assert.deepEqual(["–", ""].map(sizeOf), [null, null]);
-  assert.ok(sizeOf("900 ns") < sizeOf("1.10 µs"));
+  for (const [text, size] of Object.entries(known)) assert.ok(Math.abs(firstNumber(text) / size - 1) < 1e-9, text);
+  assert.deepEqual(["–", ""].map(firstNumber), [null, null]);
+  assert.ok(firstNumber("900 ns") < firstNumber("1.10 µs"));
 });
 
 test("CPUs of a list are counted", () => {
@@ -116,7 +116,7 @@ test("CPUs of a list are counted", () => {
 test("names are moved apart no further than they must be", () => {
   const moved = (...places) => {
     const all = places.map((at) => ({ at }));
-    apart(all, 10, 0, 100);
+    separatePlaces(all, 10, 0, 100);
     return all.map(({ at }) => at);
   };
   assert.deepEqual(moved(10, 40, 90), [10, 40, 90]);

@@ -26,7 +26,8 @@ fn main() -> ExitCode {
     ];
     let mut right = true;
     for (words, asked) in work {
-        let (own, user, system) = (0..TRIES).map(|_| measure_cpu_times(words)).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+        let (own, user, system) =
+            (0..TRIES).map(|_| measure_cpu_times(words)).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
         right &= check_figure(words, "CPU time by its own clock", own, asked, 0.03 + 0.05 * asked);
         right &= check_figure(words, "CPU time by the kernel", user + system, asked, 0.03 + 0.05 * asked);
         if words[1] == "--percent" && ["calls", "faults"].contains(&words[0]) {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::program::{
-    Calls, Disk, Faults, Mutex, BusyWithNeighbour, PinnedThreads, PipeChain, Pool, Program, SerialFork, SerialThreads,
-    Sleeper, Storm,
+    BusyWithNeighbour, Calls, Disk, Faults, Mutex, PinnedThreads, PipeChain, Pool, Program, SerialFork,
+    SerialThreads, Sleeper, Storm,
 };
 
 /// Largest difference between truth and report, in points of `cpus · elapsed`, or in percent of a

@@ -45,7 +45,9 @@ pub struct QuietestRun<T, E> {
 ///
 /// # Errors
 /// Returns the error of the first run. A run that fails later does not affect the runs before it.
-pub fn run_until_quiet<T, E>(mut run: impl FnMut() -> Result<(T, Option<f64>), E>) -> Result<QuietestRun<T, E>, E> {
+pub fn run_until_quiet<T, E>(
+    mut run: impl FnMut() -> Result<(T, Option<f64>), E>,
+) -> Result<QuietestRun<T, E>, E> {
     let (first, disturbed) = run()?;
     let mut quietest = QuietestRun { run: first, runs: 1, failed: None };
     let Some(mut least) = disturbed else { return Ok(quietest) };

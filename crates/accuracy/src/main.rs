@@ -13,7 +13,7 @@ use morecores_accuracy::case::{Settings, cases};
 use morecores_accuracy::judge::Judgement;
 use morecores_accuracy::program::Program;
 use morecores_accuracy::session::Session;
-use morecores_accuracy::table::{self, RunConditions, FailedCase};
+use morecores_accuracy::table::{self, FailedCase, RunConditions};
 use morecores_accuracy::{AccuracyError, neighbour, quiet};
 use morecores_study::CpuId;
 

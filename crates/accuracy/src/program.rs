@@ -4,13 +4,11 @@
 //! A program is quiet, does the same work under any tracer, and never looks at the number of its
 //! CPUs: its arguments set the number of its threads.
 
+mod busy_with_neighbour;
 mod calls;
-mod thread_pool;
 mod disk;
 mod faults;
 mod mutex;
-mod busy_with_neighbour;
-mod work_parts;
 mod pinned_threads;
 mod pipe_chain;
 mod pool;
@@ -18,14 +16,16 @@ mod serial_fork;
 mod serial_threads;
 mod sleeper;
 mod storm;
+mod thread_pool;
+mod work_parts;
 
 use clap::Subcommand;
 
+pub use busy_with_neighbour::BusyWithNeighbour;
 pub use calls::Calls;
 pub use disk::{Disk, write_file};
 pub use faults::Faults;
 pub use mutex::Mutex;
-pub use busy_with_neighbour::BusyWithNeighbour;
 pub use pinned_threads::PinnedThreads;
 pub use pipe_chain::PipeChain;
 pub use pool::Pool;

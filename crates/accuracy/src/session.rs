@@ -55,7 +55,11 @@ impl Session {
         }
     }
 
-    fn run_program(&self, program: &Program, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
+    fn run_program(
+        &self,
+        program: &Program,
+        cpus: u32,
+    ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let mut program = program.clone();
         // The neighbour lives until the end of this function.
         let mut _neighbour = None;
@@ -83,7 +87,11 @@ impl Session {
         Ok((program.as_known().expected(&truth, view.cpus, view.elapsed_s), view))
     }
 
-    fn run_directory_storm(&self, seconds: u32, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
+    fn run_directory_storm(
+        &self,
+        seconds: u32,
+        cpus: u32,
+    ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let words = ["stress-ng", "--quiet", "--dentry", STRESSORS, "--timeout", &format!("{seconds}s")];
         let mut words = words.map(String::from).to_vec();
         words.extend(["--temp-path".to_owned(), self.dir.to_string_lossy().into_owned()]);
@@ -96,7 +104,11 @@ impl Session {
         Ok((ExpectedReport { counts, ..ExpectedReport::default() }, view))
     }
 
-    fn run_kernel_part(&self, script: &Path, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
+    fn run_kernel_part(
+        &self,
+        script: &Path,
+        cpus: u32,
+    ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let script = script.to_string_lossy().into_owned();
         let mut clean = Command::new(&script);
         run_for_output(clean.arg("clean"))?;

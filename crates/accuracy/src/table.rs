@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::case::LIMIT_POINTS;
 use crate::disturbance;
-use crate::judge::{Judgement, Comparison};
+use crate::judge::{Comparison, Judgement};
 
 /// Conditions of the judgement.
 #[derive(Clone, Debug)]

@@ -150,7 +150,8 @@ fn a_neighbour_is_a_program_and_its_account_is_read() {
         .spawn()
         .unwrap();
     let pid = neighbour.id().to_string();
-    let (truth, account) = run_and_check(&["neighboured", "--threads", "1", "--pid", &pid, "--elapsed-s", "1"], 0.0);
+    let (truth, account) =
+        run_and_check(&["neighboured", "--threads", "1", "--pid", &pid, "--elapsed-s", "1"], 0.0);
     neighbour.kill().unwrap();
     neighbour.wait().unwrap();
     // The neighbour has one thread.

@@ -20,7 +20,7 @@ use crate::clock::monotonic;
 
 pub use neighbours::Neighbours;
 
-use devices::{Devices, DeviceReading};
+use devices::{DeviceReading, Devices};
 
 /// Clock tick: `USER_HZ` is 100 on every architecture that Linux still supports except Alpha.
 const TICK: Nanos = Nanos::from_millis(10);

@@ -110,7 +110,12 @@ fn last_counts_of_kinds(order: &CpuOrder) -> Vec<usize> {
     begins.map(|(before, _)| before).collect()
 }
 
-fn too_many_error(requested: usize, within: Vec<usize>, beyond: Vec<usize>, topology: &Topology) -> CountsError {
+fn too_many_error(
+    requested: usize,
+    within: Vec<usize>,
+    beyond: Vec<usize>,
+    topology: &Topology,
+) -> CountsError {
     let forbids = |reason: &&Restriction| !matches!(reason, Restriction::Quota { .. });
     let reasons: Vec<String> = topology.usable.why_fewer().filter(forbids).map(ToString::to_string).collect();
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };

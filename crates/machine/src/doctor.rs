@@ -48,6 +48,12 @@ fn fine_finding(what: Subject, fact: impl Into<String>, matters: &str) -> Findin
 }
 
 /// Finding with a flaw.
-fn flawed_finding(what: Subject, state: State, fact: impl Into<String>, matters: &str, remedy: Remedy) -> Finding {
+fn flawed_finding(
+    what: Subject,
+    state: State,
+    fact: impl Into<String>,
+    matters: &str,
+    remedy: Remedy,
+) -> Finding {
     Finding { what, state, fact: fact.into(), matters: matters.to_owned(), remedy: Some(remedy) }
 }

@@ -243,7 +243,8 @@ fn node_ranks<'a>(topology: &'a Topology, usable: &CpuSet, first: CpuId) -> Vec<
         .enumerate()
         .filter_map(|(index, node)| {
             let lowest = node.cpus.intersection(usable).first()?;
-            let distance = first_node.and_then(|first_node| first_node.distances.get(index)).copied().unwrap_or(0);
+            let distance =
+                first_node.and_then(|first_node| first_node.distances.get(index)).copied().unwrap_or(0);
             let away = first_node.is_some_and(|first_node| first_node.id != node.id);
             Some(((away, distance, lowest), &node.cpus))
         })
@@ -288,7 +289,8 @@ fn interleave(places: Vec<CpuPosition>, depth: usize) -> Vec<CpuPosition> {
     if groups.contains_key(&None) {
         return groups.into_values().flatten().collect();
     }
-    let mut iterators: Vec<_> = groups.into_values().map(|group| interleave(group, depth + 1).into_iter()).collect();
+    let mut iterators: Vec<_> =
+        groups.into_values().map(|group| interleave(group, depth + 1).into_iter()).collect();
     let mut order = Vec::new();
     while !iterators.is_empty() {
         iterators.retain_mut(|iterator| match iterator.next() {

@@ -17,7 +17,7 @@ mod tree;
 
 use morecores_study::Nanos;
 
-use socket::{RecordsLost, Listener};
+use socket::{Listener, RecordsLost};
 
 pub use socket::{TaskstatsError, probe};
 
@@ -81,7 +81,9 @@ impl TaskstatsAccount {
     pub fn end(&mut self, excluded: &[u32]) -> Option<TreeTimes> {
         let mut records = Vec::new();
         match self.listener.drain(|record| records.push(record)) {
-            Ok(()) => Some(tree::sum_tree_times(&records, std::process::id(), excluded, crate::process::parent)),
+            Ok(()) => {
+                Some(tree::sum_tree_times(&records, std::process::id(), excluded, crate::process::parent))
+            }
             Err(RecordsLost) => {
                 self.incomplete_runs += 1;
                 None

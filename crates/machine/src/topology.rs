@@ -32,7 +32,8 @@ pub fn read() -> Topology {
 pub fn read_from(tree: &mut Tree) -> Topology {
     let online = read_online(tree);
     let possible = read_set(tree, format!("{CPUS}/possible")).unwrap_or_else(|| online.clone());
-    let present = read_set(tree, format!("{CPUS}/present")).unwrap_or_else(|| possible.clone()).union(&online);
+    let present =
+        read_set(tree, format!("{CPUS}/present")).unwrap_or_else(|| possible.clone()).union(&online);
 
     let (packages, dies, clusters) = cores::read_groups(tree, &online);
     let mut cores = cores::read_cores(tree, &online);

@@ -132,9 +132,8 @@ impl Tree {
 impl Source {
     fn read(&self, path: &Path) -> io::Result<String> {
         match self {
-            Self::Root(root) => {
-                fs::read(join_below_root(root, path)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            }
+            Self::Root(root) => fs::read(join_below_root(root, path))
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             Self::Memory(files) => files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()),
         }
     }

@@ -174,7 +174,8 @@ fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
     // of such a journal was not made.
     for half in others.into_iter().filter(|name| name.extension().is_some_and(|e| e == "new")) {
         let pid = half.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| process::start_time(pid).is_none()) && open_if_unlocked(&directory, &half).is_some()
+        if pid.is_some_and(|pid| process::start_time(pid).is_none())
+            && open_if_unlocked(&directory, &half).is_some()
         {
             let _ = directory.remove(&half);
         }

@@ -19,7 +19,10 @@ fn every_cpu_alone_and_all_at_once() {
     if cpus.len() < 2 {
         report_skip("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
     } else {
-        assert!(of(CpuRelation::All).all(|s| s.cpus() == cpus) && of(CpuRelation::All).count() > 0, "{noise:?}");
+        assert!(
+            of(CpuRelation::All).all(|s| s.cpus() == cpus) && of(CpuRelation::All).count() > 0,
+            "{noise:?}"
+        );
     }
     assert!(noise.steps > 0, "{noise:?}");
     // Repetitions do not overlap, and each lies within its stretch.

@@ -121,7 +121,8 @@ fn lists_are_taken_as_written_or_refused_with_the_reason() {
     for junk in ["0,,1", "a", "0-"] {
         assert!(matches!(CpuOrder::from_list(&laptop, junk), Err(PlacementError::Syntax(_))), "{junk}");
     }
-    let refused = |name: &str, list: &str| CpuOrder::from_list(&topology(name), list).unwrap_err().to_string();
+    let refused =
+        |name: &str, list: &str| CpuOrder::from_list(&topology(name), list).unwrap_err().to_string();
     assert_eq!(refused("laptop-two-core-types", "16"), "there is no CPU 16: this machine has CPUs 0-15");
     assert!(refused("offline-gaps-isolated", "0,1").starts_with("CPU 1 is offline"));
     assert_eq!(

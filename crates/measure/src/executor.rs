@@ -25,7 +25,7 @@ use crate::input::{Input, Size};
 use crate::program;
 use crate::spawn::{self, ChildStack, Image, Terminal};
 use crate::witness::{Nobody, Witness, Witnessed};
-use morecores_machine::activity::{Neighbours, ActivityMonitor};
+use morecores_machine::activity::{ActivityMonitor, Neighbours};
 use morecores_machine::cgroup::Hierarchies;
 use morecores_machine::group::{GroupError, OomKills, StudyGroup};
 use morecores_machine::limit::{LimitError, Limiter};

@@ -19,7 +19,7 @@ use crate::capture::Capture;
 use crate::control::Control;
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
-use morecores_machine::activity::{CpuClocks, Neighbours, ActivityMonitor};
+use morecores_machine::activity::{ActivityMonitor, CpuClocks, Neighbours};
 use morecores_machine::cgroup::Hierarchies;
 
 /// Time that a cell may take besides its time of contention. The start and end of thousands of

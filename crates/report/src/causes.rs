@@ -7,7 +7,7 @@
 mod decide;
 mod text;
 
-pub(crate) use decide::tight_loop;
+pub(crate) use decide::tight_loop_share;
 pub use decide::{causes, main_cause, no_cause_reason};
 pub use text::cause_clause;
 pub(crate) use text::{cause_clauses, no_cause_sentence};

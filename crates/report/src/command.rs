@@ -83,8 +83,11 @@ mod tests {
     #[test]
     fn a_shell_gets_the_bytes_that_are_no_text() {
         let odd = OsStr::from_bytes(b"a'\xff\n").to_owned();
-        let line =
-            shell_command(&Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] }, &[], 1);
+        let line = shell_command(
+            &Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] },
+            &[],
+            1,
+        );
         assert_eq!(line, r"printf '%s' $'a\'\377\012'");
         let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
         assert_eq!(output.stdout, odd.as_bytes());

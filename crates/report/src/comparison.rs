@@ -4,10 +4,14 @@
 //! This module only words the result and chooses what is worth a sentence. The analysis has already
 //! decided what counts as a difference.
 
-use morecores_view::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, ConditionResult, Warning};
+use morecores_view::{
+    Aspect, ComparedPoint, ComparedStack, Comparison, ConditionResult, Difference, Warning,
+};
 
 use crate::Component;
-use crate::format::{ABSENT, TimeUnit, UncertainFigure, figure_with_bounds, cpu_share, cpus, join_with_and, percent, ratio};
+use crate::format::{
+    ABSENT, TimeUnit, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, percent, ratio,
+};
 use crate::stack::FOLDED_SHARE;
 use crate::warning::spoiling_sentences;
 
@@ -19,7 +23,8 @@ pub(crate) fn verdict_text(comparison: &Comparison) -> String {
     let points_with = |difference: Difference| -> Vec<&ComparedPoint> {
         comparison.points.iter().filter(|p| p.difference == difference).collect()
     };
-    let (better, worse, same) = (points_with(Difference::Better), points_with(Difference::Worse), points_with(Difference::None));
+    let (better, worse, same) =
+        (points_with(Difference::Better), points_with(Difference::Worse), points_with(Difference::None));
     let rate = is_rate(comparison);
     let lead = match (better.is_empty(), worse.is_empty(), same.is_empty()) {
         (true, true, true) => "Too few runs to tell",
@@ -36,7 +41,11 @@ pub(crate) fn verdict_text(comparison: &Comparison) -> String {
         clauses.push(format!(
             "on {} there are fewer than the six runs that an interval needs (NEW takes {})",
             cpus_text(&unknown),
-            join_with_and(points_with(Difference::Unknown).iter().map(|p| format!("{} times as long", ratio(p.ratio.value))))
+            join_with_and(
+                points_with(Difference::Unknown)
+                    .iter()
+                    .map(|p| format!("{} times as long", ratio(p.ratio.value)))
+            )
         ));
     }
     let mut sentences = vec![format!("{lead}: {}.", clauses.join("; "))];
@@ -96,7 +105,8 @@ fn cpus_text(counts: &[String]) -> String {
 /// Change of the speedup at each count with a difference.
 fn scaling_sentences(comparison: &Comparison) -> Vec<String> {
     let speedups = comparison.points.iter().filter_map(|p| Some((p.cpus, p.speedup?)));
-    speedups.filter(|(_, s)| matches!(s.difference, Difference::Better | Difference::Worse))
+    speedups
+        .filter(|(_, s)| matches!(s.difference, Difference::Better | Difference::Worse))
         .map(|(count, s)| {
             let how = if s.difference == Difference::Better { "better" } else { "worse" };
             let (times, _) = figure_with_bounds(s.ratio.value, s.ratio.ci95);
@@ -251,12 +261,22 @@ pub(crate) fn table_columns(comparison: &Comparison) -> Vec<(String, Vec<String>
             (unit.seconds(), unit.symbol().to_owned())
         }
     };
-    let cells_of_points = |cell: &dyn Fn(&ComparedPoint) -> String| points.iter().map(cell).collect::<Vec<_>>();
+    let cells_of_points =
+        |cell: &dyn Fn(&ComparedPoint) -> String| points.iter().map(cell).collect::<Vec<_>>();
     let mut columns = vec![
         ("CPUs".to_owned(), cells_of_points(&|p| p.cpus.to_string())),
-        (format!("BASE ({name})"), cells_of_points(&|p| UncertainFigure::new(p.base.median, p.base.ci95, unit).inline())),
-        (format!("NEW ({name})"), cells_of_points(&|p| UncertainFigure::new(p.new.median, p.new.ci95, unit).inline())),
-        ("NEW/BASE".to_owned(), cells_of_points(&|p| UncertainFigure::new(p.ratio.value, p.ratio.ci95, 1.0).inline())),
+        (
+            format!("BASE ({name})"),
+            cells_of_points(&|p| UncertainFigure::new(p.base.median, p.base.ci95, unit).inline()),
+        ),
+        (
+            format!("NEW ({name})"),
+            cells_of_points(&|p| UncertainFigure::new(p.new.median, p.new.ci95, unit).inline()),
+        ),
+        (
+            "NEW/BASE".to_owned(),
+            cells_of_points(&|p| UncertainFigure::new(p.ratio.value, p.ratio.ci95, 1.0).inline()),
+        ),
         ("that is".to_owned(), cells_of_points(&|p| difference_word(p.difference).to_owned())),
     ];
     if points.iter().any(|p| p.speedup.is_some()) {
@@ -288,8 +308,9 @@ pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Str
     let stacks = &comparison.stack;
     let more = |component: Component, stack: &ComparedStack| component.loss(&stack.grown);
     let is_large = |component: &Component| {
-        let is_large_in =
-            |s: &ComparedStack| more(*component, s).is_some_and(|m| m.abs() >= FOLDED_SHARE * f64::from(s.cpus));
+        let is_large_in = |s: &ComparedStack| {
+            more(*component, s).is_some_and(|m| m.abs() >= FOLDED_SHARE * f64::from(s.cpus))
+        };
         stacks.iter().any(is_large_in)
     };
     let mut shown: Vec<Component> = Component::ALL.into_iter().filter(is_large).collect();
@@ -300,7 +321,8 @@ pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Str
     if stacks.is_empty() || shown.is_empty() {
         return Vec::new();
     }
-    let mut rows = vec![("speedup", stacks.iter().map(|s| signed_cpus(s.new_speedup - s.base_speedup)).collect())];
+    let mut rows =
+        vec![("speedup", stacks.iter().map(|s| signed_cpus(s.new_speedup - s.base_speedup)).collect())];
     rows.extend(shown.into_iter().map(|component| {
         let cell = |s: &ComparedStack| more(component, s).map_or(ABSENT.to_owned(), signed_cpus);
         (component.loss_name(), stacks.iter().map(cell).collect())

@@ -3,7 +3,7 @@
 //! This module holds names and access only. The modules that show components decide which to show
 //! and how.
 
-use morecores_view::{HolderWaits, Components, Losses, TraceView};
+use morecores_view::{Components, HolderWaits, Losses, TraceView};
 
 /// Smallest CPU time of other programs, relative to the idle time that may contain it, for the
 /// report to mention it. A choice: less is within the disagreement of the CPUs' counters and the

@@ -25,7 +25,7 @@ mod tuning;
 mod verdict;
 mod warning;
 
-pub use causes::{Explanation, Cause, NoCauseReason, causes, main_cause, no_cause_reason, cause_clause};
+pub use causes::{Cause, Explanation, NoCauseReason, cause_clause, causes, main_cause, no_cause_reason};
 pub use command::{display_command, display_command_with_variables};
 pub use component::Component;
 pub use csv::{locks_csv, view_csv};
@@ -37,7 +37,7 @@ pub use markdown::{
     comparison_markdown, locks_markdown, suite_markdown, suite_summary_markdown, view_markdown,
 };
 pub use page::{
-    page_html, page_locks, page_study, page_timeline, benchmark_text, comparison_text, suite_text,
+    benchmark_text, comparison_text, page_html, page_locks, page_study, page_timeline, suite_text,
 };
 pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{
@@ -46,5 +46,7 @@ pub use terminal::{
 };
 pub use topology::topology_report;
 pub use tuning::spin_tuning_report;
-pub use verdict::{VerdictKind, CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, decide, verdict_text};
+pub use verdict::{
+    CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind, decide, verdict_text,
+};
 pub use warning::{Notice, Severity, notices, success_list, warning_sentence};

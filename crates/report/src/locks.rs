@@ -11,7 +11,7 @@ pub(crate) mod tables;
 
 use morecores_view::Estimate;
 
-use crate::format::{ABSENT, TimeUnit, figure_with_bounds, count, ratio};
+use crate::format::{ABSENT, TimeUnit, count, figure_with_bounds, ratio};
 
 /// Text in a table of this module for a figure that does not exist.
 pub(crate) fn absent() -> String {
@@ -53,7 +53,8 @@ pub(crate) fn rate_with_ends(per_s: &Estimate) -> String {
         v if v >= 9_999.5 => (1e3, " k"),
         _ => (1.0, ""),
     };
-    let (value, ends) = figure_with_bounds(per_s.value / unit, per_s.ci95.map(|ends| ends.map(|end| end / unit)));
+    let (value, ends) =
+        figure_with_bounds(per_s.value / unit, per_s.ci95.map(|ends| ends.map(|end| end / unit)));
     format!("{value}{symbol}{}", in_brackets(ends))
 }
 
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn planned_times_are_as_round_as_they_are() {
-        let spans = [0, 100, 1_000, 1_500, 20_000, 2_000_000_000].map(span);
+        let spans = [0, 100, 1_000, 1_500, 20_000, 2_000_000_000].map(planned_time);
         assert_eq!(spans, ["0", "100 ns", "1 µs", "1.5 µs", "20 µs", "2 s"]);
     }
 }

@@ -13,7 +13,9 @@ use std::fmt::{self, Write};
 
 use morecores_view::{FigureView, PointView, View};
 
-use crate::format::{ABSENT, TimeUnit, UncertainFigure, cpus, figures_with_intervals, interval_note, percent};
+use crate::format::{
+    ABSENT, TimeUnit, UncertainFigure, cpus, figures_with_intervals, interval_note, percent,
+};
 pub use comparison::comparison_markdown;
 pub use locks::locks_markdown;
 pub use suite::{suite_markdown, suite_summary_markdown};
@@ -27,7 +29,11 @@ use crate::{Severity, command, decide, notices, verdict_text};
 ///
 /// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
-    writeln!(out, "{}\n", code_span(&command::display_command_with_variables(&view.command, &view.plan.env)))?;
+    writeln!(
+        out,
+        "{}\n",
+        code_span(&command::display_command_with_variables(&view.command, &view.plan.env))
+    )?;
     let verdict = decide(view);
     if verdict.has_result(view) {
         writeln!(out, "{}\n", escape_prose(&verdict_text(&verdict)))?;
@@ -88,7 +94,9 @@ fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {
         }
         let figure = |m: &FigureView| UncertainFigure::new(m.summary.median, m.summary.ci95, 1.0).inline();
         cells.extend(point.further_metrics.iter().map(figure));
-        cells.push(UncertainFigure::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.seconds()).inline());
+        cells.push(
+            UncertainFigure::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.seconds()).inline(),
+        );
         cells.extend(ratio_cells(point, base));
         cells.push(point.runs.to_string());
         writeln!(out, "| {} |", cells.join(" | "))?;

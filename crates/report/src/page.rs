@@ -10,15 +10,15 @@ mod timeline;
 use morecores_study::published::Published;
 use morecores_study::{Phase, Plan, Run, Study};
 use morecores_view::page::{
-    Page, PageRun, PageStudy, PageTimeline, StudyText, BenchmarkText, TextColumn, ComparisonText, NoticeText,
-    SuiteText, TextTable, StackPart,
+    BenchmarkText, ComparisonText, NoticeText, Page, PageRun, PageStudy, PageTimeline, StackPart, StudyText,
+    SuiteText, TextColumn, TextTable,
 };
 use morecores_view::{Comparison, Gain, StackView, SuiteSummary, View};
 
 use crate::causes::cause_clauses;
 use crate::stack::{Part, Parts, part_notes, stack_notes};
 use crate::suite::{
-    BenchmarkResult, Column, ColumnKind, Table, Tables, summary_notes, summary_table, benchmark_tables,
+    BenchmarkResult, Column, ColumnKind, Table, Tables, benchmark_tables, summary_notes, summary_table,
 };
 use crate::{Severity, causes, command, comparison, decide, notices, prediction, verdict_text};
 
@@ -139,7 +139,10 @@ fn study_text(view: &View) -> StudyText {
         prediction: prediction.unwrap_or_default().iter().map(|line| clause_to_sentence(line)).collect(),
         notices: notices
             .into_iter()
-            .map(|notice| NoticeText { severity: severity_key(notice.severity).to_owned(), text: notice.text })
+            .map(|notice| NoticeText {
+                severity: severity_key(notice.severity).to_owned(),
+                text: notice.text,
+            })
             .collect(),
         stack_notes: stack_notes(view),
     }

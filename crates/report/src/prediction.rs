@@ -4,7 +4,7 @@
 
 use morecores_view::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
 
-use crate::format::{bytes as bytes_text, cpus, join_with_and, percent, ratio, two_digits, time};
+use crate::format::{bytes as bytes_text, cpus, join_with_and, percent, ratio, time, two_digits};
 
 /// Name of the replay model in a prediction.
 const REPLAY: &str = "replay";
@@ -23,8 +23,11 @@ pub(crate) fn headline(prediction: &Prediction) -> String {
     let own = prediction.models.iter().find(|model| model.model == prediction.model);
     let others: f64 =
         prediction.models.iter().map(|model| model.weight).sum::<f64>() - own.map_or(0.0, |own| own.weight);
-    let model_text =
-        if others > LEAST_OTHERS { format!("{model_text} and, for {}, by other models", percent(others)) } else { model_text };
+    let model_text = if others > LEAST_OTHERS {
+        format!("{model_text} and, for {}, by other models", percent(others))
+    } else {
+        model_text
+    };
     let tested = own.and_then(|model| model.back_test).map_or(String::new(), |error| {
         let largest = prediction.from.last().copied().unwrap_or(1);
         format!("; from fewer CPUs it was {} off at {}", signed_percent(error), cpus(largest))

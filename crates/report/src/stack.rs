@@ -57,7 +57,8 @@ impl Parts {
         let loss = |c: &Component, stack: &StackView| c.loss(&stack.losses).unwrap_or(0.0);
         let is_present = |c: &Component| stacks.iter().any(|s| loss(c, s) != 0.0);
         let is_large = |c: &Component| stacks.iter().any(|s| loss(c, s).abs() >= least(s));
-        let (mut shown, folded): (Vec<_>, Vec<_>) = Component::ALL.into_iter().filter(is_present).partition(is_large);
+        let (mut shown, folded): (Vec<_>, Vec<_>) =
+            Component::ALL.into_iter().filter(is_present).partition(is_large);
         if let Some(largest) = stacks.last() {
             shown.sort_by(|a, b| loss(b, largest).total_cmp(&loss(a, largest)));
         }
@@ -204,9 +205,11 @@ fn part_speedups_note(stack: &StackView) -> Option<String> {
     let base = cpus(stack.base_cpus);
     let times_as_fast = |speedup: f64| format!("{} times as fast", ratio(speedup));
     match (stack.serial_speedup, stack.parallel_speedup) {
-        (Some(serial), Some(parallel)) => {
-            Some(format!("the serial phases ran {} as on {base}, the rest {}", times_as_fast(serial), times_as_fast(parallel)))
-        }
+        (Some(serial), Some(parallel)) => Some(format!(
+            "the serial phases ran {} as on {base}, the rest {}",
+            times_as_fast(serial),
+            times_as_fast(parallel)
+        )),
         (Some(serial), None) => Some(format!("the serial phases ran {} as on {base}", times_as_fast(serial))),
         (None, Some(parallel)) => {
             Some(format!("outside the serial phases it ran {} as on {base}", times_as_fast(parallel)))

@@ -13,7 +13,7 @@ use morecores_view::{CommandView, MetricView, PointView, Summary, View};
 
 use crate::format::{UncertainFigure, cpus, figures_with_intervals, interval_note, percent, time};
 use crate::warning::spoiling_sentences;
-use crate::{main_cause, cause_clause};
+use crate::{cause_clause, main_cause};
 pub use summary::suite_summary;
 pub(crate) use summary::{summary_notes, summary_table, verdict_words};
 
@@ -111,9 +111,11 @@ pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Publish
     let mut both_ratios = false;
     for (part, study) in benchmark.parts.iter().zip(&result.studies) {
         let rows = part.published.iter().flat_map(|prefix| published.rows(prefix));
-        let (command_rows, run_rows): (Vec<&PublishedRow>, Vec<_>) = rows.partition(|row| row.calls.is_some());
+        let (command_rows, run_rows): (Vec<&PublishedRow>, Vec<_>) =
+            rows.partition(|row| row.calls.is_some());
         let then = run_rows.iter().map(|row| published_row(row, published));
-        let now = study.iter().flat_map(|view| view.points.iter().map(|point| measured_row(part, view, point)));
+        let now =
+            study.iter().flat_map(|view| view.points.iter().map(|point| measured_row(part, view, point)));
         let rows: Vec<_> = then.chain(now).collect();
         let has_ratio =
             |now: bool| rows.iter().any(|row| (row[MACHINE] == NOW) == now && !row[KERNEL].is_empty());
@@ -131,8 +133,9 @@ pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Publish
                 if !command_rows.is_empty() {
                     commands.extend(measured_command_rows(view));
                 }
-                causes
-                    .extend(main_cause(view).map(|cause| format!("{}: {}.", part.what, cause_clause(&cause))));
+                causes.extend(
+                    main_cause(view).map(|cause| format!("{}: {}.", part.what, cause_clause(&cause))),
+                );
             }
             Err(why) => missing.push(format!("{}: not measured: {why}", part.study)),
         }

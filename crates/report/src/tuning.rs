@@ -94,7 +94,7 @@ mod tests {
         }
         let alike = SpinTuning { spins: 399, ..tuning.clone() };
         assert!(self::report(&alike).contains("399 spins take 4.99 µs, as long as a sleep and a wake-up."));
-        assert!(spin_tuning(&tuning, &style()).lines().all(|line| line.chars().count() <= 100));
+        assert!(spin_tuning_report(&tuning, &style()).lines().all(|line| line.chars().count() <= 100));
     }
 
     #[test]

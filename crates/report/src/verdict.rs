@@ -5,8 +5,8 @@
 //! inside them is called a difference.
 
 mod decide;
-mod validity;
 mod text;
+mod validity;
 
 use morecores_study::Limit;
 use morecores_view::{Estimate, View, Workers};
@@ -14,9 +14,9 @@ use morecores_view::{Estimate, View, Workers};
 use crate::{Cause, NoCauseReason};
 
 pub use decide::decide;
-pub(crate) use validity::{crowded_base, invalid_baseline, time_outside_cpus};
 pub use text::verdict_text;
 pub(crate) use text::{stricter_limit, thread_advice};
+pub(crate) use validity::{crowded_base, invalid_baseline, time_outside_cpus};
 
 /// Answer to "will more cores help?", with remarks on the points.
 #[derive(Clone, Debug, PartialEq)]

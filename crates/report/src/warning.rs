@@ -15,7 +15,7 @@ use morecores_study::CpuSet;
 use morecores_view::{OutsideEvidence, Warning};
 
 use crate::format::{bytes, cpus, duration, join_with_and, percent, ratio};
-use crate::verdict::{VerdictKind, PlanSummary, Verdict, stricter_limit, thread_advice};
+use crate::verdict::{PlanSummary, Verdict, VerdictKind, stricter_limit, thread_advice};
 
 use rank::{Rank, rank};
 
@@ -173,7 +173,7 @@ fn group_text(group: &[&Warning], plan: &PlanSummary) -> String {
         Warning::Outliers { .. } => format!(
             "Runs far from the others: {}. They count in every figure. See what else ran at that \
              time; more runs outweigh them.",
-            counts(group)
+            figures_by_count(group)
         ),
         Warning::FirstRunDiffers { .. } => format!(
             "The first run {at} took {} times as long as the later ones: a cold cache, or work that \
@@ -274,7 +274,7 @@ fn group_text(group: &[&Warning], plan: &PlanSummary) -> String {
         Warning::FailedRuns { .. } => format!(
             "Failed runs, left out of every figure: {}{}. The runs that are left may be a biased \
              choice: find out why the others failed.{}",
-            failures_by_count(group),
+            figures_by_count(group),
             failures::failure_list(group),
             failures::success_advice(group)
         ),
@@ -423,7 +423,7 @@ fn at_counts(group: &[&Warning]) -> String {
 }
 
 /// Figures of a group with their CPU counts: `1 at 1 CPU, 2 at 4 CPUs`.
-fn failures_by_count(group: &[&Warning]) -> String {
+fn figures_by_count(group: &[&Warning]) -> String {
     let mut by_count: Vec<(u32, f64)> =
         group.iter().filter_map(|w| cpus_and_figure(w).0.map(|cpus| (cpus, cpus_and_figure(w).1))).collect();
     by_count.sort_by_key(|(cpus, _)| *cpus);

@@ -3,7 +3,8 @@
 mod support;
 
 use morecores_report::{
-    Explanation, Component, Remark, NoCauseReason, causes, decide, main_cause, no_cause_reason, verdict_text, cause_clause,
+    Component, Explanation, NoCauseReason, Remark, cause_clause, causes, decide, main_cause, no_cause_reason,
+    verdict_text,
 };
 use morecores_study::*;
 use morecores_view::*;
@@ -27,8 +28,12 @@ fn clauses(view: &View) -> Vec<String> {
 
 #[test]
 fn the_largest_come_first_and_small_ones_not_at_all() {
-    let view =
-        view_with_losses(Losses { other_processes: 0.3, idle_disk: Some(0.05), steal: Some(0.039), ..Losses::default() });
+    let view = view_with_losses(Losses {
+        other_processes: 0.3,
+        idle_disk: Some(0.05),
+        steal: Some(0.039),
+        ..Losses::default()
+    });
     let said: Vec<Component> = causes(largest_stack(&view), &view).iter().map(|c| c.component).collect();
     assert_eq!(said, [Component::OtherProcesses, Component::IdleTooLittleWork, Component::IdleDisk]);
 }
@@ -192,7 +197,8 @@ fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
 #[test]
 fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
     let overhead = |overhead: f64| {
-        let mut view = view_with_losses(Losses { kernel_work: Some(0.5), user_work: -0.3, ..Losses::default() });
+        let mut view =
+            view_with_losses(Losses { kernel_work: Some(0.5), user_work: -0.3, ..Losses::default() });
         view.traces[0].overhead = Some(overhead);
         view
     };
@@ -224,7 +230,10 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
         view
     };
     let view = figure(1.2);
-    assert!(matches!(no_cause_reason(largest_stack(&view), &view), Some(NoCauseReason::FigureDiffers { cpus: 2, .. })));
+    assert!(matches!(
+        no_cause_reason(largest_stack(&view), &view),
+        Some(NoCauseReason::FigureDiffers { cpus: 2, .. })
+    ));
     assert!(
         verdict_text(&decide(&view)).contains("a trace tells of the whole run alone"),
         "{}",
@@ -253,7 +262,10 @@ fn what_a_crowded_base_took_longer_is_not_explained_by_caches() {
         view
     };
     let view = crowded(true);
-    assert_eq!(no_cause_reason(largest_stack(&view), &view), Some(NoCauseReason::NoBaseline { cpus: 1, threads: 7 }));
+    assert_eq!(
+        no_cause_reason(largest_stack(&view), &view),
+        Some(NoCauseReason::NoBaseline { cpus: 1, threads: 7 })
+    );
     let said = clauses(&crowded(false));
     assert!(said.iter().any(|s| s.ends_with("on 1, where 7 threads took turns")), "{said:?}");
 }
@@ -266,8 +278,15 @@ fn runs_too_short_to_be_traced_explain_nothing() {
         view
     };
     let view = short(0.0012);
-    assert_eq!(no_cause_reason(largest_stack(&view), &view), Some(NoCauseReason::TooShort { cpus: 2, seconds: 0.0012 }));
-    assert!(verdict_text(&decide(&view)).contains("on 2 CPUs it takes only 1.20 ms"), "{}", verdict_text(&decide(&view)));
+    assert_eq!(
+        no_cause_reason(largest_stack(&view), &view),
+        Some(NoCauseReason::TooShort { cpus: 2, seconds: 0.0012 })
+    );
+    assert!(
+        verdict_text(&decide(&view)).contains("on 2 CPUs it takes only 1.20 ms"),
+        "{}",
+        verdict_text(&decide(&view))
+    );
     assert_eq!(no_cause_reason(largest_stack(&short(0.010)), &short(0.010)), None);
 }
 

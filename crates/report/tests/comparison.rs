@@ -36,8 +36,12 @@ fn slower_build() -> Comparison {
         difference,
         speedup,
     };
-    let speedup =
-        ComparedSpeedup { base: 1.9, new: 1.75, ratio: estimate_around(1.75 / 1.9), difference: Difference::Worse };
+    let speedup = ComparedSpeedup {
+        base: 1.9,
+        new: 1.75,
+        ratio: estimate_around(1.75 / 1.9),
+        difference: Difference::Worse,
+    };
     let condition = |condition: &str, new, value, limit, of_base: bool, holds| ConditionResult {
         condition: condition.to_owned(),
         base: of_base.then(|| estimate_around(1.9)),
@@ -50,7 +54,10 @@ fn slower_build() -> Comparison {
     Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         base: side("main.study"),
-        new: ComparedStudy { warnings: vec![Warning::Steal { cpus: 2, share: 0.03 }], ..side("branch.study") },
+        new: ComparedStudy {
+            warnings: vec![Warning::Steal { cpus: 2, share: 0.03 }],
+            ..side("branch.study")
+        },
         metric: None,
         unlike: vec![Mismatch {
             aspect: Aspect::Machine,
@@ -79,8 +86,22 @@ fn slower_build() -> Comparison {
         ratios: 3,
         at_least: 0.0,
         conditions: vec![
-            condition("speedup@2 < 95%", estimate_around(1.75), estimate_around(0.921), 0.95, true, Some(true)),
-            condition("elapsed_s@1 > 120", estimate_around(98.9), estimate_around(98.9), 120.0, false, Some(false)),
+            condition(
+                "speedup@2 < 95%",
+                estimate_around(1.75),
+                estimate_around(0.921),
+                0.95,
+                true,
+                Some(true),
+            ),
+            condition(
+                "elapsed_s@1 > 120",
+                estimate_around(98.9),
+                estimate_around(98.9),
+                120.0,
+                false,
+                Some(false),
+            ),
             condition("speedup@2 < 92%", estimate_around(1.75), estimate_around(0.921), 0.92, true, None),
         ],
     }

@@ -89,7 +89,11 @@ fn a_container() {
 
 #[test]
 fn a_laptop_with_siblings() {
-    assert_snapshot!(doctor_report(&named_diagnosis(laptop()), Some(&crowded()), &Style { width: 80, ..PLAIN }));
+    assert_snapshot!(doctor_report(
+        &named_diagnosis(laptop()),
+        Some(&crowded()),
+        &Style { width: 80, ..PLAIN }
+    ));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_report::{VerdictKind, OutsideTime, Remark, decide, notices, verdict_text};
+use morecores_report::{OutsideTime, Remark, VerdictKind, decide, notices, verdict_text};
 use morecores_study::{Better, Limit, StopReason};
 use morecores_view::{OutsideEvidence, View, Warning, Workers};
 
@@ -29,7 +29,9 @@ fn each_answer_is_given_for_its_reason() {
             .starts_with("Not known: its first run left the others next to nothing to do.")
     );
     assert_eq!(decide(&done_once).remarks, []);
-    let VerdictKind::Saturates { enough, slower: false, .. } = kind(support::plateau()) else { panic!("no plateau") };
+    let VerdictKind::Saturates { enough, slower: false, .. } = kind(support::plateau()) else {
+        panic!("no plateau")
+    };
     assert_eq!(enough.cpus, 8);
 }
 
@@ -48,15 +50,18 @@ fn counts_that_were_not_kept_to_give_no_answer() {
     assert!(matches!(verdict.kind, VerdictKind::RanOutsideCpus(OutsideTime { cpus: 1, at_least: true, .. })));
     assert_eq!(verdict.remarks, []);
     assert_eq!(notices(&proven.warnings, &verdict), [], "the verdict says it");
-    let text = text(&proven);
-    assert!(text.starts_with("Not known: ") && text.contains("at least 98%"), "{text}");
-    assert!(text.contains("--limit cpuset") && !text.contains("times"), "{text}");
-    let text = text(&wide(0.98, OutsideEvidence::Trace, Limit::Cpuset));
-    assert!(text.contains("--limit hotplug") && !text.contains("at least"), "{text}");
+    let proven_text = text(&proven);
+    assert!(proven_text.starts_with("Not known: ") && proven_text.contains("at least 98%"), "{proven_text}");
+    assert!(proven_text.contains("--limit cpuset") && !proven_text.contains("times"), "{proven_text}");
+    let traced_text = text(&wide(0.98, OutsideEvidence::Trace, Limit::Cpuset));
+    assert!(traced_text.contains("--limit hotplug") && !traced_text.contains("at least"), "{traced_text}");
     // A small share of it leaves the answer doubtful.
     let little = wide(0.02, OutsideEvidence::CpuTime, Limit::Affinity);
     let verdict = decide(&little);
-    assert!(matches!(verdict.kind, VerdictKind::NoDifference { .. }) && verdict.remarks.contains(&Remark::Doubtful));
+    assert!(
+        matches!(verdict.kind, VerdictKind::NoDifference { .. })
+            && verdict.remarks.contains(&Remark::Doubtful)
+    );
     assert!(notices(&little.warnings, &verdict)[0].text.contains("--limit cpuset"));
 }
 
@@ -121,11 +126,17 @@ fn no_difference_inside_the_noise_is_called_one() {
 #[test]
 fn runs_that_overlap_tell_nothing_without_an_interval() {
     let overlap = |runs| {
-        support::view(&["x"]).point_with_runs(1, 10.0, 0.5, 1.0, runs).point_with_runs(2, 9.0, 0.5, 1.5, runs).build()
+        support::view(&["x"])
+            .point_with_runs(1, 10.0, 0.5, 1.0, runs)
+            .point_with_runs(2, 9.0, 0.5, 1.5, runs)
+            .build()
     };
     assert!(matches!(decide(&overlap(5)).kind, VerdictKind::TooFewRuns(_)));
     let apart = |runs| {
-        support::view(&["x"]).point_with_runs(1, 10.0, 0.1, 1.0, runs).point_with_runs(2, 6.0, 0.1, 1.5, runs).build()
+        support::view(&["x"])
+            .point_with_runs(1, 10.0, 0.1, 1.0, runs)
+            .point_with_runs(2, 6.0, 0.1, 1.5, runs)
+            .build()
     };
     assert!(matches!(decide(&apart(3)).kind, VerdictKind::Likely(_)));
     assert!(
@@ -175,7 +186,8 @@ fn advice_goes_on_from_what_was_planned() {
     let warnings =
         [Warning::FirstRunDiffers { cpus: 1, ratio: 6.1 }, Warning::TooFewRuns { cpus: 1, runs: 5 }];
     let advice = |runs: u32, reason: StopReason| {
-        let view = support::view(&["x"]).point_with_runs(1, 80.0, 0.3, 1.0, 5).point_with_runs(2, 44.0, 0.3, 1.9, 5);
+        let view =
+            support::view(&["x"]).point_with_runs(1, 80.0, 0.3, 1.0, 5).point_with_runs(2, 44.0, 0.3, 1.9, 5);
         let mut view = view.warn(warnings.clone()).build();
         (view.plan.warmup, view.plan.stop.max_runs) = (1, runs);
         view.closing.as_mut().expect("a closing").reason = reason;
@@ -204,16 +216,19 @@ fn advice_goes_on_from_what_was_planned() {
 
 #[test]
 fn where_the_time_was_used_up_nothing_is_blamed_on_the_command() {
-    let words = |mut view: View| {
+    let timed_out_text = |mut view: View| {
         view.closing.as_mut().expect("a closing").reason = StopReason::TimeExhausted;
         text(&view)
     };
-    assert!(text(support::view(&["x"]).build()).starts_with("Nothing measured yet: the time was used up"));
+    assert!(
+        timed_out_text(support::view(&["x"]).build())
+            .starts_with("Nothing measured yet: the time was used up")
+    );
     let mut one = support::one_point();
-    assert!(text(one.clone()).contains("Name two counts or more"));
+    assert!(timed_out_text(one.clone()).contains("Name two counts or more"));
     one.plan.points = [1, 2].map(morecores_testkit::point).into();
     assert!(
-        text(one)
+        timed_out_text(one)
             .starts_with("Nothing to compare yet: the time was used up when it had been measured on 1 CPU")
     );
 }
@@ -273,7 +288,10 @@ fn verdicts_read_well() {
         .point(2, 10.0, 0.01, 1.9)
         .rate("ns/op", Better::Lower, &[31.0, 17.5])
         .build();
-    let one_run = support::view(&["x"]).point_with_runs(1, 80.0, 0.3, 1.0, 1).point_with_runs(2, 44.0, 0.3, 1.9, 1).build();
+    let one_run = support::view(&["x"])
+        .point_with_runs(1, 80.0, 0.3, 1.0, 1)
+        .point_with_runs(2, 44.0, 0.3, 1.9, 1)
+        .build();
     let quota = support::view(&["x"])
         .point(1, 80.0, 0.3, 1.0)
         .point(2, 54.0, 0.3, 1.5)
@@ -299,5 +317,5 @@ fn verdicts_read_well() {
         support::one_point(),
         quota,
     ];
-    assert_snapshot!(all.iter().map(words).collect::<Vec<_>>().join("\n\n"));
+    assert_snapshot!(all.iter().map(text).collect::<Vec<_>>().join("\n\n"));
 }

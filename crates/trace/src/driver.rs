@@ -4,15 +4,15 @@
 //! The programs are in `bpf/`. The driver decides their sizes and selects the programs to load.
 //! Dropping it releases everything: links, buffers and threads.
 
-mod libbpf_log;
 mod costs;
 mod features;
-mod tid_query;
+mod libbpf_log;
 mod reader;
 mod ring;
 mod samples;
 mod stacks;
 mod threads;
+mod tid_query;
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -25,14 +25,14 @@ use morecores_study::trace::{CpuLoss, EventCost, KnownThread, TRACEPOINTS, Tid, 
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 
 use crate::wire::PROBES;
-use crate::{ContextChecks, Options, TraceSummary, Sink, TraceError};
-use libbpf_log::{collect_messages, refusal};
+use crate::{ContextChecks, Options, Sink, TraceError, TraceSummary};
 use costs::{Costs, Pace};
 use features::Features;
-use tid_query::TidQuery;
-use reader::{ReaderSummary, Reader};
+use libbpf_log::{collect_messages, refusal};
+use reader::{Reader, ReaderSummary};
 use ring::{Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
+use tid_query::TidQuery;
 
 pub(crate) use threads::tick_length;
 
@@ -186,7 +186,8 @@ impl BpfTracer {
         bss.lost_work = 0;
         self.mark_next_child()?;
         let buffers = self.buffers()?;
-        let tid_query = TidQuery::new(&self.skel.progs.on_report_tid).map_err(TraceError::io("keep a program"))?;
+        let tid_query =
+            TidQuery::new(&self.skel.progs.on_report_tid).map_err(TraceError::io("keep a program"))?;
         let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, tid_query, sink)?;
         let links = match self.attach() {
             Ok(links) => links,

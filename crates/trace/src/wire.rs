@@ -139,7 +139,11 @@ impl Decoder {
     pub(crate) fn decode(&mut self, mut slots: &[Slot], events: &mut Vec<Event>) {
         while let Some(first) = slots.first() {
             let (record, rest) = slots.split_at(slot_count(first.kind).min(slots.len()));
-            events.extend(decode_futex_wait(first).map(|kind| Event { at: Nanos(first.time), cpu: self.cpu, kind }));
+            events.extend(decode_futex_wait(first).map(|kind| Event {
+                at: Nanos(first.time),
+                cpu: self.cpu,
+                kind,
+            }));
             events.extend(self.event(record));
             slots = rest;
         }

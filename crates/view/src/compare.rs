@@ -15,8 +15,8 @@ mod stacks;
 use std::collections::BTreeSet;
 
 use crate::{
-    COMPARISON_SCHEMA, ComparedStudy, ComparedPoint, ComparedSpeedup, Comparison, Difference, Estimate, PointView,
-    Summary, View,
+    COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStudy, Comparison, Difference, Estimate,
+    PointView, Summary, View,
 };
 use morecores_study::{Better, Study};
 use thiserror::Error;
@@ -84,7 +84,8 @@ pub fn compare(base: Side<'_>, new: Side<'_>, minimum_difference: f64) -> Result
             |counts: &BTreeSet<u32>| counts.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         return Err(CompareError::NoCommonCount { base: list_counts(&in_base), new: list_counts(&in_new) });
     }
-    let samples: Vec<PairedSamples> = common.iter().filter_map(|cpus| paired_samples(base, new, *cpus)).collect();
+    let samples: Vec<PairedSamples> =
+        common.iter().filter_map(|cpus| paired_samples(base, new, *cpus)).collect();
     let tests = RatioTests::new(&samples, better, minimum_difference);
     let points = samples.iter().map(|samples| compare_point(base, new, samples, &tests)).collect();
     Ok(Comparison {
@@ -146,10 +147,16 @@ fn paired_samples(base: Side<'_>, new: Side<'_>, cpus: u32) -> Option<PairedSamp
     })
 }
 
-fn compare_point(base: Side<'_>, new: Side<'_>, samples: &PairedSamples, tests: &RatioTests<'_>) -> ComparedPoint {
+fn compare_point(
+    base: Side<'_>,
+    new: Side<'_>,
+    samples: &PairedSamples,
+    tests: &RatioTests<'_>,
+) -> ComparedPoint {
     let view = |side: Side<'_>| side.view.points.iter().find(|p| p.cpus == samples.cpus).cloned();
     let summary = |point: &Option<PointView>| {
-        let no_summary = Summary { median: f64::NAN, mean: f64::NAN, min: f64::NAN, max: f64::NAN, ci95: None };
+        let no_summary =
+            Summary { median: f64::NAN, mean: f64::NAN, min: f64::NAN, max: f64::NAN, ci95: None };
         point.as_ref().map_or(no_summary, |p| p.metric.as_ref().map_or(p.elapsed_s, |m| m.summary))
     };
     let (in_base, in_new) = (view(base), view(new));

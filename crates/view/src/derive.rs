@@ -20,7 +20,8 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
     let design = design(study);
     let plan = plan_with_printed_units(study);
-    let points: Vec<_> = measured.iter().map(|sample| sample.point_view(measured[0], &plan, design)).collect();
+    let points: Vec<_> =
+        measured.iter().map(|sample| sample.point_view(measured[0], &plan, design)).collect();
     let traces = traces::with_overhead(&points, traces);
     let mut warnings = warnings::study_warnings(study, &samples, &points);
     // A prediction reports what spoils a traced run that is no measured point.

@@ -25,12 +25,12 @@ pub use locks::locks_view;
 pub use machine_noise::machine_noise;
 pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
 pub use types::{
-    Abstention, Aspect, HolderWaits, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, ComparedStudy,
-    ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, Components, ModelView, CostModel,
-    CostModelPoint, CpuNoise, Culprit, Difference, Disturbance, Estimate, FailureCount, FigureView,
-    FirstLimit, Gain, GainKind, GainPoint, ConditionResult, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts,
-    LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Inconsistencies,
-    NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
-    SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Mismatch, VIEW_SCHEMA, View, Warning,
+    Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, ComparedPoint, ComparedSpeedup,
+    ComparedStack, ComparedStudy, Comparison, Components, ConditionResult, CostModel, CostModelPoint,
+    CpuNoise, Culprit, Difference, Disturbance, Estimate, FailureCount, FigureView, FirstLimit, Gain,
+    GainKind, GainPoint, HolderWaits, Inconsistencies, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts,
+    LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Mismatch,
+    ModelView, NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices,
+    Resource, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning,
     Workers,
 };

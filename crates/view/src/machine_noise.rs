@@ -34,7 +34,8 @@ pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
     let medians: Vec<f64> = cpus.iter().map(|cpu| cpu.median_s).collect();
     let fastest = medians.iter().copied().reduce(f64::min)?;
     let slowest = medians.iter().copied().reduce(f64::max)?;
-    let differences: Vec<f64> = alone.iter().flat_map(|(cpu, own)| aa_differences(&times(own, *cpu))).collect();
+    let differences: Vec<f64> =
+        alone.iter().flat_map(|(cpu, own)| aa_differences(&times(own, *cpu))).collect();
     Some(MachineNoise {
         loop_s: median(&medians)?,
         arm: u32::try_from(ARM_SIZE).unwrap_or(u32::MAX),
@@ -134,7 +135,10 @@ fn slowdowns(noise: &Noise, cpu: CpuId, relation: impl Fn(&Stretch) -> bool) -> 
         all.find_map(|stretch| round_median(stretch, cpu))
     };
     let alone = |stretch: &Stretch| stretch.relation == CpuRelation::Alone;
-    rounds.into_iter().filter_map(|round| Some(median_in_round(round, &relation)? / median_in_round(round, &alone)?)).collect()
+    rounds
+        .into_iter()
+        .filter_map(|round| Some(median_in_round(round, &relation)? / median_in_round(round, &alone)?))
+        .collect()
 }
 
 fn disturbances(noise: &Noise) -> Vec<Disturbance> {
@@ -160,5 +164,11 @@ fn disturbance(noise: &Noise, (relation, cpus): (CpuRelation, CpuSet)) -> Option
     let worst = by_cpu.iter().filter_map(|(cpu, slowdowns)| Some((*cpu, median(slowdowns)?)));
     let (worst_cpu, worst) = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let ci95 = median_interval(&means, Design::Fixed).map(|interval| [interval.lo, interval.hi]);
-    Some(Disturbance { relation, cpus, slowdown: Estimate { value: median(&means)?, ci95 }, worst_cpu, worst })
+    Some(Disturbance {
+        relation,
+        cpus,
+        slowdown: Estimate { value: median(&means)?, ci95 },
+        worst_cpu,
+        worst,
+    })
 }

@@ -104,8 +104,11 @@ fn job_bytes(study: &Study, killed: &[&Run]) -> Option<u64> {
     let jobs = complete.iter().map(|run| run.n).max();
     let bytes = match jobs {
         Some(jobs) => {
-            let needs: Vec<f64> =
-                complete.iter().filter(|run| run.n == jobs).map(|run| needed_bytes(run) / f64::from(jobs)).collect();
+            let needs: Vec<f64> = complete
+                .iter()
+                .filter(|run| run.n == jobs)
+                .map(|run| needed_bytes(run) / f64::from(jobs))
+                .collect();
             median(&needs)?
         }
         None => killed.iter().map(|run| run.rusage.max_rss_bytes.0 as f64).fold(0.0, f64::max),

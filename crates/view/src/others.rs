@@ -68,11 +68,13 @@ impl<'a> OtherPrograms<'a> {
         let (wall, tree) = (seconds(|s| s.covers_ns), seconds(|s| s.tree_ns));
         let (here, elsewhere) = cpu_seconds(surroundings.iter().copied())?;
         let beyond = here + elsewhere - self.quiet_busy_cpus().unwrap_or(0.0) * wall;
-        (beyond > VISIBLE_S && beyond > OUTSIDE_SHARE * tree && wall > 0.0).then(|| Warning::WorkOutsideTree {
-            cpus,
-            busy_cpus: (here + elsewhere) / wall,
-            of_cpus: self.online_cpus,
-            neighbours: self.disturbers(),
+        (beyond > VISIBLE_S && beyond > OUTSIDE_SHARE * tree && wall > 0.0).then(|| {
+            Warning::WorkOutsideTree {
+                cpus,
+                busy_cpus: (here + elsewhere) / wall,
+                of_cpus: self.online_cpus,
+                neighbours: self.disturbers(),
+            }
         })
     }
 

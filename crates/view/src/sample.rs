@@ -30,7 +30,8 @@ pub(crate) struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Collects the timed runs of `point`.
     pub(crate) fn new(study: &'a Study, point: &'a Point) -> Self {
-        let is_in_sample = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
+        let is_in_sample =
+            |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
         let (runs, failed): (Vec<_>, Vec<_>) =
             study.runs.iter().filter(is_in_sample).partition(|run| run.counts(&study.header.plan));
         Self { point, runs, failed }

@@ -54,7 +54,8 @@ fn difference_rank(base: &TraceView, trace: &TraceView) -> (u8, u32) {
 /// took no time. Also returns none if perf events recorded only one of the two traces: the
 /// components that perf events cannot tell apart would appear as lost or gained.
 fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
-    let find_point = |trace: &TraceView| points.iter().find(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
+    let find_point =
+        |trace: &TraceView| points.iter().find(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
     let (base_point, point) = (find_point(base)?, find_point(trace)?);
     // Both speedups are relative to the smallest measured count, which may not be the smallest
     // traced one.
@@ -68,7 +69,10 @@ fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> O
     }
     let loss = |here: f64, there: f64| here / trace.elapsed_s - speedup * (there / base.elapsed_s);
     let mut losses = losses(&trace.components, &base.components, loss);
-    move_displaced_work(&mut losses, excess_of_other_programs(point, trace) - speedup * excess_of_other_programs(base_point, base));
+    move_displaced_work(
+        &mut losses,
+        excess_of_other_programs(point, trace) - speedup * excess_of_other_programs(base_point, base),
+    );
     // A metric is a rate, or a time that the program chose. Parts of the elapsed time say nothing
     // about it.
     let parts = point.metric.is_none().then(|| part_speedups(base, trace));

@@ -20,8 +20,8 @@ use morecores_study::{
 };
 
 pub use comparison::{
-    Aspect, COMPARISON_SCHEMA, ComparedStudy, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison,
-    Difference, ConditionResult, Mismatch,
+    Aspect, COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison,
+    ConditionResult, Difference, Mismatch,
 };
 pub use locks::{
     CostModel, CostModelPoint, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
@@ -29,13 +29,13 @@ pub use locks::{
 };
 pub use noise::{CpuNoise, Disturbance, MachineNoise};
 pub use prediction::{
-    Abstention, BoundsView, Caveat, ModelView, FirstLimit, Gain, GainKind, GainPoint, PredictedPoint,
+    Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, ModelView, PredictedPoint,
     Prediction, Resource,
 };
 pub use trace::HolderWaits;
 pub use trace::{
-    CommandView, Components, Culprit, LockView, Losses, Inconsistencies, NO_CULPRIT, Parallelism, SerialAndParallel,
-    SerialPhase, StackView, TraceView, Workers,
+    CommandView, Components, Culprit, Inconsistencies, LockView, Losses, NO_CULPRIT, Parallelism,
+    SerialAndParallel, SerialPhase, StackView, TraceView, Workers,
 };
 
 /// Name of the schema of [`View`].

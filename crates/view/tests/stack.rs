@@ -101,7 +101,10 @@ fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
     one.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 6.0 };
     let mut two = trace(2, 2, 7.0);
     let idle = 4.0 / 14.0;
-    divide_cpu_time(&mut two, [9.0 / 14.0, 1.0 / 14.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle]);
+    divide_cpu_time(
+        &mut two,
+        [9.0 / 14.0, 1.0 / 14.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle],
+    );
     two.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 3.0 };
     two.culprits = vec![Culprit { name: "ld".into(), lost_cpus: 4.0, waiting_in: Some("wait4".into()) }];
 
@@ -165,7 +168,10 @@ fn work_that_grows_is_lost_and_work_that_shrinks_is_gained() {
     let mut one = trace(1, 1, 10.0);
     divide_cpu_time(&mut one, [0.8, 0.2, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
     let mut two = trace(2, 2, 5.5);
-    divide_cpu_time(&mut two, [9.5 / 11.0, 1.5 / 11.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    divide_cpu_time(
+        &mut two,
+        [9.5 / 11.0, 1.5 / 11.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.],
+    );
     let stack = &view(&made, &[one, two]).stack[0];
     assert_close(stack.losses.user_work, 1.5 / 5.5);
     assert_close(stack.losses.kernel_work.unwrap(), -0.5 / 5.5);
@@ -326,7 +332,10 @@ fn a_spoilt_trace_is_warned_of() {
         );
     }
     assert_eq!(trace_warnings(|t| t.components.unexplained_s = -0.2), []);
-    assert_eq!(trace_warnings(|t| t.user_spin_s = Some(1.0)), [Warning::UserSpinning { cpus: 2, share: 0.125 }]);
+    assert_eq!(
+        trace_warnings(|t| t.user_spin_s = Some(1.0)),
+        [Warning::UserSpinning { cpus: 2, share: 0.125 }]
+    );
     assert_eq!(trace_warnings(|t| t.user_spin_s = Some(0.3)), []);
     assert_eq!(trace_warnings(|t| t.user_spin_s = None), []);
 }

@@ -276,7 +276,9 @@ fn devices_are_busy_for_a_share_of_all_runs() {
     let mut made = clean_study(&[1, 2]);
     let two = made.runs.iter().filter(|run| run.cpus == 2).count() as f64;
     let busy = |name: &str, time| DeviceTime { name: name.to_owned(), busy_ns: seconds(time) };
-    studies::change_surroundings(&mut made, 2, |s| (s.covers_ns, s.devices) = (seconds(4.0), vec![busy("vda", 1.0)]));
+    studies::change_surroundings(&mut made, 2, |s| {
+        (s.covers_ns, s.devices) = (seconds(4.0), vec![busy("vda", 1.0)])
+    });
     let first = made.runs.iter_mut().find(|run| run.cpus == 2).and_then(|run| run.surroundings.as_mut());
     first.unwrap().devices.push(busy("eth0", 2.0));
     let points = view(&made, &[]).points;

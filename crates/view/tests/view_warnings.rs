@@ -120,7 +120,8 @@ fn runs_that_depend_on_the_one_before() {
     // A slow wave that returns to its start is no drift, since both halves are alike.
     let wave: Vec<f64> =
         (0..24).map(|i| 8.0 + 0.03 * (f64::from(i) * std::f64::consts::TAU / 12.0).sin()).collect();
-    let Warning::DependentRuns { cpus: 1, correlation } = only_warning(&[1], |made| set_times(made, &wave)) else {
+    let Warning::DependentRuns { cpus: 1, correlation } = only_warning(&[1], |made| set_times(made, &wave))
+    else {
         panic!("not seen")
     };
     assert!((0.5..1.0).contains(&correlation), "{correlation}");
@@ -146,10 +147,13 @@ fn steal_is_a_share_of_the_cpus_time() {
 
 #[test]
 fn throttling_is_told_in_seconds() {
-    let warning = only_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.throttled_ns = Some(seconds(0.5))));
+    let warning =
+        only_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.throttled_ns = Some(seconds(0.5))));
     let Warning::Throttled { cpus: 2, seconds: held } = warning else { panic!("{warning:?}") };
     assert_close(held, 4.0);
-    assert_no_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.throttled_ns = Some(seconds(0.001))));
+    assert_no_warning(&[1, 2], |made| {
+        change_surroundings(made, 2, |s| s.throttled_ns = Some(seconds(0.001)))
+    });
 }
 
 #[test]
@@ -222,7 +226,7 @@ fn threads_that_did_not_follow_the_cpus() {
 
 #[test]
 fn threads_cannot_follow_to_cpus_that_others_had() {
-    let warned = |around_runs: fn(&mut Surroundings)| {
+    let has_warning = |around_runs: fn(&mut Surroundings)| {
         let mut made = clean_study(&[1, 4]);
         use_one_cpu(&mut made);
         change_surroundings(&mut made, 4, |s| (s.covers_ns, s.tree_ns) = (seconds(8.0), seconds(8.0)));
@@ -231,11 +235,11 @@ fn threads_cannot_follow_to_cpus_that_others_had() {
         warnings(&made).iter().any(|w| matches!(w, Warning::ThreadsDidNotFollow { .. }))
     };
     // Three CPUs were added: 0.5 of them explain nothing, 0.8 may.
-    assert!(trace_warnings(|s| s.busy_allotted_ns += seconds(4.0)));
-    assert!(!trace_warnings(|s| s.busy_allotted_ns += seconds(6.4)));
-    assert!(!trace_warnings(|s| s.steal_ns = seconds(6.4)));
-    assert!(!trace_warnings(|s| s.busy_elsewhere_ns = seconds(16.0)), "a server did the work");
-    assert!(trace_warnings(|s| s.busy_elsewhere_ns = seconds(1.0)));
+    assert!(has_warning(|s| s.busy_allotted_ns += seconds(4.0)));
+    assert!(!has_warning(|s| s.busy_allotted_ns += seconds(6.4)));
+    assert!(!has_warning(|s| s.steal_ns = seconds(6.4)));
+    assert!(!has_warning(|s| s.busy_elsewhere_ns = seconds(16.0)), "a server did the work");
+    assert!(has_warning(|s| s.busy_elsewhere_ns = seconds(1.0)));
 }
 
 #[test]
@@ -265,7 +269,8 @@ fn set_quiet_load(busy: f64) -> impl FnOnce(&mut Study) {
 
 #[test]
 fn work_outside_of_the_tree() {
-    let Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 64, .. } = only_warning(&[1, 2], add_daemon) else {
+    let Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 64, .. } = only_warning(&[1, 2], add_daemon)
+    else {
         panic!("not seen")
     };
     assert_close(busy_cpus, 2.0 / 4.0);

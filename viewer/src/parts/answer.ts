@@ -17,17 +17,17 @@ export function noticeList(notices: NoticeText[]): HTMLElement | false {
 }
 
 /** Sentence whose first words, up to a colon, stand out. */
-export function led(sentence: string): (HTMLElement | string)[] {
+export function withBoldLead(sentence: string): (HTMLElement | string)[] {
   const colon = sentence.indexOf(":");
   return colon > 0 ? [h("strong", {}, sentence.slice(0, colon + 1)), sentence.slice(colon + 1)] : [sentence];
 }
 
-export function answer(study: PageStudy): HTMLElement {
+export function answerBlock(study: PageStudy): HTMLElement {
   const { verdict, causes, prediction, notices } = study.said;
   return h(
     "div",
     { class: "answer" },
-    h("p", { class: "verdict" }, ...led(verdict)),
+    h("p", { class: "verdict" }, ...withBoldLead(verdict)),
     lineList("Where the lost CPUs went", causes),
     lineList("On larger machines", prediction),
     noticeList(notices),

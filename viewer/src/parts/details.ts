@@ -23,7 +23,7 @@ function hostFacts(host: Host): Fact[] {
   ];
 }
 
-export function details(study: PageStudy): HTMLElement {
+export function studyDetails(study: PageStudy): HTMLElement {
   const { host, plan, tool, closing } = study.view;
   return factList([
     ...hostFacts(host),
@@ -41,12 +41,12 @@ export function details(study: PageStudy): HTMLElement {
 
 export function lockDetails({ view }: PageLocks): HTMLElement {
   const { host, plan, rounds, whole, steal } = view;
-  const ns = (times: number[]) => times.map(nanos).join(", ");
+  const durations = (times: number[]) => times.map(nanos).join(", ");
   return factList([
     ...hostFacts(host),
     ["locks", plan.locks.join(", ")],
     ["threads", `${plan.threads.join(", ")}, pinned in turn to CPUs ${plan.cpus}`],
-    ["held for", ns(plan.holds)],
+    ["held for", durations(plan.holds)],
     ["away for", plan.thinks.map((think) => (think === "hold" ? "as long as held" : nanos(think.fixed))).join(", ")],
     ["rounds", `${rounds} of ${plan.rounds}, shuffled, seed ${plan.seed}${whole ? "" : "; not all of what was planned is there"}`],
     ["one contest", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} where every wait is timed, in the first ${plan.watched_rounds === 1 ? "round" : `${plan.watched_rounds} rounds`}`],

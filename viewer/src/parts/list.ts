@@ -5,12 +5,12 @@ import type { ListedStudy } from "../record/ListedStudy.ts";
 import { table } from "./table.ts";
 
 /** Address of the named study on a server. */
-export const served = (name: string) => `/study/${encodeURIComponent(name)}`;
+export const studyAddress = (name: string) => `/study/${encodeURIComponent(name)}`;
 
-export function list(studies: ListedStudy[]): HTMLElement[] {
+export function studyList(studies: ListedStudy[]): HTMLElement[] {
   const newest = studies.toSorted((a, b) => b.created_at_s - a.created_at_s);
   const all = table<ListedStudy>("Studies", [
-    { title: "study", text: (s) => s.name, link: (s) => served(s.name) },
+    { title: "study", text: (s) => s.name, link: (s) => studyAddress(s.name) },
     { title: "command", text: (s) => s.command },
     { title: "host", text: (s) => s.host },
     { title: "CPUs", text: (s) => s.cpus.join(", ") },
@@ -21,10 +21,10 @@ export function list(studies: ListedStudy[]): HTMLElement[] {
   const select = (label: string, chosen: number) =>
     h("select", { "aria-label": label }, ...readable.map((study, i) => h("option", { value: study.name, selected: i === chosen }, study.name)));
   const base = select("BASE", Math.min(1, readable.length - 1));
-  const now = select("NEW", 0);
-  const go = () => location.assign(`/compare?base=${encodeURIComponent(base.value)}&new=${encodeURIComponent(now.value)}`);
-  const compare = readable.length > 1 && section("compare", "Compare", h("div", { class: "tools" }, base, " with ", now, h("button", { type: "button", click: go }, "compare")));
-  const none = studies.length === 0 && h("p", {}, "No studies here yet: morecores run makes one.");
-  const suite = studies.some((study) => study.benchmark !== null) && h("p", {}, h("a", { href: "/suite" }, "The classic benchmarks, then and now"));
-  return [h("h1", {}, "Studies"), none, suite, studies.length > 0 && section("list", "In this directory", all.element), compare].filter((part) => part !== false);
+  const newer = select("NEW", 0);
+  const openComparison = () => location.assign(`/compare?base=${encodeURIComponent(base.value)}&new=${encodeURIComponent(newer.value)}`);
+  const compare = readable.length > 1 && section("compare", "Compare", h("div", { class: "tools" }, base, " with ", newer, h("button", { type: "button", click: openComparison }, "compare")));
+  const emptyNote = studies.length === 0 && h("p", {}, "No studies here yet: morecores run makes one.");
+  const suiteLink = studies.some((study) => study.benchmark !== null) && h("p", {}, h("a", { href: "/suite" }, "The classic benchmarks, then and now"));
+  return [h("h1", {}, "Studies"), emptyNote, suiteLink, studies.length > 0 && section("list", "In this directory", all.element), compare].filter((part) => part !== false);
 }

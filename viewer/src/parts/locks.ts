@@ -9,7 +9,7 @@ import { onPage } from "../pictures/setting.ts";
 import type { LockName } from "../record/LockName.ts";
 import type { PageLocks } from "../record/PageLocks.ts";
 import { svg } from "../sheet/svg.ts";
-import { led, lineList, noticeList } from "./answer.ts";
+import { lineList, noticeList, withBoldLead } from "./answer.ts";
 import { downloadView, LOCK_METHOD, lockDetails } from "./details.ts";
 import { sortableTable } from "./texts.ts";
 
@@ -25,21 +25,21 @@ function contestSection(id: string, { view }: PageLocks): HTMLElement | null {
   const all = contests(view);
   if (all.length === 0) return null;
   const order = view.plan.locks;
-  const on = new Set(order);
+  const visible = new Set(order);
   const cpus = cpuCount(view.plan.cpus);
   let quantity: LockQuantity = "rate";
-  const pictures = all.map((one) => ({
-    name: one.name,
-    ...responsive((width) => contest(one, quantity, on, order, cpus, onPage(width)), () => contestInWords(one, quantity, on)),
+  const pictures = all.map((item) => ({
+    name: item.name,
+    ...responsive((width) => contest(item, quantity, visible, order, cpus, onPage(width)), () => contestInWords(item, quantity, visible)),
   }));
   const redraw = () => pictures.forEach((picture) => picture.redraw());
   const buttons = order.map((lock) => {
-    const button: HTMLElement = h("button", { type: "button", class: "lock", "aria-pressed": "true", "data-lock": lock, click: () => press([lock], !on.has(lock)) }, swatch(lock), lock);
+    const button: HTMLElement = h("button", { type: "button", class: "lock", "aria-pressed": "true", "data-lock": lock, click: () => press([lock], !visible.has(lock)) }, swatch(lock), lock);
     return button;
   });
   const press = (locks: LockName[], shown: boolean) => {
-    for (const lock of locks) on[shown ? "add" : "delete"](lock);
-    for (const button of buttons) button.setAttribute("aria-pressed", String(on.has(button.dataset.lock as LockName)));
+    for (const lock of locks) visible[shown ? "add" : "delete"](lock);
+    for (const button of buttons) button.setAttribute("aria-pressed", String(visible.has(button.dataset.lock as LockName)));
     redraw();
   };
   return section(
@@ -63,12 +63,12 @@ export function lockParts(study: PageLocks, index: number): HTMLElement[] {
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.command)), h("p", { class: "quiet" }, [study.name, host.cpu_model, host.hostname].filter(Boolean).join(" · "))),
     study.advice.length + study.prices.length + study.notices.length > 0
       ? section(id("answer"), "Which lock?", h("div", { class: "answer" },
-          study.advice.length > 0 && h("ul", { class: "verdict" }, ...study.advice.map((sentence) => h("li", {}, ...led(sentence)))),
+          study.advice.length > 0 && h("ul", { class: "verdict" }, ...study.advice.map((sentence) => h("li", {}, ...withBoldLead(sentence)))),
           lineList("What waiting costs here", study.prices),
           noticeList(study.notices)))
       : null,
     contestSection(id("contests"), study),
-    section(id("figures"), "Every figure", ...study.tables.map(([title, of]) => sortableTable(title, of).element), downloadView(study)),
+    section(id("figures"), "Every figure", ...study.tables.map(([title, table]) => sortableTable(title, table).element), downloadView(study)),
     section(id("how"), "How it was measured", lockDetails(study), h("ul", {}, ...LOCK_METHOD.map((line) => h("li", {}, line)))),
   ];
   return all.filter((part) => part !== null);

@@ -30,30 +30,30 @@ export interface TableHandle {
 }
 
 export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): TableHandle {
-  const by = (column: Column<Row>) => column.value ?? column.order;
-  const kind = (column: Column<Row>) => (by(column) ? "figure" : "name");
-  let kept: ((row: Row) => boolean) | null = null;
-  let sorted: { column: number; up: boolean } | null = null;
-  let searched = "";
+  const sortValue = (column: Column<Row>) => column.value ?? column.order;
+  const kind = (column: Column<Row>) => (sortValue(column) ? "figure" : "name");
+  let rowFilter: ((row: Row) => boolean) | null = null;
+  let sorting: { column: number; up: boolean } | null = null;
+  let searchText = "";
   const body = h("tbody");
-  const state = h("p", { class: "quiet", "aria-live": "polite" });
-  const shown = () => {
-    const found = rows.filter((row) => (!kept || kept(row)) && columns.some((column) => column.text(row).toLowerCase().includes(searched)));
-    if (!sorted) return found;
-    const { column, up } = sorted;
+  const rowCount = h("p", { class: "quiet", "aria-live": "polite" });
+  const visibleRows = () => {
+    const found = rows.filter((row) => (!rowFilter || rowFilter(row)) && columns.some((column) => column.text(row).toLowerCase().includes(searchText)));
+    if (!sorting) return found;
+    const { column, up } = sorting;
     const { text } = columns[column]!;
-    const value = by(columns[column]!);
+    const value = sortValue(columns[column]!);
     const order = (a: Row, b: Row) => (value ? (value(a) ?? -Infinity) - (value(b) ?? -Infinity) : text(a).localeCompare(text(b)));
     return found.toSorted((a, b) => (up ? order(a, b) : order(b, a)));
   };
   const draw = () => {
-    const found = shown();
+    const found = visibleRows();
     body.replaceChildren(
       ...found.map((row) =>
         h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { class: kind(column), ...(i === 0 ? { scope: "row" } : {}) }, column.link ? h("a", { href: column.link(row) }, column.text(row)) : column.text(row)))),
       ),
     );
-    state.textContent = found.length === rows.length ? "" : `${found.length} of ${rows.length} rows`;
+    rowCount.textContent = found.length === rows.length ? "" : `${found.length} of ${rows.length} rows`;
   };
   const headers = columns.map((column, index) => {
     const cell: HTMLTableCellElement = h(
@@ -62,8 +62,8 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
       h("button", {
         type: "button",
         click: () => {
-          const up: boolean = sorted?.column === index ? !sorted.up : !by(column);
-          sorted = { column: index, up };
+          const up: boolean = sorting?.column === index ? !sorting.up : !sortValue(column);
+          sorting = { column: index, up };
           headers.forEach((header) => header.setAttribute("aria-sort", "none"));
           cell.setAttribute("aria-sort", up ? "ascending" : "descending");
           draw();
@@ -75,9 +75,9 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
   const csv = () => {
     const line = (cells: string[]) => cells.map(csvCell).join(",");
     const cell = (column: Column<Row>, row: Row) => (column.value ? String(column.value(row) ?? "") : column.text(row));
-    return [line(columns.map((c) => c.title)), ...shown().map((row) => line(columns.map((c) => cell(c, row))))].join("\r\n") + "\r\n";
+    return [line(columns.map((c) => c.title)), ...visibleRows().map((row) => line(columns.map((c) => cell(c, row))))].join("\r\n") + "\r\n";
   };
-  const search = h("input", { type: "search", placeholder: "search", "aria-label": `search ${name}`, input: () => { searched = search.value.toLowerCase(); draw(); } });
+  const search = h("input", { type: "search", placeholder: "search", "aria-label": `search ${name}`, input: () => { searchText = search.value.toLowerCase(); draw(); } });
   const copy = h("button", {
     type: "button",
     click: () => {
@@ -90,8 +90,8 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
   const element = h(
     "div",
     { class: "table" },
-    h("div", { class: "tools" }, h("h3", {}, name), search, copy, state),
+    h("div", { class: "tools" }, h("h3", {}, name), search, copy, rowCount),
     h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": name }, h("table", {}, h("thead", {}, h("tr", {}, ...headers)), body)),
   );
-  return { element, keep: (test) => { kept = test as typeof kept; draw(); element.hidden = test !== null && rows.every((row) => !test(row)); } };
+  return { element, keep: (test) => { rowFilter = test as typeof rowFilter; draw(); element.hidden = test !== null && rows.every((row) => !test(row)); } };
 }

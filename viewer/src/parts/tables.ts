@@ -1,14 +1,14 @@
 // The tables of a study, and the components of the stack that each row is about.
 
 import { cpus, figure, percent, time, withInterval, bytes } from "../format.ts";
-import { kindOf } from "../pictures/curve.ts";
+import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 
 /** Row with the keys of the components that the row is about. */
-interface Tagged {
+interface TaggedRow {
   about: string[];
 }
 
@@ -20,23 +20,23 @@ function column<Row>(title: string, text: (row: Row) => string, value?: (row: Ro
 }
 
 /** Title of a metric: its name and its unit, as far as the metric has them. */
-export function titleOf({ name, unit }: { name: string | null; unit: string | null }): string {
+export function metricTitle({ name, unit }: { name: string | null; unit: string | null }): string {
   if (name === null) return unit ?? "metric";
   return unit === null ? name : `${name} (${unit})`;
 }
 
 /** Table of the measured points. */
-export function points(study: PageStudy): TableHandle {
+export function pointTable(study: PageStudy): TableHandle {
   const metric = study.view.points.find((point) => point.metric)?.metric;
   type Row = PageStudy["view"]["points"][number];
   const columns: Column<Row>[] = [
     column("CPUs", (p) => String(p.cpus), (p) => p.cpus),
-    column("kind", kindOf),
+    column("kind", addedKinds),
     column("elapsed", (p) => withInterval(p.elapsed_s.median, p.elapsed_s.ci95, time), (p) => p.elapsed_s.median),
-    ...(metric ? [column<Row>(titleOf(metric), (p) => (p.metric ? withInterval(p.metric.median, p.metric.ci95) : "–"), (p) => p.metric?.median ?? null)] : []),
+    ...(metric ? [column<Row>(metricTitle(metric), (p) => (p.metric ? withInterval(p.metric.median, p.metric.ci95) : "–"), (p) => p.metric?.median ?? null)] : []),
     ...(study.view.points[0]?.further_metrics ?? []).map((figures, i) => {
-      const of = (p: Row) => p.further_metrics[i] ?? null;
-      return column<Row>(titleOf(figures), (p) => withInterval(of(p)?.median ?? NaN, of(p)?.ci95), (p) => of(p)?.median ?? null);
+      const pointFigures = (p: Row) => p.further_metrics[i] ?? null;
+      return column<Row>(metricTitle(figures), (p) => withInterval(pointFigures(p)?.median ?? NaN, pointFigures(p)?.ci95), (p) => pointFigures(p)?.median ?? null);
     }),
     column("speedup", (p) => (p.cpus === study.view.points[0]?.cpus ? "1" : withInterval(p.speedup.value, p.speedup.ci95)), (p) => p.speedup.value),
     column("efficiency", (p) => percent(p.efficiency), (p) => p.efficiency),
@@ -51,7 +51,7 @@ export function points(study: PageStudy): TableHandle {
   return table("Measured", columns, study.view.points);
 }
 
-export function runs(study: PageStudy): TableHandle {
+export function runTable(study: PageStudy): TableHandle {
   type Row = PageStudy["runs"][number];
   const hasMetric = study.runs.some((run) => run.metric !== null);
   return table<Row>("Every timed run", [
@@ -69,8 +69,8 @@ export function runs(study: PageStudy): TableHandle {
 /**
  * Tables of one traced run, and the what-if ranking. `keep` shows only the rows about a component.
  */
-export function traced(study: PageStudy, trace: TraceView): { tables: TableHandle[]; keep: (component: string | null) => void } {
-  const tag = <T extends object>(row: T, about: string[]): T & Tagged => ({ ...row, about });
+export function traceTables(study: PageStudy, trace: TraceView): { tables: TableHandle[]; keep: (component: string | null) => void } {
+  const tag = <T extends object>(row: T, about: string[]): T & TaggedRow => ({ ...row, about });
   const work = ["user_work", "kernel_work"];
   const culprits = new Set(trace.culprits.map((culprit) => culprit.name));
   const commands = trace.commands.map((c) => tag(c, culprits.has(c.name) ? [...work, "idle_too_little_work"] : work));
@@ -79,11 +79,11 @@ export function traced(study: PageStudy, trace: TraceView): { tables: TableHandl
   type Lock = (typeof locks)[number];
   const phases = trace.serial_phases.map((phase) => tag(phase, ["idle_too_little_work", ...(LABELS[phase.culprit] ?? [])]));
   type Phase = (typeof phases)[number];
-  const who = trace.culprits.map((culprit) => tag(culprit, ["idle_too_little_work"]));
-  type Who = (typeof who)[number];
+  const culpritRows = trace.culprits.map((culprit) => tag(culprit, ["idle_too_little_work"]));
+  type Culprit = (typeof culpritRows)[number];
   const others = trace.others.map(([name, seconds]) => tag({ name, seconds }, ["other_processes", "idle_scheduling"]));
   type Other = (typeof others)[number];
-  const gains = study.gains.map((gain) => tag(gain, about(gain.kind)));
+  const gains = study.gains.map((gain) => tag(gain, relatedComponents(gain.kind)));
   type Gain = (typeof gains)[number];
 
   const all: TableHandle[] = [];
@@ -96,11 +96,11 @@ export function traced(study: PageStudy, trace: TraceView): { tables: TableHandl
     column("kernel ratio", (c) => percent(c.kernel_ratio), (c) => c.kernel_ratio),
     column("waiting ratio", (c) => percent(c.waiting_ratio), (c) => c.waiting_ratio),
   ], commands);
-  add<Who>("Who ran while CPUs were idle for want of work", [
+  add<Culprit>("Who ran while CPUs were idle for want of work", [
     column("command", (c) => c.name),
     column("idle CPU time", (c) => time(c.lost_cpus), (c) => c.lost_cpus),
     column("the others waited in", (c) => c.waiting_in ?? "–"),
-  ], who);
+  ], culpritRows);
   add<Phase>("Serial phases", [
     column("culprit", (p) => p.culprit),
     column("start", (p) => time(p.start_s), (p) => p.start_s),
@@ -129,12 +129,12 @@ export function traced(study: PageStudy, trace: TraceView): { tables: TableHandl
   ], gains);
   return {
     tables: all,
-    keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as Tagged).about.includes(component))),
+    keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as TaggedRow).about.includes(component))),
   };
 }
 
 /** Components that a change in the what-if ranking is about. */
-function about(kind: GainKind): string[] {
+function relatedComponents(kind: GainKind): string[] {
   switch (kind) {
     case "disk":
       return ["idle_disk"];

@@ -14,7 +14,7 @@ import { type Column, table, type TableHandle } from "./table.ts";
 /** Units of the figures in a table, in units without a prefix; seconds for times. */
 const UNITS: Record<string, number> = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1, k: 1e3, M: 1e6, G: 1e9, "%": 0.01 };
 
-function saidTable(label: string, { columns, now }: TextTable): HTMLElement {
+function textTable(label: string, { columns, now }: TextTable): HTMLElement {
   const kind = (column: TextColumn) => (column.figures ? "figure" : "name");
   const headers = columns.map((column) => h("th", { scope: "col", class: kind(column) }, column.header));
   const row = (index: number) => h("tr", { class: now[index] ? "now" : "then" }, ...columns.map((column) => h("td", { class: kind(column) }, column.cells[index])));
@@ -23,7 +23,7 @@ function saidTable(label: string, { columns, now }: TextTable): HTMLElement {
 }
 
 /** First number of a text, in the unit behind it; null if the text has no number. */
-export function sizeOf(text: string): number | null {
+export function firstNumber(text: string): number | null {
   const [, number, unit] = /^[^\d]*?(-?\d[\d.]*)\s*(ns|µs|ms|s\b|[kMG]\b|%)?/u.exec(text) ?? [];
   return number === undefined ? null : Number(number) * (UNITS[unit ?? ""] ?? 1);
 }
@@ -34,50 +34,50 @@ export function sizeOf(text: string): number | null {
  */
 export function sortableTable(title: string, { columns }: TextTable): TableHandle {
   const rows = (columns[0]?.cells ?? []).map((_, index) => index);
-  const shown = columns.map(({ header, figures, cells }): Column<number> => {
+  const sortable = columns.map(({ header, figures, cells }): Column<number> => {
     const text = (row: number) => cells[row] ?? "";
-    return { title: header, text, ...(figures ? { order: (row) => sizeOf(text(row)) } : {}) };
+    return { title: header, text, ...(figures ? { order: (row) => firstNumber(text(row)) } : {}) };
   });
-  const handle = table(title, shown, rows);
+  const handle = table(title, sortable, rows);
   handle.element.classList.add("said");
   return handle;
 }
 
-export function comparisonSection(said: ComparisonText): HTMLElement {
-  const columns = said.columns.map(([header, cells]): TextColumn => ({ header, cells, figures: true }));
+export function comparisonSection(comparison: ComparisonText): HTMLElement {
+  const columns = comparison.columns.map(([header, cells]): TextColumn => ({ header, cells, figures: true }));
   return section(
     "comparison",
     "What changed",
-    said.warning && h("ul", { class: "notices" }, h("li", { class: "serious" }, h("strong", {}, "Warning: "), said.warning)),
-    h("p", { class: "verdict" }, said.answer),
-    saidTable("ratios", { columns, now: [] }),
-    said.grown && h("p", {}, said.grown),
-    said.unlike.length > 0 && h("ul", {}, ...said.unlike.map((line) => h("li", {}, line))),
-    h("p", { class: "quiet" }, said.note),
+    comparison.warning && h("ul", { class: "notices" }, h("li", { class: "serious" }, h("strong", {}, "Warning: "), comparison.warning)),
+    h("p", { class: "verdict" }, comparison.answer),
+    textTable("ratios", { columns, now: [] }),
+    comparison.grown && h("p", {}, comparison.grown),
+    comparison.unlike.length > 0 && h("ul", {}, ...comparison.unlike.map((line) => h("li", {}, line))),
+    h("p", { class: "quiet" }, comparison.note),
   );
 }
 
 /**
  * Published and measured figures of a benchmark. `address` returns the address of the named study.
  */
-export function benchmarkSection(said: BenchmarkText, index: number, address: (study: string) => string): HTMLElement {
+export function benchmarkSection(benchmark: BenchmarkText, index: number, address: (study: string) => string): HTMLElement {
   return section(
     `benchmark-${index}`,
-    said.title,
-    ...said.tables.map((of, i) => saidTable(`${said.title}: ${of.columns[0]?.header ?? i}`, of)),
-    said.notes.length > 0 && h("ul", { class: "quiet" }, ...said.notes.map((note) => h("li", {}, note))),
-    said.studies.length > 0 && h("p", {}, "Studies of now: ", ...said.studies.flatMap((study, i) => [i > 0 && ", ", h("a", { href: address(study) }, study)])),
+    benchmark.title,
+    ...benchmark.tables.map((table, i) => textTable(`${benchmark.title}: ${table.columns[0]?.header ?? i}`, table)),
+    benchmark.notes.length > 0 && h("ul", { class: "quiet" }, ...benchmark.notes.map((note) => h("li", {}, note))),
+    benchmark.studies.length > 0 && h("p", {}, "Studies of now: ", ...benchmark.studies.flatMap((study, i) => [i > 0 && ", ", h("a", { href: address(study) }, study)])),
   );
 }
 
 /** All benchmarks in one table and one picture. */
-export function suiteSection(said: SuiteText): HTMLElement {
-  const picture = responsive((width) => suitePicture(said, onPage(width)), () => suiteInWords(said));
+export function suiteSection(suite: SuiteText): HTMLElement {
+  const picture = responsive((width) => suitePicture(suite, onPage(width)), () => suiteInWords(suite));
   return section(
     "summary",
     "Summary: speedups then and now",
-    saidTable("summary", said.table),
-    h("ul", { class: "quiet" }, ...said.notes.map((note) => h("li", {}, note))),
+    textTable("summary", suite.table),
+    h("ul", { class: "quiet" }, ...suite.notes.map((note) => h("li", {}, note))),
     picture.element,
     h("p", { class: "quiet" }, SUITE_KEY),
   );

@@ -11,7 +11,7 @@ import { cpus, figure, percent, plain, time } from "../format.ts";
 import type { CpuKind } from "../record/CpuKind.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { PointView } from "../record/PointView.ts";
-import { widthOf } from "../sheet/svg.ts";
+import { textWidth } from "../sheet/svg.ts";
 import type { Setting } from "./setting.ts";
 import { axisTicks, countTicks } from "./ticks.ts";
 
@@ -39,7 +39,7 @@ const [LEFT, RIGHT, TOP, BOTTOM, INSET_X, INSET_Y, SIZE] = [52, 20, 28, 44, 14, 
 const BLUE = "#0072b2";
 const ORANGE = "#d55e00";
 
-interface Measured {
+interface MeasuredPoint {
   cpus: number;
   value: number;
   interval: [number, number] | null;
@@ -53,7 +53,7 @@ interface Dot {
   study: string;
 }
 
-interface Predicted {
+interface PredictionPoint {
   cpus: number;
   value: number | null;
   band: [number, number];
@@ -69,7 +69,7 @@ export function quantities(study: PageStudy): [Quantity, string][] {
 }
 
 /** Place of a further metric in the plan; -1 if the study has no metric of this name. */
-function placeOf(study: PageStudy, quantity: FurtherMetric): number {
+function furtherMetricIndex(study: PageStudy, quantity: FurtherMetric): number {
   return (study.view.plan.further_metrics ?? []).findIndex(({ name }) => quantity === `metric ${name}`);
 }
 
@@ -87,24 +87,24 @@ const KINDS: Record<CpuKind, string | null> = {
   "other-core-type": "cores of another type",
 };
 
-const ALIKE = "whole cores";
+const WHOLE_CORES = "whole cores";
 
 /** Kinds of CPU that a count adds, in words. */
-export function kindOf(point: PointView): string {
+export function addedKinds(point: PointView): string {
   const other = point.adds.map((kind) => KINDS[kind]).filter((kind) => kind !== null);
-  return other.length > 0 ? `adds ${other.join(", ")}` : ALIKE;
+  return other.length > 0 ? `adds ${other.join(", ")}` : WHOLE_CORES;
 }
 
-function measured(study: PageStudy, quantity: Quantity): Measured[] {
+function measuredPoints(study: PageStudy, quantity: Quantity): MeasuredPoint[] {
   return study.view.points.map((point) => {
-    const further = isFurther(quantity) ? point.further_metrics[placeOf(study, quantity)] : undefined;
+    const further = isFurther(quantity) ? point.further_metrics[furtherMetricIndex(study, quantity)] : undefined;
     const [value, interval] = isFurther(quantity) ? [further?.median ?? NaN, further?.ci95 ?? null] : {
       speedup: [point.speedup.value, point.speedup.ci95],
       elapsed: [point.elapsed_s.median, point.elapsed_s.ci95],
       efficiency: [point.efficiency, point.efficiency_ci95],
       metric: [point.metric?.median ?? NaN, point.metric?.ci95 ?? null],
     }[quantity] as [number, [number, number] | null];
-    return { cpus: point.cpus, value, interval, kind: kindOf(point), study: study.name };
+    return { cpus: point.cpus, value, interval, kind: addedKinds(point), study: study.name };
   });
 }
 
@@ -112,7 +112,7 @@ function measured(study: PageStudy, quantity: Quantity): Measured[] {
  * Single runs. If the picture shows speedups, a run is a speedup over the median of the smallest
  * count.
  */
-function dots(study: PageStudy, quantity: Quantity): Dot[] {
+function runDots(study: PageStudy, quantity: Quantity): Dot[] {
   const base = study.view.points[0];
   if (!base) return [];
   const metric = study.view.plan.metric;
@@ -122,7 +122,7 @@ function dots(study: PageStudy, quantity: Quantity): Dot[] {
     .filter((run) => run.succeeded)
     .map((run) => {
       const value = metric ? run.metric ?? NaN : run.elapsed_s;
-      const shown = isFurther(quantity) ? run.further_metrics[placeOf(study, quantity)] ?? NaN : {
+      const shown = isFurther(quantity) ? run.further_metrics[furtherMetricIndex(study, quantity)] ?? NaN : {
         speedup: speedup(value),
         elapsed: run.elapsed_s,
         efficiency: (speedup(value) * base.cpus) / run.cpus,
@@ -134,17 +134,17 @@ function dots(study: PageStudy, quantity: Quantity): Dot[] {
 }
 
 /** Prediction, starting at the largest measured count. */
-function predicted(study: PageStudy, quantity: Quantity): Predicted[] {
+function predictedPoints(study: PageStudy, quantity: Quantity): PredictionPoint[] {
   const prediction = study.view.prediction;
   const last = study.view.points.at(-1);
   const base = study.view.points[0]?.cpus ?? 1;
   if (!prediction || !last || quantity === "metric" || isFurther(quantity)) return [];
-  const start = measured(study, quantity).at(-1)!;
-  const points = prediction.points.flatMap((point): Predicted[] => {
+  const start = measuredPoints(study, quantity).at(-1)!;
+  const points = prediction.points.flatMap((point): PredictionPoint[] => {
     if (quantity === "speedup") return [{ cpus: point.cpus, value: point.speedup, band: point.band90 }];
     if (quantity === "efficiency") {
-      const of = (speedup: number) => (speedup * base) / point.cpus;
-      return [{ cpus: point.cpus, value: point.speedup === null ? null : of(point.speedup), band: [of(point.band90[0]), of(point.band90[1])] }];
+      const efficiency = (speedup: number) => (speedup * base) / point.cpus;
+      return [{ cpus: point.cpus, value: point.speedup === null ? null : efficiency(point.speedup), band: [efficiency(point.band90[0]), efficiency(point.band90[1])] }];
     }
     return point.elapsed_band90_s ? [{ cpus: point.cpus, value: point.elapsed_s, band: point.elapsed_band90_s }] : [];
   });
@@ -153,10 +153,10 @@ function predicted(study: PageStudy, quantity: Quantity): Predicted[] {
 
 /** Content of the picture in a sentence, for readers who do not see it. */
 export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
-  const of = quantity === "elapsed" ? time : quantity === "efficiency" ? percent : figure;
+  const format = quantity === "elapsed" ? time : quantity === "efficiency" ? percent : figure;
   return studies
     .map((study) => {
-      const points = measured(study, quantity).map((point) => `${of(point.value)} on ${cpus(point.cpus)}`);
+      const points = measuredPoints(study, quantity).map((point) => `${format(point.value)} on ${cpus(point.cpus)}`);
       return `${study.name}: ${points.join(", ")}`;
     })
     .join("; ");
@@ -165,7 +165,7 @@ export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
 const LABELS: Record<Exclude<Quantity, FurtherMetric>, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", metric: "metric" };
 
 /** Whether the range of CPU counts of these studies makes logarithmic axes the default. */
-export function isFar(studies: PageStudy[]): boolean {
+export function isWideRange(studies: PageStudy[]): boolean {
   const counts = studies.flatMap((study) => [...study.view.points, ...(studies.length > 1 ? [] : study.view.prediction?.points ?? [])].map((point) => point.cpus));
   return Math.max(...counts) >= LOG_FROM * Math.min(...counts);
 }
@@ -178,23 +178,23 @@ export function curveKey(studies: PageStudy[]): string {
 }
 
 /** Picture of the curve. With several studies each has a line of its own and no prediction. */
-export function curve(studies: PageStudy[], options: CurveOptions, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
+export function curve(studies: PageStudy[], options: CurveOptions, { document, width, ground, interactive }: Setting): SVGSVGElement | HTMLElement {
   const { quantity, log } = options;
-  const points = studies.flatMap((study) => measured(study, quantity));
+  const points = studies.flatMap((study) => measuredPoints(study, quantity));
   const one = studies.length === 1 ? studies[0] : undefined;
-  const future = one ? predicted(one, quantity) : [];
-  const most = Math.max(...points.map((point) => point.cpus), ...future.map((point) => point.cpus), 2);
+  const prediction = one ? predictedPoints(one, quantity) : [];
+  const most = Math.max(...points.map((point) => point.cpus), ...prediction.map((point) => point.cpus), 2);
   const least = Math.min(...points.map((point) => point.cpus));
-  const counts = [...new Set([...points, ...future].map((point) => point.cpus))].sort((a, b) => a - b);
+  const counts = [...new Set([...points, ...prediction].map((point) => point.cpus))].sort((a, b) => a - b);
   const ideal = idealLine(one, quantity, least, most);
   const colour = one ? () => BLUE : undefined;
   const stroke = colour ? BLUE : "study";
-  const single = studies.flatMap((study) => dots(study, quantity));
+  const dots = studies.flatMap((study) => runDots(study, quantity));
   const height = Math.min(Math.max(width * 0.55, 240), 420);
   const values = [
     ...points.flatMap((point) => [point.value, ...(point.interval ?? [])]),
-    ...single.map((dot) => dot.value),
-    ...future.flatMap((point) => [point.value ?? point.band[0], ...point.band]),
+    ...dots.map((dot) => dot.value),
+    ...prediction.flatMap((point) => [point.value ?? point.band[0], ...point.band]),
     ...ideal.map((point) => point.value),
   ].filter((value) => value > 0);
   const [lowest, highest] = [Math.min(...values), Math.max(...values)];
@@ -203,21 +203,21 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
   const first = least === most ? least - 1 || 0.5 : least;
   const scale = log ? Math.log : (count: number) => count;
   const place = (count: number) => ((scale(count) - scale(first)) / (scale(most) - scale(first))) * (width - LEFT - RIGHT - 2 * INSET_X);
-  const shownCounts = countTicks(counts, place, (count) => widthOf(String(count), SIZE) + 6);
+  const shownCounts = countTicks(counts, place, (count) => textWidth(String(count), SIZE) + 6);
   const marks: Plot.Markish[] = [
     Plot.gridY({ strokeOpacity: 0.15, ticks }),
     ideal.length ? Plot.line(ideal, { x: "cpus", y: "value", stroke: "currentColor", strokeDasharray: "2 4", strokeOpacity: 0.6 }) : null,
     ideal.length ? Plot.text([ideal.at(-1)!], { x: "cpus", y: "value", text: () => "ideal", dx: -4, dy: -6, textAnchor: "end", fillOpacity: 0.75, fill: "currentColor" }) : null,
-    future.length ? Plot.areaY(future, { x: "cpus", y1: (d: Predicted) => d.band[0], y2: (d: Predicted) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
-    future.length ? Plot.line(future.filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
-    future.length ? Plot.dot(future.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: ground, symbol: "diamond", r: 4, title: (d: Predicted) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: alive }) : null,
-    Plot.dot(single, { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
+    prediction.length ? Plot.areaY(prediction, { x: "cpus", y1: (d: PredictionPoint) => d.band[0], y2: (d: PredictionPoint) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
+    prediction.length ? Plot.line(prediction.filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
+    prediction.length ? Plot.dot(prediction.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: ground, symbol: "diamond", r: 4, title: (d: PredictionPoint) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: interactive }) : null,
+    Plot.dot(dots, { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
     Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
-    Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: Measured) => d.interval![0], y2: (d: Measured) => d.interval![1], stroke, strokeWidth: 2 }),
+    Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: MeasuredPoint) => d.interval![0], y2: (d: MeasuredPoint) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {
-      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: Measured) => (d.kind === ALIKE ? "circle" : "triangle"),
-      title: (d: Measured) => `${studies.length > 1 ? `${d.study}\n` : ""}${cpus(d.cpus)} (${d.kind}): ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
-      tip: alive,
+      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: MeasuredPoint) => (d.kind === WHOLE_CORES ? "circle" : "triangle"),
+      title: (d: MeasuredPoint) => `${studies.length > 1 ? `${d.study}\n` : ""}${cpus(d.cpus)} (${d.kind}): ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
+      tip: interactive,
     }),
   ].filter((mark) => mark !== null);
   return Plot.plot({
@@ -231,7 +231,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
     x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: [first, most], inset: INSET_X },
     y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.slice("metric ".length) : LABELS[quantity]}`, zero: !log, nice: !log, ...(log ? { domain: range } : {}), insetTop: INSET_Y, insetBottom: log ? INSET_Y : 0, ticks, tickFormat: plain },
-    color: one ? undefined : { legend: alive, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
+    color: one ? undefined : { legend: interactive, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,
   });

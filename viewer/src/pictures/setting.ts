@@ -10,10 +10,10 @@ export interface Setting {
    * Whether the picture reacts to a pointer and has a legend of its own. Both need more than a
    * drawing.
    */
-  alive: boolean;
+  interactive: boolean;
 }
 
 /** Setting of a picture on the page, `width` CSS pixels wide. */
 export function onPage(width: number): Setting {
-  return { document, width, ground: "var(--ground, white)", alive: true };
+  return { document, width, ground: "var(--ground, white)", interactive: true };
 }

@@ -29,7 +29,7 @@ export function stackKey(all: StackPart[]): string {
 }
 
 /** Picture of the stack. `choose` receives the key of a part that the reader clicks. */
-export function stack(all: StackPart[], { document, width, alive }: Setting, choose: (key: string) => void = () => {}): SVGSVGElement | HTMLElement {
+export function stack(all: StackPart[], { document, width, interactive }: Setting, choose: (key: string) => void = () => {}): SVGSVGElement | HTMLElement {
   const counts = [...new Set(all.map((part) => part.of))];
   const keys = [...new Set(all.map((part) => part.key))];
   const picture = Plot.plot({
@@ -43,7 +43,7 @@ export function stack(all: StackPart[], { document, width, alive }: Setting, cho
     y: { label: null, type: "band", domain: counts, tickFormat: (count: number) => cpus(count), padding: 0.25 },
     color: { domain: keys, range: keys.map(componentColour) },
     marks: [
-      Plot.barX(all, Plot.stackX({ y: "of", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${part.cpus.toFixed(2)} of ${cpus(part.of)}`, tip: alive })),
+      Plot.barX(all, Plot.stackX({ y: "of", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${part.cpus.toFixed(2)} of ${cpus(part.of)}`, tip: interactive })),
       Plot.ruleX([0]),
     ],
   });

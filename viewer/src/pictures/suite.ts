@@ -5,11 +5,10 @@
 
 import * as Plot from "@observablehq/plot";
 
-import { cpus, figure, plain } from "../format.ts";
+import { cpus, figure, plain, truncateText } from "../format.ts";
 import type { SuiteText } from "../record/SuiteText.ts";
 import type { SuiteRow } from "../record/SuiteRow.ts";
-import { widthOf } from "../sheet/svg.ts";
-import { cut } from "../timeline/cut.ts";
+import { textWidth } from "../sheet/svg.ts";
 import type { Setting } from "./setting.ts";
 import { logTicks } from "./ticks.ts";
 
@@ -45,7 +44,7 @@ function lines({ summary, table }: SuiteText): Line[] {
   return summary.rows.map((row, i) => ({ row, verdict: verdicts[i] ?? "" }));
 }
 
-function inWords({ row, verdict }: Line): string {
+function lineInWords({ row, verdict }: Line): string {
   const { then, now, study } = row;
   const interval = now?.ci95 ? ` (95% interval ${figure(now.ci95[0])} to ${figure(now.ci95[1])})` : "";
   const parts = [
@@ -57,13 +56,13 @@ function inWords({ row, verdict }: Line): string {
 }
 
 /** Content of the picture in a sentence for each line, for readers who do not see it. */
-export function suiteInWords(said: SuiteText): string {
-  return `Speedups then and now. ${lines(said).map(inWords).join("; ")}.`;
+export function suiteInWords(suite: SuiteText): string {
+  return `Speedups then and now. ${lines(suite).map(lineInWords).join("; ")}.`;
 }
 
 /** Picture of the suite. */
-export function suitePicture(said: SuiteText, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
-  const all = lines(said);
+export function suitePicture(suite: SuiteText, { document, width, ground, interactive }: Setting): SVGSVGElement | HTMLElement {
+  const all = lines(suite);
   const then = all.filter(({ row }) => row.then);
   const now = all.filter(({ row }) => row.now);
   const pairs = then.filter(({ row }) => row.now);
@@ -72,12 +71,12 @@ export function suitePicture(said: SuiteText, { document, width, ground, alive }
   const [low, high] = [Math.min(1, ...speedups), Math.max(2, ...speedups)];
   const log = high > LOG_FROM * low;
   const name = ({ row }: Line) => row.study;
-  const longest = Math.max(...all.map((line) => widthOf(name(line), SIZE)), 0);
+  const longest = Math.max(...all.map((line) => textWidth(name(line), SIZE)), 0);
   const marginLeft = Math.ceil(Math.min(longest, width * 0.4)) + 14;
   const marginRight = width >= WIDE ? VERDICTS : 14;
   const length = width - marginLeft - marginRight - 2 * INSET;
-  const label = (tick: number) => widthOf(plain(tick), SIZE) + 8;
-  const ticks = log ? logTicks(low, high, length, plain, (text) => widthOf(text, SIZE) + 8) : Math.max(2, Math.floor(length / (2 * label(high))));
+  const label = (tick: number) => textWidth(plain(tick), SIZE) + 8;
+  const ticks = log ? logTicks(low, high, length, plain, (text) => textWidth(text, SIZE) + 8) : Math.max(2, Math.floor(length / (2 * label(high))));
   const x = { type: log ? ("log" as const) : ("linear" as const), label: `speedup over 1 CPU${log ? ", logarithmic" : ""} →`, labelAnchor: "center" as const, labelOffset: 36, domain: [low, high], inset: INSET, ticks, tickFormat: plain };
   return Plot.plot({
     document,
@@ -89,7 +88,7 @@ export function suitePicture(said: SuiteText, { document, width, ground, alive }
     marginBottom: 46,
     style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
     x,
-    y: { type: "point", domain: all.map(name), label: null, tickSize: 0, tickFormat: (study: string) => cut(study, marginLeft - 12, (text) => widthOf(text, SIZE)), padding: 0.6 },
+    y: { type: "point", domain: all.map(name), label: null, tickSize: 0, tickFormat: (study: string) => truncateText(study, marginLeft - 12, (text) => textWidth(text, SIZE)), padding: 0.6 },
     marks: [
       Plot.gridX({ strokeOpacity: 0.12, ticks }),
       Plot.gridY({ strokeOpacity: 0.12 }),
@@ -99,7 +98,7 @@ export function suitePicture(said: SuiteText, { document, width, ground, alive }
       Plot.dot(then, { y: name, x: ({ row }: Line) => row.then!.speedup, r: 5, stroke: ORANGE, strokeWidth: 2, fill: ground, className: "then" }),
       Plot.dot(now, { y: name, x: ({ row }: Line) => row.now!.speedup, r: 3.5, fill: BLUE, className: "now" }),
       width >= WIDE ? Plot.text(all, { y: name, frameAnchor: "right", dx: 10, textAnchor: "start", text: "verdict", fill: "currentColor", className: "verdicts" }) : null,
-      alive ? Plot.tip([...new Set([...then, ...now])], Plot.pointerY({ y: name, x: ({ row }: Line) => (row.now ?? row.then)!.speedup, title: inWords })) : null,
+      interactive ? Plot.tip([...new Set([...then, ...now])], Plot.pointerY({ y: name, x: ({ row }: Line) => (row.now ?? row.then)!.speedup, title: lineInWords })) : null,
     ].filter((mark) => mark !== null),
   });
 }

@@ -22,16 +22,16 @@ export function printable(text: string): string {
 const LETTER = 0.56;
 
 /** Estimated width of a text: there is no font to measure with. */
-export function widthOf(text: string, size: number): number {
+export function textWidth(text: string, size: number): number {
   return text.length * size * LETTER;
 }
 
 /** Text in lines of at most `width`. */
-export function wrapped(text: string, width: number, size: number): string[] {
+export function wrapText(text: string, width: number, size: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);
-    if (last !== undefined && widthOf(`${last} ${word}`, size) <= width) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && textWidth(`${last} ${word}`, size) <= width) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
   return lines;

@@ -3,9 +3,8 @@
 //
 // Decides the content and the places. The pen knows the surface.
 
-import { plain, unitOf } from "../format.ts";
+import { plain, timeUnit, truncateText } from "../format.ts";
 import type { SerialPhase } from "../record/SerialPhase.ts";
-import { cut } from "./cut.ts";
 import { type Lanes, means } from "./lanes.ts";
 import type { Pen } from "./pen.ts";
 import type { Window } from "./window.ts";
@@ -86,13 +85,13 @@ function phases(pen: Pen, scene: Scene, window: Window, { width, bottom }: Frame
     if (to <= LEFT || from >= width) continue;
     pen.box(from, bottom + 24, Math.max(to - from, 1), 16, 0.25);
     const room = to - from - 8;
-    if (room > 20) pen.text(cut(phase.culprit, room, pen.widthOf), from + 4, bottom + 32, "start", "middle");
+    if (room > 20) pen.text(truncateText(phase.culprit, room, pen.textWidth), from + 4, bottom + 32, "start", "middle");
   }
 }
 
 /** Text of an instant on the axis, in the unit of its steps. */
 export function axisTime(at: number, step: number): string {
-  const [symbol, length] = unitOf(Math.max(step, 1e-9));
+  const [symbol, length] = timeUnit(Math.max(step, 1e-9));
   return at === 0 ? "0" : `${plain(at / length)} ${symbol}`;
 }
 

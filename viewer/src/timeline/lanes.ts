@@ -23,11 +23,11 @@ export interface Lanes {
 export async function decode(timeline: PageTimeline): Promise<Lanes> {
   const packed = Uint8Array.from(atob(timeline.data), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return unpacked(timeline, new Uint8Array(await new Response(stream).arrayBuffer()));
+  return unpackLanes(timeline, new Uint8Array(await new Response(stream).arrayBuffer()));
 }
 
 /** Decodes the bytes after decompression. */
-export function unpacked(timeline: PageTimeline, bytes: Uint8Array): Lanes {
+export function unpackLanes(timeline: PageTimeline, bytes: Uint8Array): Lanes {
   let at = 0;
   const list = (count: number): [Float64Array, Float64Array] => {
     const values = new Float64Array(count);

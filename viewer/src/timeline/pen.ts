@@ -14,7 +14,7 @@ export interface Pen {
    * Draws a text in ink. `anchor` and `baseline` say to which point of the text `x` and `y` belong.
    */
   text: (text: string, x: number, y: number, anchor: "start" | "middle" | "end", baseline: "top" | "middle") => void;
-  widthOf: (text: string) => number;
+  textWidth: (text: string) => number;
 }
 
 /** Pen for a canvas. Clears the old picture first. */
@@ -50,6 +50,6 @@ export function canvasPen(context: CanvasRenderingContext2D, width: number, heig
       context.textBaseline = baseline;
       context.fillText(text, x, y);
     },
-    widthOf: (text) => context.measureText(text).width,
+    textWidth: (text) => context.measureText(text).width,
   };
 }

@@ -7,23 +7,23 @@ import type { TraceView } from "../record/TraceView.ts";
 import { draw, HEIGHT, LEFT, type Scene } from "./draw.ts";
 import { decode } from "./lanes.ts";
 import { canvasPen } from "./pen.ts";
-import { moved, type Window, zoomed } from "./window.ts";
+import { panWindow, type Window, zoomWindow } from "./window.ts";
 
 /** Element of the timeline. The first drawing happens when the element scrolls into view. */
 export function timelineView(timeline: PageTimeline, trace: TraceView | undefined, colours: Map<string, string>): HTMLElement {
-  const canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": inWords(timeline, trace) });
+  const canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": timelineInWords(timeline, trace) });
   const label = h("p", { class: "quiet", "aria-live": "polite" });
   const legend = h("div", { class: "legend" });
   const figure = h("div", { class: "timeline" });
   let scene: Scene | null = null;
-  let window_: Window = { from: 0, to: 1 };
-  let waiting = false;
+  let visible: Window = { from: 0, to: 1 };
+  let redrawPending = false;
 
   const redraw = () => {
-    if (waiting) return;
-    waiting = true;
+    if (redrawPending) return;
+    redrawPending = true;
     requestAnimationFrame(() => {
-      waiting = false;
+      redrawPending = false;
       const context = canvas.getContext("2d");
       if (!scene || !context) return;
       const width = canvas.clientWidth;
@@ -34,22 +34,22 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
       }
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       const ink = getComputedStyle(canvas).color;
-      draw(canvasPen(context, width, HEIGHT, ink), scene, window_, width, HEIGHT, ink);
+      draw(canvasPen(context, width, HEIGHT, ink), scene, visible, width, HEIGHT, ink);
     });
   };
-  const look = (to: Window) => {
-    window_ = to;
+  const showWindow = (to: Window) => {
+    visible = to;
     label.textContent = `from ${to.from === 0 ? "0" : time(to.from / 1e6)} to ${time(to.to / 1e6)}`;
     redraw();
   };
-  const zoom = (factor: number, at = 0.5) => scene && look(zoomed(window_, scene.lanes.end, factor, at));
-  const pan = (share: number) => scene && look(moved(window_, scene.lanes.end, share));
-  const all = () => scene && look({ from: 0, to: scene.lanes.end });
-  const button = (text: string, says: string, does: () => void) => h("button", { type: "button", "aria-label": says, title: says, click: does }, text);
+  const zoom = (factor: number, at = 0.5) => scene && showWindow(zoomWindow(visible, scene.lanes.end, factor, at));
+  const pan = (share: number) => scene && showWindow(panWindow(visible, scene.lanes.end, share));
+  const showAll = () => scene && showWindow({ from: 0, to: scene.lanes.end });
+  const button = (text: string, label: string, click: () => void) => h("button", { type: "button", "aria-label": label, title: label, click }, text);
 
   canvas.addEventListener("keydown", (event) => {
-    const does: Record<string, () => void> = { "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), "0": all, Home: all };
-    const action = does[event.key];
+    const keyActions: Record<string, () => void> = { "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), "0": showAll, Home: showAll };
+    const action = keyActions[event.key];
     if (action) {
       event.preventDefault();
       action();
@@ -62,14 +62,14 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
     if (event.ctrlKey) zoom(1.002 ** -event.deltaY, (event.offsetX - LEFT) / (canvas.clientWidth - LEFT));
     else pan((event.deltaY || event.deltaX) / canvas.clientWidth);
   }, { passive: false });
-  let held: number | null = null;
-  canvas.addEventListener("pointerdown", (event) => { held = event.clientX; canvas.setPointerCapture(event.pointerId); });
+  let dragX: number | null = null;
+  canvas.addEventListener("pointerdown", (event) => { dragX = event.clientX; canvas.setPointerCapture(event.pointerId); });
   canvas.addEventListener("pointermove", (event) => {
-    if (held === null) return;
-    pan((held - event.clientX) / (canvas.clientWidth - LEFT));
-    held = event.clientX;
+    if (dragX === null) return;
+    pan((dragX - event.clientX) / (canvas.clientWidth - LEFT));
+    dragX = event.clientX;
   });
-  for (const name of ["pointerup", "pointercancel"] as const) canvas.addEventListener(name, () => { held = null; });
+  for (const name of ["pointerup", "pointercancel"] as const) canvas.addEventListener(name, () => { dragX = null; });
   canvas.addEventListener("dblclick", (event) => zoom(3, (event.offsetX - LEFT) / (canvas.clientWidth - LEFT)));
 
   const open = async () => {
@@ -82,7 +82,7 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
       return h("label", {}, box, swatch, name);
     }));
     append(legend, [h("span", {}, h("span", { class: "swatch ready" }), "ready, but not running")]);
-    all();
+    showAll();
     figure.dataset.drawn = "true";
   };
   new IntersectionObserver((entries, observer) => {
@@ -96,16 +96,16 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
   append(figure, [
     h("div", { class: "tools" },
       button("+", "nearer", () => zoom(2)), button("−", "farther", () => zoom(0.5)),
-      button("←", "earlier", () => pan(-0.25)), button("→", "later", () => pan(0.25)), button("all", "the whole run", all), label),
+      button("←", "earlier", () => pan(-0.25)), button("→", "later", () => pan(0.25)), button("all", "the whole run", showAll), label),
     canvas,
     legend,
   ]);
   return figure;
 }
 
-function inWords(timeline: PageTimeline, trace: TraceView | undefined): string {
+function timelineInWords(timeline: PageTimeline, trace: TraceView | undefined): string {
   const phases = trace?.serial_phases ?? [];
   const serial = phases.reduce((sum, phase) => sum + phase.duration_s, 0);
-  const told = phases.length ? `; ${phases.length} serial phases, ${time(serial)} together, are in the table below` : "";
-  return `Running threads over time on ${cpus(timeline.cpus)}, by command: ${timeline.commands.join(", ")}${told}. Keys: plus and minus zoom, arrows pan, 0 shows all.`;
+  const phaseText = phases.length ? `; ${phases.length} serial phases, ${time(serial)} together, are in the table below` : "";
+  return `Running threads over time on ${cpus(timeline.cpus)}, by command: ${timeline.commands.join(", ")}${phaseText}. Keys: plus and minus zoom, arrows pan, 0 shows all.`;
 }

@@ -6,10 +6,10 @@ export interface Window {
 }
 
 /** Shortest visible part, in microseconds. The times are whole microseconds. */
-const NEAREST = 20;
+const MIN_LENGTH = 20;
 
-function within(window: Window, end: number): Window {
-  const length = Math.min(Math.max(window.to - window.from, Math.min(NEAREST, end)), end);
+function clampWindow(window: Window, end: number): Window {
+  const length = Math.min(Math.max(window.to - window.from, Math.min(MIN_LENGTH, end)), end);
   const from = Math.min(Math.max(window.from, 0), end - length);
   return { from, to: from + length };
 }
@@ -17,14 +17,14 @@ function within(window: Window, end: number): Window {
 /**
  * Zooms in by `factor` (out if below 1). The point at the share `at` of the width stays in place.
  */
-export function zoomed(window: Window, end: number, factor: number, at: number): Window {
+export function zoomWindow(window: Window, end: number, factor: number, at: number): Window {
   const fixed = window.from + at * (window.to - window.from);
-  const length = Math.max((window.to - window.from) / factor, Math.min(NEAREST, end));
-  return within({ from: fixed - at * length, to: fixed + (1 - at) * length }, end);
+  const length = Math.max((window.to - window.from) / factor, Math.min(MIN_LENGTH, end));
+  return clampWindow({ from: fixed - at * length, to: fixed + (1 - at) * length }, end);
 }
 
 /** Moves the window by a share of its width. */
-export function moved(window: Window, end: number, share: number): Window {
+export function panWindow(window: Window, end: number, share: number): Window {
   const by = share * (window.to - window.from);
-  return within({ from: window.from + by, to: window.to + by }, end);
+  return clampWindow({ from: window.from + by, to: window.to + by }, end);
 }

@@ -68,7 +68,10 @@ impl KnownProgram for Calls {
 /// Truth of `percent` of `work_s` in the kernel, the rest in user mode, and no CPU idle.
 pub(super) fn expected_division(percent: f64, work_s: f64) -> ExpectedReport {
     let kernel = work_s * percent / 100.0;
-    ExpectedReport::from_shares([Share::from_construction(Part::KernelWork, kernel), Share::from_construction(Part::UserWork, work_s - kernel)])
+    ExpectedReport::from_shares([
+        Share::from_construction(Part::KernelWork, kernel),
+        Share::from_construction(Part::UserWork, work_s - kernel),
+    ])
 }
 
 /// Command line of a program with these arguments.
@@ -83,7 +86,8 @@ mod tests {
 
     #[test]
     fn the_rest_is_user_work() {
-        let seconds = expected_division(30.0, 20.0).shares.iter().map(|s| (s.part, s.seconds)).collect::<Vec<_>>();
+        let seconds =
+            expected_division(30.0, 20.0).shares.iter().map(|s| (s.part, s.seconds)).collect::<Vec<_>>();
         assert_eq!(seconds, [(Part::KernelWork, 6.0), (Part::UserWork, 14.0)]);
     }
 }

@@ -101,7 +101,10 @@ impl KnownProgram for Mutex {
         ExpectedReport::from_shares([
             Share::from_own_clocks(Part::Work, truth.cpu_s),
             Share::from_own_clocks(Part::UserLock, waited),
-            Share::from_construction(Part::TooLittleWork, f64::from(cpus.saturating_sub(THREADS)) * elapsed_s),
+            Share::from_construction(
+                Part::TooLittleWork,
+                f64::from(cpus.saturating_sub(THREADS)) * elapsed_s,
+            ),
         ])
     }
 

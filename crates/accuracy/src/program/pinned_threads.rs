@@ -43,7 +43,10 @@ impl KnownProgram for PinnedThreads {
         ExpectedReport::from_shares([
             Share::from_own_clocks(Part::Work, truth.cpu_s),
             Share::from_construction(Part::Pinned, barred * self.work_s),
-            Share::from_construction(Part::TooLittleWork, f64::from(cpus.saturating_sub(THREADS)) * self.work_s),
+            Share::from_construction(
+                Part::TooLittleWork,
+                f64::from(cpus.saturating_sub(THREADS)) * self.work_s,
+            ),
         ])
     }
 

@@ -38,8 +38,11 @@ impl KnownProgram for Pool {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let task = part_of_time(TASK_S, 100.0);
         let idle = IdleClock::start()?;
-        let runnable =
-            run_with_pool(WORKERS, || burn(task), |pool| (0..self.batches).for_each(|_| pool.run_batch(BATCH)));
+        let runnable = run_with_pool(
+            WORKERS,
+            || burn(task),
+            |pool| (0..self.batches).for_each(|_| pool.run_batch(BATCH)),
+        );
         let (idle_s, runnable_s) = (Some(idle.elapsed()?.as_secs_f64()), Some(runnable.as_secs_f64()));
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, runnable_s, ..Truth::default() })
     }

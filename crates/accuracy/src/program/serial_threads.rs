@@ -6,9 +6,9 @@
 use clap::Args;
 
 use super::KnownProgram;
+use super::serial_fork::{WORKERS, expected_serial};
 use super::thread_pool::run_with_pool;
 use super::work_parts::part_of_time;
-use super::serial_fork::{WORKERS, expected_serial};
 use crate::accounts::IdleClock;
 use crate::clock::{burn, tree_cpu};
 use crate::{AccuracyError, ExpectedReport, Truth};

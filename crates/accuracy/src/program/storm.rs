@@ -47,7 +47,10 @@ impl KnownProgram for Storm {
             Share::from_own_clocks(Part::Idle, idle).limit_idle(truth, 0.0),
         ];
         let (event, number) = (CountedEvent::Calls(PROCESS.to_owned()), u64::from(self.processes));
-        ExpectedReport { counts: vec![Count { event, number, source: "construction" }], ..ExpectedReport::from_shares(shares) }
+        ExpectedReport {
+            counts: vec![Count { event, number, source: "construction" }],
+            ..ExpectedReport::from_shares(shares)
+        }
     }
 
     fn arguments(&self) -> Vec<String> {

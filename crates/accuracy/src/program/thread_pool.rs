@@ -92,7 +92,11 @@ impl ThreadPool {
 
 /// Runs `lead` with a crew of `workers` that do `task`; returns how long the workers were runnable
 /// without running.
-pub(super) fn run_with_pool(workers: u32, task: impl Fn() + Copy + Send, lead: impl FnOnce(&ThreadPool)) -> Nanos {
+pub(super) fn run_with_pool(
+    workers: u32,
+    task: impl Fn() + Copy + Send,
+    lead: impl FnOnce(&ThreadPool),
+) -> Nanos {
     let pool = ThreadPool::default();
     thread::scope(|scope| {
         pool.start(scope, workers, task);

@@ -27,7 +27,11 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         let both = serde_json::json!({ "diagnosis": diagnosis, "noise": noise });
         terminal::print(&(serde_json::to_string_pretty(&both)? + "\n"))?;
     } else {
-        terminal::print(&morecores_report::doctor_report(&diagnosis, noise.as_ref(), &terminal::style(false)))?;
+        terminal::print(&morecores_report::doctor_report(
+            &diagnosis,
+            noise.as_ref(),
+            &terminal::style(false),
+        ))?;
     }
     Ok(exit::SUCCESS)
 }

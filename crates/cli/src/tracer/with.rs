@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use morecores_study::trace::{TRACE_SCHEMA, TraceHeader};
 use morecores_study::{Nanos, Run};
-use morecores_trace::{Options, TraceSummary, TraceError};
+use morecores_trace::{Options, TraceError, TraceSummary};
 
 use super::{Sink, Tracer, Wanted, remedy};
 

@@ -213,9 +213,9 @@ mod tests {
 
     #[test]
     fn the_busiest_come_first_and_the_idle_not_at_all() {
-        let mut neighbours = Neighbours::watch();
+        let mut neighbours = Neighbours::start();
         for (name, ms) in [("b", 60), ("a", 700), ("c", 49)] {
-            neighbours.worked.insert(name.to_owned(), Nanos::from_millis(ms));
+            neighbours.cpu_times.insert(name.to_owned(), Nanos::from_millis(ms));
         }
         let names: Vec<String> = neighbours.busiest().into_iter().map(|n| n.name).collect();
         assert_eq!(names, ["a", "b"]);

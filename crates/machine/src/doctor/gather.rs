@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Spinlocks, Tracefs, Tracing};
 use super::probe;
-use crate::activity::{Neighbours, ActivityMonitor};
+use crate::activity::{ActivityMonitor, Neighbours};
 use crate::cgroup::Hierarchies;
 use crate::clock::monotonic;
 use crate::host::{self, Cpuid};

@@ -14,7 +14,7 @@
 use crate::{Finding, State, Subject};
 
 use super::facts::{Facts, Spinlocks};
-use super::remedy::{root_command, root_remedy, no_remedy};
+use super::remedy::{no_remedy, root_command, root_remedy};
 use super::tracing::TOO_OLD;
 use super::{fine_finding, flawed_finding};
 
@@ -33,7 +33,13 @@ pub(super) fn finding(facts: &Facts) -> Finding {
     let matters = "waits for kernel locks, and with them the waiting ratio";
     let Some(missing) = &facts.tracing.missing_tracepoints else {
         let fact = "unknown: neither tracefs nor the kernel's types can be read";
-        return flawed_finding(what, State::Limited, fact, matters, root_remedy(&facts.privilege, "morecores doctor"));
+        return flawed_finding(
+            what,
+            State::Limited,
+            fact,
+            matters,
+            root_remedy(&facts.privilege, "morecores doctor"),
+        );
     };
     if missing.iter().any(|name| name.starts_with("lock:")) {
         return flawed_finding(

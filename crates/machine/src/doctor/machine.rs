@@ -5,7 +5,7 @@ use crate::{Finding, Remedy, State, Subject};
 use morecores_study::{Bytes, CoreClass, Nanos};
 
 use super::facts::Facts;
-use super::remedy::{root_command, plain_command, no_remedy, write_command};
+use super::remedy::{no_remedy, plain_command, root_command, write_command};
 use super::{fine_finding, flawed_finding};
 
 /// Clock sources that are read over a bus: a reading takes a microsecond or more, and serves one
@@ -97,7 +97,8 @@ fn boost(facts: &Facts) -> Finding {
             flawed_finding(what, State::Limited, "on", matters, write_command(&facts.privilege, off, file))
         }
         (Some(true), None) => {
-            let remedy = write_command(&facts.privilege, "0", "/sys/devices/system/cpu/cpufreq/policy*/boost");
+            let remedy =
+                write_command(&facts.privilege, "0", "/sys/devices/system/cpu/cpufreq/policy*/boost");
             flawed_finding(what, State::Limited, "on", matters, remedy)
         }
         (None, _) => {
@@ -147,7 +148,13 @@ fn core_types(facts: &Facts) -> Finding {
     };
     let kinds: Vec<String> = types.iter().map(|kind| format!("{} {}", name(kind.class), kind.cpus)).collect();
     let remedy = plain_command(format!("morecores run --cpu-list {} -- COMMAND", types[0].cpus));
-    flawed_finding(what, State::Limited, format!("{} kinds: {}", types.len(), kinds.join("; ")), matters, remedy)
+    flawed_finding(
+        what,
+        State::Limited,
+        format!("{} kinds: {}", types.len(), kinds.join("; ")),
+        matters,
+        remedy,
+    )
 }
 
 fn hypervisor(facts: &Facts) -> Finding {
@@ -192,7 +199,13 @@ fn swap(facts: &Facts) -> Finding {
     let settings = &facts.settings;
     if settings.swap_used > Bytes(0) {
         let fact = format!("{} of {} in use", settings.swap_used, settings.swap);
-        return flawed_finding(what, State::Limited, fact, matters, root_command(&facts.privilege, "swapoff -a"));
+        return flawed_finding(
+            what,
+            State::Limited,
+            fact,
+            matters,
+            root_command(&facts.privilege, "swapoff -a"),
+        );
     }
     let fact = if settings.swap > Bytes(0) {
         format!("{}, none of it in use", settings.swap)

@@ -6,7 +6,9 @@ use morecores_study::{CpuId, CpuSet, Restriction};
 use rustix::io::Errno;
 
 use super::facts::{Accounting, Capability, Cpusets, Facts, PeakMark};
-use super::remedy::{root_command, root_remedy, plain_command, no_remedy, container_refusal, error_text, write_command};
+use super::remedy::{
+    container_refusal, error_text, no_remedy, plain_command, root_command, root_remedy, write_command,
+};
 use super::{fine_finding, flawed_finding};
 use crate::cgroup::Version;
 
@@ -100,12 +102,18 @@ fn cpu_time(facts: &Facts) -> Finding {
     let what = Subject::CpuTime;
     let matters = "user and system time of short processes, and of those that nobody waits for";
     match &facts.groups.accounting {
-        Accounting::Group(estimator) => {
-            fine_finding(what, format!("counted by a cgroup of the command's own ({})", estimator.name()), matters)
-        }
-        Accounting::Refused(why) => {
-            flawed_finding(what, State::Limited, format!("by getrusage only: {why}"), matters, cgroup_remedy(facts))
-        }
+        Accounting::Group(estimator) => fine_finding(
+            what,
+            format!("counted by a cgroup of the command's own ({})", estimator.name()),
+            matters,
+        ),
+        Accounting::Refused(why) => flawed_finding(
+            what,
+            State::Limited,
+            format!("by getrusage only: {why}"),
+            matters,
+            cgroup_remedy(facts),
+        ),
     }
 }
 
@@ -113,7 +121,9 @@ fn cpu_time(facts: &Facts) -> Finding {
 fn cgroup_remedy(facts: &Facts) -> Remedy {
     let privilege = &facts.privilege;
     if privilege.confined() {
-        no_remedy("this container may not make cgroups: start it with a writable /sys/fs/cgroup (--privileged)")
+        no_remedy(
+            "this container may not make cgroups: start it with a writable /sys/fs/cgroup (--privileged)",
+        )
     } else if !facts.groups.v1 && facts.groups.v2.is_none() {
         root_command(&facts.privilege, "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
     } else if facts.groups.v2.is_some() && facts.groups.systemd {
@@ -129,7 +139,9 @@ fn peak_memory(facts: &Facts) -> Finding {
     let what = Subject::PeakMemory;
     let matters = "the peak memory of all processes together; that of the largest one is always told";
     match (facts.groups.peak, &facts.groups.accounting) {
-        (PeakMark::Resettable, _) => fine_finding(what, "told by the cgroup, set back before each run", matters),
+        (PeakMark::Resettable, _) => {
+            fine_finding(what, "told by the cgroup, set back before each run", matters)
+        }
         (PeakMark::Fixed, _) => flawed_finding(
             what,
             State::Limited,
@@ -137,9 +149,13 @@ fn peak_memory(facts: &Facts) -> Finding {
             matters,
             no_remedy("the mark can be set back since Linux 6.12: boot a newer kernel"),
         ),
-        (PeakMark::Absent, Accounting::Refused(_)) => {
-            flawed_finding(what, State::Missing, "no cgroup of the command's own", matters, cgroup_remedy(facts))
-        }
+        (PeakMark::Absent, Accounting::Refused(_)) => flawed_finding(
+            what,
+            State::Missing,
+            "no cgroup of the command's own",
+            matters,
+            cgroup_remedy(facts),
+        ),
         (PeakMark::Absent, Accounting::Group(_)) => flawed_finding(
             what,
             State::Missing,
@@ -229,7 +245,9 @@ fn taskstats(facts: &Facts) -> Finding {
     let what = Subject::Taskstats;
     let matters = "raw times and delays of every process at its exit";
     match facts.settings.taskstats {
-        Ok(()) if facts.privilege.has(Capability::NetAdmin) => fine_finding(what, "told by the kernel", matters),
+        Ok(()) if facts.privilege.has(Capability::NetAdmin) => {
+            fine_finding(what, "told by the kernel", matters)
+        }
         Ok(()) => {
             let remedy = root_remedy(&facts.privilege, "morecores run -- COMMAND");
             flawed_finding(what, State::Missing, "told by the kernel, to CAP_NET_ADMIN only", matters, remedy)

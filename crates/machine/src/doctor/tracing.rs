@@ -6,7 +6,9 @@ use morecores_study::trace::{LEAST_LINUX, Need, TRACEPOINTS};
 use rustix::io::Errno;
 
 use super::facts::{Capability, Facts, Privilege, Tracefs};
-use super::remedy::{root_command, root_remedy, no_remedy, container_refusal, error_text, missing_capabilities};
+use super::remedy::{
+    container_refusal, error_text, missing_capabilities, no_remedy, root_command, root_remedy,
+};
 use super::{fine_finding, flawed_finding, kernel_locks, probe};
 
 /// First kernel in which BPF's memory counts against the cgroup and not against the limit of locked
@@ -85,7 +87,13 @@ fn bpf(facts: &Facts) -> Finding {
         }
         Err(error) => {
             let why = "the kernel was built without CONFIG_BPF_SYSCALL, or a sandbox hides it: boot one that has it";
-            flawed_finding(what, State::Missing, format!("loading a program: {}", error_text(error)), matters, no_remedy(why))
+            flawed_finding(
+                what,
+                State::Missing,
+                format!("loading a program: {}", error_text(error)),
+                matters,
+                no_remedy(why),
+            )
         }
     }
 }
@@ -140,11 +148,19 @@ fn tracepoints(facts: &Facts) -> Finding {
     match facts.tracing.missing_tracepoints.as_deref() {
         None => {
             let fact = "unknown: neither tracefs nor the kernel's types can be read";
-            flawed_finding(what, State::Limited, fact, matters, root_remedy(&facts.privilege, "morecores doctor"))
+            flawed_finding(
+                what,
+                State::Limited,
+                fact,
+                matters,
+                root_remedy(&facts.privilege, "morecores doctor"),
+            )
         }
-        Some([]) => {
-            fine_finding(what, format!("all {} that a trace uses, by {source}", probe::needed_tracepoints().count()), matters)
-        }
+        Some([]) => fine_finding(
+            what,
+            format!("all {} that a trace uses, by {source}", probe::needed_tracepoints().count()),
+            matters,
+        ),
         Some(missing) => {
             // The tracepoints for locks came with features that no trace can do without.
             let locks = missing.iter().any(|name| name.starts_with("lock:"));
@@ -176,7 +192,13 @@ fn samples(facts: &Facts) -> Finding {
         }
         Err(error) => {
             let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
-            flawed_finding(what, State::Missing, format!("sampling whole CPUs: {}", error_text(error)), matters, no_remedy(why))
+            flawed_finding(
+                what,
+                State::Missing,
+                format!("sampling whole CPUs: {}", error_text(error)),
+                matters,
+                no_remedy(why),
+            )
         }
     }
 }
@@ -185,7 +207,9 @@ fn own_switches(facts: &Facts) -> Finding {
     let what = Subject::OwnSwitches;
     let matters = "traces without privilege: parallelism and serial phases, but no causes of waiting";
     match facts.tracing.own_switches {
-        Ok(()) => fine_finding(what, "the command's context switches can be recorded by perf events", matters),
+        Ok(()) => {
+            fine_finding(what, "the command's context switches can be recorded by perf events", matters)
+        }
         Err(error @ (Errno::PERM | Errno::ACCESS)) => {
             let fact = format!("recording the command's context switches is {}", error_text(error));
             flawed_finding(what, State::Missing, fact, matters, allow_own_events(facts))
@@ -223,7 +247,13 @@ fn fentry(facts: &Facts) -> Finding {
     probe_finding(facts, what, facts.tracing.fentry, matters, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
 }
 
-fn probe_finding(facts: &Facts, what: Subject, is_present: Option<bool>, matters: &str, option: &str) -> Finding {
+fn probe_finding(
+    facts: &Facts,
+    what: Subject,
+    is_present: Option<bool>,
+    matters: &str,
+    option: &str,
+) -> Finding {
     match is_present {
         Some(true) => fine_finding(what, "in the kernel", matters),
         Some(false) => {
@@ -232,7 +262,13 @@ fn probe_finding(facts: &Facts, what: Subject, is_present: Option<bool>, matters
         }
         None => {
             let fact = "unknown: neither tracefs nor the kernel's configuration can be read";
-            flawed_finding(what, State::Limited, fact, matters, root_remedy(&facts.privilege, "morecores doctor"))
+            flawed_finding(
+                what,
+                State::Limited,
+                fact,
+                matters,
+                root_remedy(&facts.privilege, "morecores doctor"),
+            )
         }
     }
 }
@@ -296,7 +332,10 @@ mod tests {
     fn releases_are_compared_as_numbers() {
         assert_eq!(parse_version("6.1.0-18-amd64"), Some((6, 1)));
         assert_eq!(parse_version("5.4-custom"), Some((5, 4)));
-        assert!(parse_version("5.10.0") < Some(NO_MEMLOCK_LIMIT_SINCE) && parse_version("5.11-rc1") >= Some(NO_MEMLOCK_LIMIT_SINCE));
+        assert!(
+            parse_version("5.10.0") < Some(NO_MEMLOCK_LIMIT_SINCE)
+                && parse_version("5.11-rc1") >= Some(NO_MEMLOCK_LIMIT_SINCE)
+        );
         assert_eq!(parse_version("weird"), None);
     }
 }

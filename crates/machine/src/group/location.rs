@@ -55,9 +55,11 @@ impl GroupLocation {
     pub(super) fn find(own: &CgroupDir, cpuset: bool, journal: &mut Journal) -> Result<Self, GroupError> {
         let below = Self { parent: own.own().to_owned(), limits_from: None };
         let above = own.own().parent().filter(|_| own.own() != own.mount());
-        let beside = above.map(|parent| Self { parent: parent.to_owned(), limits_from: Some(own.own().to_owned()) });
-        let offers =
-            |location: &Self, controller: &str| list_contains(&location.parent.join("cgroup.subtree_control"), controller);
+        let beside =
+            above.map(|parent| Self { parent: parent.to_owned(), limits_from: Some(own.own().to_owned()) });
+        let offers = |location: &Self, controller: &str| {
+            list_contains(&location.parent.join("cgroup.subtree_control"), controller)
+        };
         if !cpuset {
             let better = |location: &Self| offers(location, "memory") && is_writable(&location.parent);
             return Ok(beside.filter(better).unwrap_or(below));
@@ -78,8 +80,10 @@ impl GroupLocation {
                     .to_owned(),
             ));
         };
-        journal
-            .note(Change::ControllerEnabled { dir: location.parent.clone(), controller: "cpuset".to_owned() })?;
+        journal.note(Change::ControllerEnabled {
+            dir: location.parent.clone(),
+            controller: "cpuset".to_owned(),
+        })?;
         let file = location.parent.join("cgroup.subtree_control");
         fs::write(&file, "+cpuset").map_err(io_error("write", &file))?;
         Ok(location.clone())

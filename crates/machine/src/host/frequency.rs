@@ -35,6 +35,7 @@ pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Frequency {
     let (governor, driver) = (each("scaling_governor"), each("scaling_driver"));
     // Some drivers have one switch for each policy instead.
     let each_boost = each("boost").map(|values| values.contains('1'));
-    let boost = BOOST_SWITCHES.iter().find_map(|(file, off)| Some(read_line(tree, file)? != *off)).or(each_boost);
+    let boost =
+        BOOST_SWITCHES.iter().find_map(|(file, off)| Some(read_line(tree, file)? != *off)).or(each_boost);
     Frequency { governor, driver, boost }
 }

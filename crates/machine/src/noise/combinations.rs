@@ -14,7 +14,11 @@ pub(super) fn sample_evenly(cpus: &CpuSet, most: usize) -> CpuSet {
 }
 
 /// One pair of each kind, if one of `alone` and another of `cpus` can form it.
-pub(super) fn related_pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(CpuRelation, CpuSet)> {
+pub(super) fn related_pairs(
+    topology: &Topology,
+    alone: &CpuSet,
+    cpus: &CpuSet,
+) -> Vec<(CpuRelation, CpuSet)> {
     let mut found = Vec::new();
     for relation in [CpuRelation::Siblings, CpuRelation::Cores, CpuRelation::Packages] {
         let pair = alone.iter().find_map(|one| {
@@ -64,8 +68,11 @@ mod tests {
     #[test]
     fn a_pair_of_each_kind() {
         let all = set("0-7");
-        let expected =
-            [(CpuRelation::Siblings, set("0,4")), (CpuRelation::Cores, set("0-1")), (CpuRelation::Packages, set("0,2"))];
+        let expected = [
+            (CpuRelation::Siblings, set("0,4")),
+            (CpuRelation::Cores, set("0-1")),
+            (CpuRelation::Packages, set("0,2")),
+        ];
         assert_eq!(related_pairs(&machine(), &all, &all), expected);
         assert_eq!(related_pairs(&machine(), &set("0-1"), &set("0-1")), expected[1..2]);
         assert_eq!(related_pairs(&Topology::default(), &all, &all), [(CpuRelation::Cores, set("0-1"))]);

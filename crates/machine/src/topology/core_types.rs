@@ -47,7 +47,9 @@ pub(super) fn classify(tree: &mut Tree, online: &CpuSet, cores: &mut [Core]) -> 
 fn by_intel_files(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
     let types: Vec<CoreType> = INTEL_FILES
         .into_iter()
-        .filter_map(|(file, class)| Some(CoreType { class, cpus: read_set(tree, file)?.intersection(online) }))
+        .filter_map(|(file, class)| {
+            Some(CoreType { class, cpus: read_set(tree, file)?.intersection(online) })
+        })
         .filter(|core_type| !core_type.cpus.is_empty())
         .collect();
     let all = types.iter().fold(CpuSet::new(), |all, t| all.union(&t.cpus));
@@ -63,7 +65,8 @@ fn by_intel_files(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
 fn by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
     let mut capacities: Vec<(u32, &CpuSet)> = Vec::new();
     for core in cores {
-        let listed = core.cpus.iter().filter_map(|cpu| read_number(tree, format!("{CPUS}/cpu{cpu}/cpu_capacity")));
+        let listed =
+            core.cpus.iter().filter_map(|cpu| read_number(tree, format!("{CPUS}/cpu{cpu}/cpu_capacity")));
         let Some(capacity) = listed.max().and_then(|c| u32::try_from(c).ok()) else {
             return Vec::new();
         };

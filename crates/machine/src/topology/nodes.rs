@@ -19,7 +19,9 @@ pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<NumaNode> {
     ids.into_iter()
         .map(|id| NumaNode {
             id,
-            cpus: read_set(tree, format!("{NODES}/node{id}/cpulist")).unwrap_or_default().intersection(online),
+            cpus: read_set(tree, format!("{NODES}/node{id}/cpulist"))
+                .unwrap_or_default()
+                .intersection(online),
             distances: read_distances(tree, id),
         })
         .collect()

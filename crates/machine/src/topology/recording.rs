@@ -241,7 +241,10 @@ mod tests {
     fn unpacked_files_read_as_recorded() {
         let dir = tempfile::tempdir().unwrap();
         recording(&[("/proc/self/cgroup", "2:cpu:/\n0::/")]).unpack(dir.path()).unwrap();
-        assert_eq!(Tree::from_directory(dir.path()).read("/proc/self/cgroup").as_deref(), Some("2:cpu:/\n0::/"));
+        assert_eq!(
+            Tree::from_directory(dir.path()).read("/proc/self/cgroup").as_deref(),
+            Some("2:cpu:/\n0::/")
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use morecores_study::Neighbour;
 use morecores_view::{LockView, PointView, StackView, TraceView, View, Warning};
 
-use super::{Explanation, Cause, NoCauseReason};
+use super::{Cause, Explanation, NoCauseReason};
 use crate::Component;
 use crate::component::idle_includes_others;
 use crate::verdict::{crowded_base, invalid_baseline, time_outside_cpus};
@@ -65,7 +65,8 @@ pub fn no_cause_reason(stack: &StackView, view: &View) -> Option<NoCauseReason> 
         let times = 1.0 + trace.overhead?;
         let elapsed = times * point.elapsed_s.median;
         let in_range = elapsed >= point.elapsed_s.min && elapsed <= point.elapsed_s.max;
-        ((times - 1.0).abs() > MAX_TRACE_DIFFERENCE && !in_range).then_some(NoCauseReason::TraceDiffers { cpus: point.cpus, times })
+        ((times - 1.0).abs() > MAX_TRACE_DIFFERENCE && !in_range)
+            .then_some(NoCauseReason::TraceDiffers { cpus: point.cpus, times })
     };
     let is_too_short = |(point, _): (&PointView, &TraceView)| {
         let seconds = point.elapsed_s.median;
@@ -79,7 +80,11 @@ pub fn no_cause_reason(stack: &StackView, view: &View) -> Option<NoCauseReason> 
         let whole = base.elapsed_s.median / point.elapsed_s.median;
         let differs = (figure.value / whole - 1.0).abs() > MAX_FIGURE_DIFFERENCE;
         let is_significant = figure.ci95.is_none_or(|[low, high]| whole < low || whole > high);
-        (differs && is_significant).then_some(NoCauseReason::FigureDiffers { cpus: point.cpus, figure: figure.value, whole })
+        (differs && is_significant).then_some(NoCauseReason::FigureDiffers {
+            cpus: point.cpus,
+            figure: figure.value,
+            whole,
+        })
     };
     runs().find_map(trace_differs).or_else(|| runs().find_map(is_too_short)).or_else(figure_differs)
 }
@@ -176,7 +181,8 @@ fn longest_lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Expla
 fn holders_wait(trace: &TraceView) -> Explanation {
     let all = trace.components.idle_user_lock_s.unwrap_or(0.0);
     let most = crate::component::holder_waits(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    most.filter(|(_, seconds)| *seconds > all / 2.0).map_or(Explanation::Unknown, |(what, _)| Explanation::HoldersWaited(what))
+    most.filter(|(_, seconds)| *seconds > all / 2.0)
+        .map_or(Explanation::Unknown, |(what, _)| Explanation::HoldersWaited(what))
 }
 
 fn other_processes(trace: &TraceView) -> Explanation {

@@ -4,7 +4,7 @@
 
 use morecores_view::NO_CULPRIT;
 
-use super::{Explanation, Cause, NoCauseReason};
+use super::{Cause, Explanation, NoCauseReason};
 use crate::Component;
 use crate::component::awaited_name;
 use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};

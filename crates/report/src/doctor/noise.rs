@@ -63,7 +63,8 @@ pub(super) fn noise_lines(noise: &MachineNoise, style: &Style) -> Vec<String> {
 }
 
 fn table_lines(noise: &MachineNoise, style: &Style) -> Vec<String> {
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| style.text_width() >= column.least_width).collect();
+    let columns: Vec<&Column> =
+        COLUMNS.iter().filter(|column| style.text_width() >= column.least_width).collect();
     let right = |text: &str| Cell::new(style.text(text)).set_alignment(CellAlignment::Right);
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -4,7 +4,7 @@ use morecores_machine::{Diagnosis, Remedy, State, Subject};
 use morecores_study::noise::CpuRelation;
 use morecores_view::MachineNoise;
 
-use crate::format::{cpus, join_with_and, percent, ratio, two_digits, time};
+use crate::format::{cpus, join_with_and, percent, ratio, time, two_digits};
 
 /// Slowdown from which a sentence is worthwhile: a curve does not show less.
 const LEAST_SLOWDOWN: f64 = 1.02;

@@ -8,7 +8,11 @@ use crate::format::{TimeUnit, join_with_and, percent, two_digits};
 
 /// Advice in sentences. Each begins with the situation and a colon.
 pub(crate) fn advice_sentences(view: &LocksView) -> Vec<String> {
-    view.advice.iter().filter(|advice| !advice.take.is_empty()).map(|advice| advice_sentence(view, advice)).collect()
+    view.advice
+        .iter()
+        .filter(|advice| !advice.take.is_empty())
+        .map(|advice| advice_sentence(view, advice))
+        .collect()
 }
 
 /// Explains how to read the advice; none if there is no advice.

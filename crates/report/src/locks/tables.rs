@@ -2,7 +2,9 @@
 
 use morecores_view::{Estimate, LockPoint, LockResult, LocksView};
 
-use super::{absent, cpus_with_ends, rate, rate_with_ends, share_with_ends, planned_time, time, time_with_ends};
+use super::{
+    absent, cpus_with_ends, planned_time, rate, rate_with_ends, share_with_ends, time, time_with_ends,
+};
 use crate::format::{cpu_share, percent, ratio};
 
 /// A table with its title.
@@ -126,7 +128,9 @@ pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table
     let locks = contention.locks(view);
     let rows: Vec<(u32, &LockResult)> = locks
         .iter()
-        .flat_map(|&lock| contention.points.iter().filter_map(move |p| Some((p.threads, find_result(p, lock)?))))
+        .flat_map(|&lock| {
+            contention.points.iter().filter_map(move |p| Some((p.threads, find_result(p, lock)?)))
+        })
         .collect();
     let cells = |cell: &dyn Fn(&LockResult) -> String| rows.iter().map(|(_, r)| cell(r)).collect::<Vec<_>>();
     Table {

@@ -8,7 +8,10 @@ use morecores_view::Comparison;
 
 use super::{code_span, escape_prose};
 use crate::command;
-use crate::comparison::{verdict_text, table_columns, different_commands, growth_text, growth_rows, condition_text, table_note, mismatch_lines};
+use crate::comparison::{
+    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table_columns, table_note,
+    verdict_text,
+};
 
 /// Writes a warning of different commands, the answer, conditions, table, components that grew, and
 /// other differences between the studies.

@@ -8,7 +8,7 @@ use morecores_view::LocksView;
 
 use super::escape_prose;
 use crate::Severity;
-use crate::locks::tables::{Table, single_lock_table, contentions, tables_note, share_table};
+use crate::locks::tables::{Table, contentions, share_table, single_lock_table, tables_note};
 use crate::locks::{advice, notices, prices};
 
 /// Writes advice, prices, tables and warnings.
@@ -61,7 +61,8 @@ fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
     let rule = table.columns.iter().map(|column| if column.rank.is_none() { "---" } else { "---:" });
     writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"))?;
     for row in 0..table.columns.first().map_or(0, |column| column.cells.len()) {
-        let cells: Vec<String> = table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
+        let cells: Vec<String> =
+            table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)

@@ -7,7 +7,7 @@ use morecores_view::View;
 use super::escape_prose;
 use crate::causes;
 use crate::causes::cause_clauses;
-use crate::stack::{Parts, part_notes, lossy_note, stack_notes};
+use crate::stack::{Parts, lossy_note, part_notes, stack_notes};
 
 /// Writes table, causes of the largest count and notes; nothing without a stack.
 pub(super) fn write_stack(view: &View, out: &mut impl Write) -> fmt::Result {

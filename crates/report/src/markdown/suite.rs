@@ -7,7 +7,9 @@ use morecores_view::SuiteSummary;
 
 use super::escape_prose;
 use crate::Style;
-use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, summary_notes, summary_table, benchmark_tables};
+use crate::suite::{
+    BenchmarkResult, Column, ColumnKind, Table, benchmark_tables, summary_notes, summary_table,
+};
 use crate::terminal::suite_picture;
 
 /// Width of the picture in its code block, in characters.
@@ -64,7 +66,8 @@ fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "| {} |", headers.join(" | "))?;
     writeln!(out, "|{}|", table.columns.iter().map(rule).collect::<Vec<_>>().join("|"))?;
     for row in 0..table.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0) {
-        let cells: Vec<String> = table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
+        let cells: Vec<String> =
+            table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)

@@ -1,15 +1,16 @@
 //! A study of locks in the words of a page.
 
 use morecores_view::LocksView;
-use morecores_view::page::{PageLocks, TextColumn, NoticeText, TextTable};
+use morecores_view::page::{NoticeText, PageLocks, TextColumn, TextTable};
 
 use super::severity_key;
-use crate::locks::tables::{Table, single_lock_table, contentions, full_table};
+use crate::locks::tables::{Table, contentions, full_table, single_lock_table};
 use crate::locks::{advice, notices, prices};
 
 /// One study of locks of a page, called `name` and made by `command`.
 pub fn page_locks(name: &str, command: &str, view: LocksView) -> PageLocks {
-    let mut tables: Vec<(String, TextTable)> = single_lock_table(&view, true).map(text_table).into_iter().collect();
+    let mut tables: Vec<(String, TextTable)> =
+        single_lock_table(&view, true).map(text_table).into_iter().collect();
     tables.extend(contentions(&view).iter().map(|contention| text_table(full_table(&view, contention))));
     let notice = |notice: crate::Notice| NoticeText {
         severity: severity_key(notice.severity).to_owned(),

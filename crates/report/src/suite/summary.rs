@@ -9,7 +9,7 @@ use morecores_view::{
     MeasuredSpeedup, PointView, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict, View,
 };
 
-use super::{BenchmarkResult, Column, ColumnKind, Table, machine_name, current_machine};
+use super::{BenchmarkResult, Column, ColumnKind, Table, current_machine, machine_name};
 use crate::format::{UncertainFigure, cpus, interval_note};
 
 /// Summarises the benchmarks of a suite.
@@ -20,7 +20,10 @@ pub fn suite_summary(results: &[BenchmarkResult<'_>], published: &Published) -> 
         parts.map(|(part, study)| summary_row(name, part, study.as_ref(), published)).collect::<Vec<_>>()
     };
     let view = results.iter().flat_map(|result| &result.studies).flatten().next();
-    SuiteSummary { machine: view.map(|view| current_machine(&view.host)), rows: results.iter().flat_map(row).collect() }
+    SuiteSummary {
+        machine: view.map(|view| current_machine(&view.host)),
+        rows: results.iter().flat_map(row).collect(),
+    }
 }
 
 fn summary_row(

@@ -74,7 +74,9 @@ fn bar_cells(bar: &Bar, sign: f64, scale: f64, most: usize) -> Vec<Part> {
         cells.resize((end.round() as usize).min(most).max(cells.len()), *part);
     }
     let first = bar.parts.iter().find(|(_, value)| *value < 0.0);
-    if let Some((part, _)) = first.filter(|_| sign < 0.0 && cells.is_empty() && end > VISIBLE_CELL && most > 0) {
+    if let Some((part, _)) =
+        first.filter(|_| sign < 0.0 && cells.is_empty() && end > VISIBLE_CELL && most > 0)
+    {
         cells.push(*part);
     }
     cells
@@ -173,6 +175,8 @@ mod tests {
     #[test]
     fn nothing_to_draw_is_no_bar() {
         assert!(draw_bars(&[bar("1", &[(Part::Speedup, f64::NAN)])], 0.0, Unit::Cpus, &STYLE).is_empty());
-        assert!(draw_bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, Unit::Cpus, &STYLE).is_empty());
+        assert!(
+            draw_bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, Unit::Cpus, &STYLE).is_empty()
+        );
     }
 }

@@ -6,7 +6,10 @@ use morecores_view::{Comparison, ConditionResult};
 
 use super::Style;
 use super::grid::Grid;
-use crate::comparison::{verdict_text, table_columns, different_commands, growth_text, growth_rows, condition_text, table_note, mismatch_lines};
+use crate::comparison::{
+    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table_columns, table_note,
+    verdict_text,
+};
 use crate::{Severity, command};
 
 /// Report of `morecores compare`.

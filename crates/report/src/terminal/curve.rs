@@ -187,7 +187,8 @@ impl Plot {
         };
         for point in &view.points {
             let column = cell_index(self.x.position(f64::from(point.cpus)), self.width, glyphs.dots.columns);
-            let row = |speedup: f64| cell_index(1.0 - self.y.position(speedup), self.height, glyphs.dots.rows);
+            let row =
+                |speedup: f64| cell_index(1.0 - self.y.position(speedup), self.height, glyphs.dots.rows);
             if let Some([low, high]) = point.speedup.ci95
                 && (self.y.position(high) - self.y.position(low)) * self.height as f64 >= 1.0
             {

@@ -80,7 +80,7 @@ mod tests {
         for unicode in [true, false] {
             let style = Style { width: 80, colour: false, unicode, wide: false };
             let parts = [Part::Speedup, Part::Folded];
-            let parts = parts.into_iter().chain(Component::ALL.map(Part::Of));
+            let parts = parts.into_iter().chain(Component::ALL.map(Part::Component));
             let signs: Vec<char> = parts.map(|p| p.sign(&style)).collect();
             assert_eq!(signs.iter().collect::<BTreeSet<_>>().len(), 22);
             let wide = |c: &char| textwrap::core::display_width(&c.to_string()) != 1;

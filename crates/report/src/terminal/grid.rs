@@ -6,7 +6,7 @@
 use anstyle::AnsiColor;
 
 use super::Style;
-use crate::format::list;
+use crate::format::join_with_and;
 use crate::stack::Part;
 
 /// Spaces between two columns.
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn names_are_cut_before_figures_go() {
         assert_eq!(
-            grid(&STYLE).within(34),
+            grid(&STYLE).fit_into(34),
             [
                 "command             calls  waiting",
                 "──────────────────────────────────",
@@ -242,14 +242,14 @@ mod tests {
         grid.add_names(0, "command", ["make".to_owned()]);
         grid.add_figures(0, "waiting\nratio", ["0.1%".to_owned()]);
         assert_eq!(
-            grid.within(80),
+            grid.fit_into(80),
             ["         waiting", "command    ratio", "────────────────", "make        0.1%"]
         );
     }
 
     #[test]
     fn the_least_important_column_goes_first_and_is_named() {
-        let lines = grid(&STYLE).within(24);
+        let lines = grid(&STYLE).fit_into(24);
         assert_eq!(lines[2..4], ["a_rather_long_co…     12", "多核多核多核多核       3"]);
         assert_eq!(lines.last().map(String::as_str), Some("Too narrow for \"waiting\"."));
     }

@@ -10,7 +10,7 @@ use morecores_view::LocksView;
 
 use super::Style;
 use super::grid::Grid;
-use crate::locks::tables::{Table, single_lock_table, contentions, full_table, tables_note, share_table};
+use crate::locks::tables::{Table, contentions, full_table, share_table, single_lock_table, tables_note};
 use crate::locks::{advice, notices, prices};
 
 /// Columns that identify a row in a table of all results: lock and threads.
@@ -40,7 +40,11 @@ pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> St
     sections.extend(curve::curves(view, style));
     let contentions = contentions(view);
     for contention in &contentions {
-        let tables = if style.wide { split_fairness(full_table(view, contention)) } else { vec![share_table(view, contention)] };
+        let tables = if style.wide {
+            split_fairness(full_table(view, contention))
+        } else {
+            vec![share_table(view, contention)]
+        };
         sections.extend(tables.iter().map(|table| table_lines(table, style)));
     }
     if !contentions.is_empty() {

@@ -29,11 +29,12 @@ fn severity_label(severity: Severity) -> &'static str {
 /// Number of notices left out: `3 more notes: --wide`, `1 more warning and 3 more notes: --wide`;
 /// none if all are shown.
 fn remaining_counts(rest: &[Notice]) -> Option<String> {
-    let count_text = |what: &str| match rest.iter().filter(|notice| severity_label(notice.severity) == what).count() {
-        0 => None,
-        1 => Some(format!("1 more {what}")),
-        n => Some(format!("{n} more {what}s")),
-    };
+    let count_text =
+        |what: &str| match rest.iter().filter(|notice| severity_label(notice.severity) == what).count() {
+            0 => None,
+            1 => Some(format!("1 more {what}")),
+            n => Some(format!("{n} more {what}s")),
+        };
     let counts: Vec<String> = ["warning", "note"].into_iter().filter_map(count_text).collect();
     (!counts.is_empty()).then(|| format!("{}: --wide", counts.join(" and ")))
 }

@@ -63,9 +63,10 @@ impl Paint {
     pub(super) fn verdict(self, kind: &VerdictKind, text: &str) -> String {
         let colour = match kind {
             VerdictKind::Scales(_) | VerdictKind::Superlinear { .. } => AnsiColor::Green,
-            VerdictKind::NoDifference { .. } | VerdictKind::Slower(_) | VerdictKind::UnusedCpus { .. } | VerdictKind::NothingMeasured => {
-                AnsiColor::Red
-            }
+            VerdictKind::NoDifference { .. }
+            | VerdictKind::Slower(_)
+            | VerdictKind::UnusedCpus { .. }
+            | VerdictKind::NothingMeasured => AnsiColor::Red,
             _ => AnsiColor::Yellow,
         };
         self.with(Style::new().bold().fg_color(Some(colour.into())), text)

@@ -119,8 +119,10 @@ fn table_lines(view: &View, prediction: &Prediction, prices: &[Price], style: &S
             .collect();
         let least = costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         // A short run costs almost nothing.
-        let runs =
-            PRICE_SCALES.into_iter().find(|runs| least == 0.0 || least * runs >= LEAST_COST).unwrap_or(PRICE_SCALES[2]);
+        let runs = PRICE_SCALES
+            .into_iter()
+            .find(|runs| least == 0.0 || least * runs >= LEAST_COST)
+            .unwrap_or(PRICE_SCALES[2]);
         let cost = |cost: &Option<f64>| match cost {
             None => String::new(),
             Some(cost) if *cost <= least => format!("{} least", ratio(runs * cost)),

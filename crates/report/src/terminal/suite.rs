@@ -7,7 +7,7 @@ use morecores_view::SuiteSummary;
 
 use super::Style;
 use super::grid::Grid;
-use crate::suite::{BenchmarkResult, ColumnKind, Table, summary_notes, summary_table, benchmark_tables};
+use crate::suite::{BenchmarkResult, ColumnKind, Table, benchmark_tables, summary_notes, summary_table};
 pub(crate) use picture::suite_picture;
 
 /// Tables of a benchmark, each line ended by a newline.

@@ -54,7 +54,11 @@ fn blocks(columns: &[Column], width: usize) -> Vec<Vec<&Column>> {
 }
 
 /// Columns that fit; the least important others go to `dropped`, in the table's order.
-fn drop_columns<'a>(mut columns: Vec<&'a Column>, width: usize, dropped: &mut Vec<&'a Column>) -> Vec<&'a Column> {
+fn drop_columns<'a>(
+    mut columns: Vec<&'a Column>,
+    width: usize,
+    dropped: &mut Vec<&'a Column>,
+) -> Vec<&'a Column> {
     while columns.len() > 2 && table_width(&columns) > width {
         let least = columns.iter().enumerate().max_by_key(|(_, c)| c.rank).map_or(0, |(i, _)| i);
         dropped.push(columns.remove(least));

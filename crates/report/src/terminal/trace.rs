@@ -34,13 +34,20 @@ pub(super) fn study_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String
     if style.wide {
         return full_sections(trace, style);
     }
-    vec![tables::commands(trace, RowSelection::Notable, style), tables::locks(trace, RowSelection::Notable, style)]
+    vec![
+        tables::commands(trace, RowSelection::Notable, style),
+        tables::locks(trace, RowSelection::Notable, style),
+    ]
 }
 
 /// Figures and sentences on where the run's CPUs went: the part that a study shows of a run without
 /// another run to compare it with.
 pub(super) fn overview_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
-    vec![headline_lines(trace, style), components::component_lines(trace, style), sentence_lines(trace, style)]
+    vec![
+        headline_lines(trace, style),
+        components::component_lines(trace, style),
+        sentence_lines(trace, style),
+    ]
 }
 
 fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {

@@ -6,7 +6,7 @@ use morecores_study::{Better, Closing, StopReason};
 use morecores_view::{Estimate, PointView, Summary, View, Warning};
 
 use super::validity::{crowded_base, invalid_baseline, time_outside_cpus};
-use super::{VerdictKind, Gain, PlanSummary, Remark, Subject, Verdict};
+use super::{Gain, PlanSummary, Remark, Subject, Verdict, VerdictKind};
 use crate::{main_cause, no_cause_reason};
 
 /// Share of the possible gain of a step's added CPUs, below which the verdict calls the step out.
@@ -94,7 +94,11 @@ fn verdict_kind(view: &View) -> VerdictKind {
 
     let enough = last_helpful_point(base, &view.points);
     if enough.cpus == base.cpus {
-        return if differs(base, base, largest) { VerdictKind::Slower(gain) } else { no_gain(view, largest, gain) };
+        return if differs(base, base, largest) {
+            VerdictKind::Slower(gain)
+        } else {
+            no_gain(view, largest, gain)
+        };
     }
     if enough.cpus < largest.cpus {
         let slower = differs(base, enough, largest);
@@ -139,7 +143,10 @@ fn no_gain(view: &View, largest: &PointView, gain: Gain) -> VerdictKind {
 fn remarks(view: &View, kind: &VerdictKind) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
     // Where the counts do not mean what they say, there is nothing to add.
-    if matches!(kind, VerdictKind::RanOutsideCpus(_) | VerdictKind::NoBaseline { .. } | VerdictKind::AlreadyDone) {
+    if matches!(
+        kind,
+        VerdictKind::RanOutsideCpus(_) | VerdictKind::NoBaseline { .. } | VerdictKind::AlreadyDone
+    ) {
         return Vec::new();
     }
     let mut remarks = Vec::new();

@@ -2,14 +2,14 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
-use super::{VerdictKind, CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict};
+use super::{CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
 use morecores_view::{Estimate, Workers};
 
-use crate::causes::no_cause_sentence;
-use crate::format::{figure_with_bounds, cpus, percent, ratio, two_digits, serial_fraction};
 use crate::cause_clause;
+use crate::causes::no_cause_sentence;
+use crate::format::{cpus, figure_with_bounds, percent, ratio, serial_fraction, two_digits};
 
 /// Verdict as one paragraph on one line. The paragraph begins with a short answer and a colon.
 pub fn verdict_text(verdict: &Verdict) -> String {
@@ -71,9 +71,15 @@ fn kind_text(verdict: &Verdict) -> String {
                 more_runs_advice(plan)
             )
         }
-        VerdictKind::Scales(gain) => format!("Yes: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain)),
+        VerdictKind::Scales(gain) => {
+            format!("Yes: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
+        }
         VerdictKind::DiminishingGain(gain) => {
-            format!("Yes, but less and less: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
+            format!(
+                "Yes, but less and less: {}, {}.",
+                claim(gain, subject, &interval_text(gain)),
+                share_of_ideal(gain)
+            )
         }
         VerdictKind::SmallGain(gain) => {
             format!("A little: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
@@ -105,7 +111,10 @@ fn kind_text(verdict: &Verdict) -> String {
         }
         VerdictKind::NoDifference { gain, noise } => {
             let noise = noise.map(|n| format!(" of {}", percent(n))).unwrap_or_default();
-            format!("No: {}: no difference beyond the noise{noise}.", claim(gain, subject, &interval_text(gain)))
+            format!(
+                "No: {}: no difference beyond the noise{noise}.",
+                claim(gain, subject, &interval_text(gain))
+            )
         }
         VerdictKind::Slower(gain) => {
             format!("No, they make it worse: {}.", claim(gain, subject, &interval_text(gain)))

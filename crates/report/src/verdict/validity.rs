@@ -25,9 +25,12 @@ pub(crate) fn time_outside_cpus(view: &View) -> Option<OutsideTime> {
 /// Threads of the smallest count, if there were more threads than CPUs.
 pub(crate) fn crowded_base(view: &View) -> Option<CrowdedBase> {
     view.warnings.iter().find_map(|warning| match warning {
-        Warning::CrowdedBase { cpus, workers, machine_sized, told } => {
-            Some(CrowdedBase { cpus: *cpus, workers: workers.clone(), machine_sized: *machine_sized, told: *told })
-        }
+        Warning::CrowdedBase { cpus, workers, machine_sized, told } => Some(CrowdedBase {
+            cpus: *cpus,
+            workers: workers.clone(),
+            machine_sized: *machine_sized,
+            told: *told,
+        }),
         _ => None,
     })
 }

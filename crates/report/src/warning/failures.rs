@@ -10,7 +10,8 @@ use morecores_view::{FailureCount, Warning};
 pub(super) fn failure_list(group: &[&Warning]) -> String {
     let mut ways: BTreeMap<&Failure, u32> = BTreeMap::new();
     failures(group).for_each(|failure| *ways.entry(&failure.how).or_default() += failure.count);
-    let words: Vec<String> = ways.into_iter().map(|(how, count)| format!("{count} {}", failure_text(how))).collect();
+    let words: Vec<String> =
+        ways.into_iter().map(|(how, count)| format!("{count} {}", failure_text(how))).collect();
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 

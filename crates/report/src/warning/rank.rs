@@ -41,7 +41,7 @@ impl Effect {
 ///
 /// No arm covers several kinds, so a new kind does not compile before its effect is stated.
 pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
-    use Effect::{Verdict, Background, Causes, Precision, Size};
+    use Effect::{Background, Causes, Precision, Size, Verdict};
     match warning {
         Warning::RanOutsideCpus { .. } => (Verdict, 90),
         Warning::KilledForMemory { .. } => (Verdict, 85),

@@ -34,7 +34,9 @@ const CALLS: u32 = 1_000;
 const MAX_PACE_CHANGE: f64 = 0.03;
 
 /// The kernel's statistics of each of `programs`.
-pub(super) fn program_infos<'a>(programs: impl Iterator<Item = Program<'a>>) -> impl Iterator<Item = ProgramInfo> {
+pub(super) fn program_infos<'a>(
+    programs: impl Iterator<Item = Program<'a>>,
+) -> impl Iterator<Item = ProgramInfo> {
     let ids: BTreeSet<u32> =
         programs.filter_map(|program| Program::id_from_fd(program.as_fd()).ok()).collect();
     ProgInfoIter::default().filter(move |info| ids.contains(&info.id))

@@ -50,7 +50,7 @@ mod tests {
         let log = "libbpf: prog 'on_waking': BPF program load failed: -EACCES\n\
                    libbpf: prog 'on_waking': -- BEGIN PROG LOAD LOG --\n0: R1=ctx(off=0,imm=0) R10=fp0\n\
                    17: R3 invalid mem access 'scalar'\nprocessed 17 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";
-        assert_eq!(verdict(log).as_deref(), Some("on_waking: 17: R3 invalid mem access 'scalar'"));
-        assert_eq!(verdict("libbpf: failed to find valid kernel BTF"), None);
+        assert_eq!(verifier_reason(log).as_deref(), Some("on_waking: 17: R3 invalid mem access 'scalar'"));
+        assert_eq!(verifier_reason("libbpf: failed to find valid kernel BTF"), None);
     }
 }

@@ -16,8 +16,8 @@ use morecores_study::trace::{Event, EventKind, Tid};
 use morecores_study::{CpuId, CpuSet};
 use procfs::Current as _;
 
-use super::tid_query::TidQuery;
 use super::ring::Buffers;
+use super::tid_query::TidQuery;
 use crate::wire::{Decoder, PROBES, Slot};
 use crate::{Sink, TraceError};
 
@@ -76,7 +76,8 @@ impl Reader {
                 unreported: vec![0; cpus.len()],
                 cpus,
                 backlog: VecDeque::new(),
-                backlog_limit: (free_memory() / FREE_MEMORY_DIVISOR).min(MAX_BACKLOG_BYTES) as usize / size_of::<Slot>(),
+                backlog_limit: (free_memory() / FREE_MEMORY_DIVISOR).min(MAX_BACKLOG_BYTES) as usize
+                    / size_of::<Slot>(),
                 backlog_slots: 0,
                 sink,
                 events: Vec::with_capacity(BATCH_SLOTS),
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(reading.backlog.iter().map(|chunk| chunk.lost).collect::<Vec<_>>(), [0, 0, 0, 5]);
         assert!(given(&mut reading).iter().all(|event| matches!(event.kind, EventKind::Sample(_))));
         // The first event after the gap gives the end of the gap.
-        reading.held += 1;
+        reading.backlog_slots += 1;
         reading.backlog.push_back(Chunk { index: 0, slots: vec![record(1 << 20)], lost: 2 });
         let after = given(&mut reading);
         assert_eq!((after.len(), &after[0].kind), (2, &EventKind::Lost { events: 5 }));
@@ -305,7 +306,10 @@ mod tests {
     fn sleeps_follow_the_rate() {
         let capacity = 1 << 18;
         assert_eq!(next_sleep_time(MIN_SLEEP, capacity / 4, capacity), MIN_SLEEP);
-        assert_eq!(next_sleep_time(Duration::from_millis(40), capacity / 8, capacity), Duration::from_millis(40));
+        assert_eq!(
+            next_sleep_time(Duration::from_millis(40), capacity / 8, capacity),
+            Duration::from_millis(40)
+        );
         assert_eq!(next_sleep_time(Duration::from_millis(40), 0, capacity), Duration::from_millis(80));
         assert_eq!(next_sleep_time(MAX_SLEEP, 0, capacity), MAX_SLEEP);
         assert!(next_sleep_time(MAX_SLEEP, capacity, capacity) < Duration::from_millis(15));

@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn we_are_known() {
-        let known = listed().expect("/proc");
+        let known = list_threads().expect("/proc");
         let own = Tid(std::process::id());
         assert!(known.iter().any(|thread| thread.process == own && !thread.kernel));
-        assert!(tick() >= Nanos::from_millis(1) && tick() <= Nanos::from_millis(10));
+        assert!(tick_length() >= Nanos::from_millis(1) && tick_length() <= Nanos::from_millis(10));
     }
 }

@@ -36,7 +36,8 @@ impl Counter {
             Err(Errno::INVAL) => perf_event_open(cpu, wake_bytes, 0).map(|fd| (fd, false)),
             Err(errno) => Err(errno),
         };
-        let (fd, reports_lost) = opened.map_err(|errno| PerfError::from_open(cpu, errno, paranoid_level()))?;
+        let (fd, reports_lost) =
+            opened.map_err(|errno| PerfError::from_open(cpu, errno, paranoid_level()))?;
         Ok(Self { cpu, fd, reports_lost })
     }
 

@@ -114,8 +114,10 @@ where
 /// Sleeps until there is work. Returns whether the reader has to stop.
 fn wait_for_records(streams: &mut [CpuStream], stop: &StopSignal) -> Result<bool, PerfError> {
     loop {
-        let waiting =
-            streams.iter().filter(|stream| stream.open).map(|stream| PollFd::new(&stream.counter, PollFlags::IN));
+        let waiting = streams
+            .iter()
+            .filter(|stream| stream.open)
+            .map(|stream| PollFd::new(&stream.counter, PollFlags::IN));
         let mut poll_fds: Vec<PollFd<'_>> =
             std::iter::once(PollFd::new(&stop.0, PollFlags::IN)).chain(waiting).collect();
         match poll(&mut poll_fds, None) {

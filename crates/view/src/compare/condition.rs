@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use crate::{Estimate, ConditionResult};
+use crate::{ConditionResult, Estimate};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -121,7 +121,9 @@ pub fn judge(
     let base = condition.relative_to_base.then(|| find(base)).transpose()?;
     let compared = match base {
         None => new,
-        Some(base) => share_of_base(new, base).ok_or_else(|| ConditionError::NoShare(condition.text.clone()))?,
+        Some(base) => {
+            share_of_base(new, base).ok_or_else(|| ConditionError::NoShare(condition.text.clone()))?
+        }
     };
     let holds = match compared.estimate.ci95 {
         Some(ends) => {

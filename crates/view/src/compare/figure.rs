@@ -115,7 +115,7 @@ mod tests {
         for (name, cpus) in
             [("speedup", 4), ("speedupp", 2), ("kernel_ratio", 2), ("steal", 2), ("", 2), (".", 2)]
         {
-            assert_eq!(of(name, cpus), None, "{name}");
+            assert_eq!(lookup(name, cpus), None, "{name}");
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct RatioTests<'a> {
 }
 
 impl<'a> RatioTests<'a> {
-    pub(super) fn new(measured: &'a [PairedSamples], better: Better, minimum_difference: f64) -> Self {
+    pub(super) fn new(samples: &'a [PairedSamples], better: Better, minimum_difference: f64) -> Self {
         let counts = samples.len() as u32;
         Self { first: samples.first(), ratios: (2 * counts).saturating_sub(1), better, minimum_difference }
     }
@@ -55,7 +55,8 @@ impl<'a> RatioTests<'a> {
 
     /// Returns the ratio of NEW to BASE at one count.
     pub(super) fn ratio(&self, samples: &PairedSamples) -> Ratio {
-        let (value, interval) = self.quotient(&samples.new, samples.new_design, &samples.base, samples.base_design);
+        let (value, interval) =
+            self.quotient(&samples.new, samples.new_design, &samples.base, samples.base_design);
         self.judge_ratio(value, interval, samples.noise_floor(), self.better)
     }
 
@@ -96,7 +97,13 @@ impl<'a> RatioTests<'a> {
         (value, interval)
     }
 
-    fn judge_ratio(&self, value: f64, interval: Option<Interval>, floor: Option<f64>, better: Better) -> Ratio {
+    fn judge_ratio(
+        &self,
+        value: f64,
+        interval: Option<Interval>,
+        floor: Option<f64>,
+        better: Better,
+    ) -> Ratio {
         let beyond = |limit: f64| value.ln().abs() > limit.ln_1p();
         let difference = match (interval, floor) {
             (Some(interval), Some(floor)) => {
@@ -145,22 +152,28 @@ mod tests {
 
     fn samples(cpus: u32, base: &[f64], new: &[f64]) -> PairedSamples {
         let design = Design::Fixed;
-        PairedSamples { cpus, base: base.to_vec(), new: new.to_vec(), base_design: design, new_design: design }
+        PairedSamples {
+            cpus,
+            base: base.to_vec(),
+            new: new.to_vec(),
+            base_design: design,
+            new_design: design,
+        }
     }
 
     #[test]
     fn what_is_better_depends_on_the_metric() {
         let ten = [1.0, 1.001, 1.002, 0.999, 0.998, 1.0, 1.001, 0.999, 1.0, 1.0];
         let more = ten.map(|v| v * 1.1);
-        let both = [measured(1, &ten, &ten), measured(2, &ten, &more)];
+        let both = [samples(1, &ten, &ten), samples(2, &ten, &more)];
         for (better, expected) in [(Better::Lower, Difference::Worse), (Better::Higher, Difference::Better)] {
-            let verdicts = RatioTests::new(&both, better, 0.0);
-            assert_eq!(verdicts.ratios(), 3);
-            assert_eq!(verdicts.ratio(&both[1]).difference, expected);
-            assert_eq!(verdicts.ratio(&both[0]).difference, Difference::None);
-            let (base, new, speedup) = verdicts.speedup(&both[1]).expect("two counts");
+            let tests = RatioTests::new(&both, better, 0.0);
+            assert_eq!(tests.ratios(), 3);
+            assert_eq!(tests.ratio(&both[1]).difference, expected);
+            assert_eq!(tests.ratio(&both[0]).difference, Difference::None);
+            let (base, new, speedup) = tests.speedup(&both[1]).expect("two counts");
             assert_eq!(speedup.difference, expected, "{base} {new}");
-            assert!(verdicts.speedup(&both[0]).is_none());
+            assert!(tests.speedup(&both[0]).is_none());
         }
         // The difference of 10% lies below a requested minimum of 20%.
         assert_eq!(RatioTests::new(&both, Better::Lower, 0.2).ratio(&both[1]).difference, Difference::None);
@@ -168,7 +181,7 @@ mod tests {
 
     #[test]
     fn too_few_runs_say_nothing() {
-        let few = [measured(1, &[1.0; 5], &[9.0; 5])];
+        let few = [samples(1, &[1.0; 5], &[9.0; 5])];
         assert_eq!(RatioTests::new(&few, Better::Lower, 0.0).ratio(&few[0]).difference, Difference::Unknown);
     }
 }

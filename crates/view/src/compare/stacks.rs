@@ -9,7 +9,9 @@ use crate::stack::{culprits, losses};
 
 /// Compares the stacks at each CPU count that has one in both studies.
 pub(super) fn compare_stacks(base: &View, new: &View) -> Vec<ComparedStack> {
-    let base_stack = |stack: &StackView| base.stack.iter().find(|b| b.cpus == stack.cpus && b.base_cpus == stack.base_cpus);
+    let base_stack = |stack: &StackView| {
+        base.stack.iter().find(|b| b.cpus == stack.cpus && b.base_cpus == stack.base_cpus)
+    };
     new.stack.iter().filter_map(|new| Some(compare_stack(base_stack(new)?, new))).collect()
 }
 
@@ -18,7 +20,9 @@ fn compare_stack(base: &StackView, new: &StackView) -> ComparedStack {
         cpus: new.cpus,
         base_speedup: base.speedup * f64::from(base.base_cpus),
         new_speedup: new.speedup * f64::from(new.base_cpus),
-        grown: losses(&components_in_cpus(&new.losses), &components_in_cpus(&base.losses), |new, base| new - base),
+        grown: losses(&components_in_cpus(&new.losses), &components_in_cpus(&base.losses), |new, base| {
+            new - base
+        }),
         culprits: culprits(&new.culprits, &base.culprits, |new, base| new - base),
     }
 }

@@ -96,7 +96,11 @@ impl Sample<'_> {
                 unit: metric.unit.clone(),
                 better: metric.better,
             }),
-            further_metrics: plan.further_metrics.iter().map(|metric| self.further_figure(metric, design)).collect(),
+            further_metrics: plan
+                .further_metrics
+                .iter()
+                .map(|metric| self.further_figure(metric, design))
+                .collect(),
             speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(ends) },
             efficiency: speedup.value / growth,
             efficiency_ci95: speedup.interval.map(|interval| ends(interval).map(|end| end / growth)),
@@ -163,8 +167,11 @@ impl CpuTimes {
             CpuEstimator::Taskstats => 2,
             CpuEstimator::Getrusage => 3,
         };
-        let estimator =
-            runs.iter().map(|run| run.cpu.estimator).max_by_key(accuracy_rank).unwrap_or(CpuEstimator::Getrusage);
+        let estimator = runs
+            .iter()
+            .map(|run| run.cpu.estimator)
+            .max_by_key(accuracy_rank)
+            .unwrap_or(CpuEstimator::Getrusage);
         let totals: Vec<f64> = user.iter().zip(&system).map(|(u, s)| u + s).collect();
         // The total of a cgroup is exact, but its split comes from ticks. For short runs only the
         // sum of their ticks gives a reliable split.

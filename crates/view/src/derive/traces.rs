@@ -80,7 +80,9 @@ pub(super) fn trace_warnings(trace: &TraceView) -> Vec<Warning> {
     if share.abs() > MAX_UNEXPLAINED {
         warnings.push(Warning::UnexplainedTime { cpus, share });
     }
-    if let Some(spin) = trace.user_spin_s.filter(|spin| *spin > LEAST_SPIN_S && share_of_cpus(*spin) > SPIN_SHARE) {
+    if let Some(spin) =
+        trace.user_spin_s.filter(|spin| *spin > LEAST_SPIN_S && share_of_cpus(*spin) > SPIN_SHARE)
+    {
         warnings.push(Warning::UserSpinning { cpus, share: share_of_cpus(spin) });
     }
     warnings

@@ -244,7 +244,12 @@ fn covered_cpu_seconds(cpus: u32) -> impl Fn(&Surroundings) -> f64 {
 /// Adds a warning for each count at which the command was given more CPUs and used no more. There
 /// is no warning if other programs used these CPUs or did the command's work, or if the CPUs are
 /// not load-balanced.
-fn push_thread_warnings(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings: &mut Vec<Warning>) {
+fn push_thread_warnings(
+    study: &Study,
+    samples: &[Sample<'_>],
+    points: &[PointView],
+    warnings: &mut Vec<Warning>,
+) {
     let tells_n = study.header.plan.tells_n(&study.header.command);
     let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
@@ -252,11 +257,17 @@ fn push_thread_warnings(study: &Study, samples: &[Sample<'_>], points: &[PointVi
     for point in points.iter().filter(|point| point.cpus > base.cpus) {
         let given = f64::from(point.cpus - base.cpus);
         let followed = (used(point) - used(base)) / given;
-        let is_not_balanced = |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == point.cpus);
-        let explained = cpus_taken(samples, point).max(cpus_outside_tree(warnings, point)) >= TAKEN_SHARE * given
+        let is_not_balanced =
+            |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == point.cpus);
+        let explained = cpus_taken(samples, point).max(cpus_outside_tree(warnings, point))
+            >= TAKEN_SHARE * given
             || warnings.iter().any(is_not_balanced);
         if used(point) < MAX_CPUS_OF_ONE * f64::from(base.cpus) && followed < LEAST_GROWTH && !explained {
-            warnings.push(Warning::ThreadsDidNotFollow { cpus: point.cpus, used: used(point), told: tells_n });
+            warnings.push(Warning::ThreadsDidNotFollow {
+                cpus: point.cpus,
+                used: used(point),
+                told: tells_n,
+            });
         }
     }
 }

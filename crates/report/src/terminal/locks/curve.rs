@@ -29,7 +29,9 @@ const POINT_WIDTHS: (usize, usize) = (6, 18);
 pub(super) fn curves(view: &LocksView, style: &Style) -> Vec<Vec<String>> {
     let mut plotted: Vec<(f64, Contention<'_>)> =
         contentions(view).into_iter().map(|contention| (lowest_share(&contention), contention)).collect();
-    plotted.retain(|(_, contention)| contention.points.len() >= LEAST_THREADS && contention.locks(view).len() > 1);
+    plotted.retain(|(_, contention)| {
+        contention.points.len() >= LEAST_THREADS && contention.locks(view).len() > 1
+    });
     plotted.sort_by(|a, b| a.0.total_cmp(&b.0));
     plotted.truncate(MAX_PLOTS);
     plotted.sort_by_key(|(_, contention)| (contention.hold_ns, contention.think_ns));
@@ -49,7 +51,8 @@ fn plot(view: &LocksView, contention: &Contention<'_>, style: &Style) -> Vec<Str
     let most = rates.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let [top, middle] = [1.0, 0.5].map(|share| rate(most * share));
     let margin = top.chars().count().max(middle.chars().count()).max(1);
-    let room = (style.text_width().saturating_sub(margin + 2) / contention.points.len().max(1)).clamp(POINT_WIDTHS.0, POINT_WIDTHS.1);
+    let room = (style.text_width().saturating_sub(margin + 2) / contention.points.len().max(1))
+        .clamp(POINT_WIDTHS.0, POINT_WIDTHS.1);
     let (upright, tick, corner, level) =
         if style.unicode { ('│', '┤', '└', "─") } else { ('|', '+', '+', "-") };
 

@@ -112,7 +112,8 @@ impl Columns<'_> {
     fn add_further_metrics(&mut self) {
         let Some(first) = self.view.points.first() else { return };
         for (index, metric) in first.further_metrics.iter().enumerate() {
-            let cell = |p: &PointView| uncertain_figure(p.further_metrics.get(index).map(|metric| metric.summary));
+            let cell =
+                |p: &PointView| uncertain_figure(p.further_metrics.get(index).map(|metric| metric.summary));
             let cells: Vec<UncertainFigure> = self.view.points.iter().map(cell).collect();
             let header = metric_header(Some(&metric.name), metric.unit.as_deref());
             self.push(true, 2, header, align_figures(&cells, self.style));
@@ -125,7 +126,12 @@ impl Columns<'_> {
         let unit = TimeUnit::for_column(self.view.points.iter().map(|p| p.elapsed_s.median));
         let cell = |p: &PointView| UncertainFigure::new(p.elapsed_s.median, p.elapsed_s.ci95, unit.seconds());
         let cells: Vec<UncertainFigure> = self.view.points.iter().map(cell).collect();
-        self.push(true, rank, ["", &format!("elapsed ({})", unit.symbol())], align_figures(&cells, self.style));
+        self.push(
+            true,
+            rank,
+            ["", &format!("elapsed ({})", unit.symbol())],
+            align_figures(&cells, self.style),
+        );
     }
 
     fn add_speedup(&mut self) {
@@ -171,7 +177,9 @@ fn metric_header<'a>(name: Option<&'a str>, unit: Option<&'a str>) -> [&'a str; 
 }
 
 fn uncertain_figure(summary: Option<Summary>) -> UncertainFigure {
-    summary.map_or(UncertainFigure::exact(ABSENT), |summary| UncertainFigure::new(summary.median, summary.ci95, 1.0))
+    summary.map_or(UncertainFigure::exact(ABSENT), |summary| {
+        UncertainFigure::new(summary.median, summary.ci95, 1.0)
+    })
 }
 
 fn efficiency_cell(point: &PointView) -> String {
@@ -224,7 +232,8 @@ mod tests {
     fn figures_and_ranges_stand_below_each_other_at_their_points() {
         let style = Style { width: 80, colour: false, unicode: true, wide: false };
         let of = |value, low, high| UncertainFigure::new(value, Some([low, high]), 1.0);
-        let cells = [of(2.19, 2.02, 2.36), of(2.1, 2.0, 3.0), of(10.0, 9.8, 10.2), UncertainFigure::exact("1")];
+        let cells =
+            [of(2.19, 2.02, 2.36), of(2.1, 2.0, 3.0), of(10.0, 9.8, 10.2), UncertainFigure::exact("1")];
         let aligned = align_figures(&cells, &style);
         assert_eq!(aligned, [" 2.19 ± 0.17", " 2.0 to 3.0 ", "10.0  ± 0.2 ", " 1          "]);
     }

@@ -95,7 +95,11 @@ pub(super) fn commands(trace: &TraceView, selection: RowSelection, style: &Style
 
     let mut grid = Grid::new(style);
     grid.add_names(0, "command", shown.iter().map(|c| c.name.clone()).chain(more_row(rest.len(), "command")));
-    grid.add_figures(3, "calls", shown.iter().map(|c| count(c.calls as f64)).chain(fold(count(calls as f64))));
+    grid.add_figures(
+        3,
+        "calls",
+        shown.iter().map(|c| count(c.calls as f64)).chain(fold(count(calls as f64))),
+    );
     grid.add_figures(0, "CPU ratio", shown.iter().map(|c| percent(c.cpu_ratio)).chain(fold(percent(cpu))));
     grid.add_figures(1, "kernel ratio", shown.iter().map(kernel).chain(fold(String::new())));
     if trace.commands.iter().any(|c| c.waiting_ratio.is_some()) {
@@ -131,7 +135,11 @@ pub(super) fn locks(trace: &TraceView, selection: RowSelection, style: &Style) -
     let longest = rest.iter().map(|l| l.max_wait_s).fold(0.0, f64::max);
 
     let mut grid = Grid::new(style);
-    grid.add_names(0, "kernel lock", shown.iter().map(|l| l.symbol.clone()).chain(more_row(rest.len(), "lock")));
+    grid.add_names(
+        0,
+        "kernel lock",
+        shown.iter().map(|l| l.symbol.clone()).chain(more_row(rest.len(), "lock")),
+    );
     grid.add_names(4, "kind", shown.iter().map(|l| l.kind.clone()));
     let caller = |l: &LockView| l.caller.clone().unwrap_or(ABSENT.to_owned());
     grid.add_names(2, "wanted by", shown.iter().map(caller));

@@ -61,7 +61,8 @@ fn decoded(records: &[Vec<u8>]) -> (Vec<(u64, EventKind)>, Decoder) {
 #[test]
 fn each_side_of_a_switch_is_told_by_itself() {
     let preempted = sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-    let (events, _) = decoded(&[switch_in(7, 10), switch_out(7, preempted, 20), switch_in(8, 22), switch_out(8, 0, 30)]);
+    let (events, _) =
+        decoded(&[switch_in(7, 10), switch_out(7, preempted, 20), switch_in(8, 22), switch_out(8, 0, 30)]);
     let expected = [
         (10, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))),
         (20, switch_event(Tid(7), Left::Preempted, Tid::UNSEEN)),
@@ -141,7 +142,8 @@ fn a_thread_may_leave_its_cpu_between_its_new_number_and_its_exec() {
     assert_eq!(was(&events[3].1), Tid(205));
     assert_eq!(events[1].1, switch_event(Tid(200), Left::Preempted, Tid::UNSEEN));
     // After a loss, the thread may have been any other one.
-    let (events, _) = decoded(&[switch_in(205, 10), lost(3, 15), switch_out(200, 0, 20), switch_in(200, 30), exec]);
+    let (events, _) =
+        decoded(&[switch_in(205, 10), lost(3, 15), switch_out(200, 0, 20), switch_in(200, 30), exec]);
     assert_eq!(was(&events[4].1), Tid(200));
 }
 
