@@ -1,9 +1,9 @@
 //! Clocks of the machine's CPUs: the work of each CPU, and the time that a hypervisor or a quota
 //! took from it.
 //!
-//! The clocks count in steps of 10 ms (`USER_HZ`), so they are not read more often. [`ActivityMonitor`]
-//! carries activity that is not yet visible over to the next reading. This module does not judge
-//! whether a machine is fit to measure on.
+//! The clocks count in steps of 10 ms (`USER_HZ`), so they are not read more often.
+//! [`ActivityMonitor`] carries activity that is not yet visible over to the next reading. This
+//! module does not judge whether a machine is fit to measure on.
 
 mod devices;
 mod neighbours;

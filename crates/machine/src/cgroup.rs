@@ -41,7 +41,8 @@ impl CgroupDir {
         self.version
     }
 
-    /// Path of the process's own cgroup on its machine: see [`under`](crate::tree::join_below_root).
+    /// Path of the process's own cgroup on its machine: see
+    /// [`join_below_root`](crate::tree::join_below_root).
     pub fn own(&self) -> &Path {
         &self.own
     }

@@ -71,8 +71,8 @@ pub fn process_table() -> Vec<ProcessEntry> {
     stats.map(entry).collect()
 }
 
-/// Living processes of a table below `process`, parents before children. The `excluded` processes and
-/// all processes below them are left out.
+/// Living processes of a table below `process`, parents before children. The `excluded` processes
+/// and all processes below them are left out.
 pub fn descendants_in(table: &[ProcessEntry], process: u32, excluded: &[u32]) -> Vec<u32> {
     let children = |parent: u32| {
         table

@@ -125,8 +125,8 @@ impl ProcessLaboratory {
         })
     }
 
-    /// Watches the machine for [`QUIET_TIME`](morecores_machine::activity::QUIET_TIME). Must be called before
-    /// the first cell, while nothing is measured.
+    /// Watches the machine for [`QUIET_TIME`](morecores_machine::activity::QUIET_TIME). Must be
+    /// called before the first cell, while nothing is measured.
     pub fn look_before(&mut self) {
         self.quiet = Some(self.watch.watch_quiet_machine());
     }

@@ -259,8 +259,8 @@ impl BpfTracer {
         let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         let states = NonNull::from(&mut bss.cpus).cast::<CpuState>();
         let count = self.cpus.iter().next_back().map_or(1, |cpu| cpu.0 + 1);
-        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `ActiveTrace` is dropped
-        // before it, and `end` and the failing `begin` wait for the reader.
+        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `ActiveTrace` is
+        // dropped before it, and `end` and the failing `begin` wait for the reader.
         let buffers = unsafe { Buffers::map(self.skel.maps.slots.as_fd(), count, self.bits, states) };
         buffers.map_err(TraceError::io("map the tracer's buffers"))
     }

@@ -99,10 +99,10 @@ fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
     })
 }
 
-/// Returns the differences of the medians of two interleaved arms of [`ARM_SIZE`] values of the same
-/// work. Each window of twice as many consecutive values gives one difference; its values go to the
-/// two arms in turn. Windows overlap, which makes the differences dependent but each of them as
-/// likely.
+/// Returns the differences of the medians of two interleaved arms of [`ARM_SIZE`] values of the
+/// same work. Each window of twice as many consecutive values gives one difference; its values go
+/// to the two arms in turn. Windows overlap, which makes the differences dependent but each of them
+/// as likely.
 fn aa_differences(times: &[f64]) -> Vec<f64> {
     let arm =
         |window: &[f64], first| median(&window.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
@@ -151,8 +151,8 @@ fn disturbances(noise: &Noise) -> Vec<Disturbance> {
         .collect()
 }
 
-/// Computes the slowdown of one combination of CPUs. The slowdown of a round is the mean over the CPUs, the
-/// factor by which the machine as a whole falls behind.
+/// Computes the slowdown of one combination of CPUs. The slowdown of a round is the mean over the
+/// CPUs, the factor by which the machine as a whole falls behind.
 fn disturbance(noise: &Noise, (relation, cpus): (CpuRelation, CpuSet)) -> Option<Disturbance> {
     let within = |stretch: &Stretch| stretch.relation == relation && stretch.cpus() == cpus;
     let by_cpu: Vec<(CpuId, Vec<f64>)> =

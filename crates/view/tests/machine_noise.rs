@@ -24,8 +24,8 @@ fn stretch(round: u32, relation: CpuRelation, threads: Vec<LoopThread>) -> Stret
 }
 
 /// Creates six rounds of two CPUs, alone and together. The noise is normal with the relative
-/// standard deviation `sigma`. With others every repetition takes `slowdown` times as long, and each
-/// round takes longer by `drift` than the previous one.
+/// standard deviation `sigma`. With others every repetition takes `slowdown` times as long, and
+/// each round takes longer by `drift` than the previous one.
 fn machine(sigma: f64, slowdown: f64, drift: f64) -> Noise {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     // Irwin-Hall: the sum of twelve uniform numbers minus six is almost normal.

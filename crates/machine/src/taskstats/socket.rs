@@ -88,7 +88,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Requests the records of every CPU that can ever be online; twice `buffer_bytes` bytes may wait.
+    /// Requests the records of every CPU that can ever be online; twice `buffer_bytes` bytes may
+    /// wait.
     pub(super) fn open(buffer_bytes: usize) -> Result<Self, TaskstatsError> {
         let socket = netlink_socket(REPLY_TIMEOUT)?;
         let family = resolve_family(&socket)?;

@@ -51,8 +51,8 @@ struct Ancestry<'a, P> {
 }
 
 impl<P: Fn(u32) -> Option<u32>> Ancestry<'_, P> {
-    /// Whether the line of the record at `index` leads to `root`. The result is stored in `known` for
-    /// the whole line.
+    /// Whether the line of the record at `index` leads to `root`. The result is stored in `known`
+    /// for the whole line.
     fn is_descendant(&self, index: usize, known: &mut [Option<bool>]) -> bool {
         let mut path = Vec::new();
         let mut at = index;

@@ -241,8 +241,8 @@ fn free_memory() -> u64 {
     procfs::Meminfo::current().ok().and_then(|memory| memory.mem_available).unwrap_or(0)
 }
 
-/// Next sleep time, after a sleep of `sleep_time` in which the fullest buffer of `capacity` filled to
-/// `waiting`.
+/// Next sleep time, after a sleep of `sleep_time` in which the fullest buffer of `capacity` filled
+/// to `waiting`.
 fn next_sleep_time(sleep_time: Duration, waiting: u64, capacity: u64) -> Duration {
     let wanted = capacity / TARGET_FILL_DIVISOR;
     let factor = wanted as f64 / waiting.max(1) as f64;

@@ -73,8 +73,8 @@ fn workers_of_io_uring_are_threads_of_their_process() {
 
 /// Asserts that each thread with an account ran for at least the accounted time by its trace, and
 /// left its CPU as often or a few times more. The trace includes the time of a hypervisor and of
-/// interrupts, and the thread's end. The excess depends on the machine. `TracedRun::whole` checks that
-/// no CPU had two threads at once.
+/// interrupts, and the thread's end. The excess depends on the machine. `TracedRun::whole` checks
+/// that no CPU had two threads at once.
 fn assert_accounts(traced: &TracedRun) {
     let accounts = traced.assert_complete().accounts();
     assert!(!accounts.is_empty(), "{}", traced.stdout);
