@@ -159,8 +159,9 @@ fn push_run_warnings(study: &Study, sample: &Sample<'_>, point: &PointView, warn
     }
     let (before, after) = values.split_at(values.len() / 2);
     let changed = aa_test(before, after, study.header.plan.seed).filter(|c| c.difference > c.floor);
-    let drift =
-        changed.filter(|c| c.difference > NEGLIGIBLE_SHARE).and_then(|_| Some(median(after)? / median(before)?));
+    let drift = changed
+        .filter(|c| c.difference > NEGLIGIBLE_SHARE)
+        .and_then(|_| Some(median(after)? / median(before)?));
     if let Some(ratio) = drift {
         // A change of speed also gives two speeds, but the two do not alternate.
         warnings.push(Warning::Drift { cpus, ratio });
