@@ -10,14 +10,14 @@ use morecores_machine::doctor::{Accounting, Cpusets, Facts, PeakMark, Settings, 
 use morecores_machine::{Diagnosis, Finding, Remedy, State, Subject};
 use morecores_study::{CgroupLevel, CpuEstimator, Nanos, Quota, Restriction};
 
-fn about(diagnosis: &Diagnosis, what: Subject) -> &Finding {
+fn finding_about(diagnosis: &Diagnosis, what: Subject) -> &Finding {
     diagnosis.finding(what).unwrap_or_else(|| panic!("nothing about {what:?}"))
 }
 
 /// State and command of a finding; the command is empty if there is none.
 fn advice(facts: &Facts, what: Subject) -> (State, String) {
     let diagnosis = diagnose(facts.clone());
-    let finding = about(&diagnosis, what);
+    let finding = finding_about(&diagnosis, what);
     let command = match &finding.remedy {
         Some(Remedy::Command { command, .. }) => command.clone(),
         Some(Remedy::Nothing { .. }) | None => String::new(),
@@ -32,8 +32,8 @@ fn root_without_capabilities_is_told_that_they_are_missing() {
     facts.bpf.load = Err(rustix::io::Errno::PERM);
     let diagnosis = diagnose(facts);
     for what in [Subject::Bpf, Subject::Privilege] {
-        let Some(Remedy::Nothing { why }) = &about(&diagnosis, what).remedy else {
-            panic!("a command is no remedy: {:?}", about(&diagnosis, what))
+        let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, what).remedy else {
+            panic!("a command is no remedy: {:?}", finding_about(&diagnosis, what))
         };
         assert!(why.contains("capabilities are missing though this is root"), "{why}");
     }
@@ -44,9 +44,12 @@ fn a_machine_that_is_set_up_leaves_nothing_to_do() {
     let diagnosis = diagnose(perfect());
     let flaws: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.state != State::Fine).collect();
     assert!(flaws.is_empty(), "{flaws:#?}");
-    assert_eq!(about(&diagnosis, Subject::UsableCpus).fact, "4 of 4: 0-3");
-    assert_eq!(about(&diagnosis, Subject::Tick).fact, "250 Hz, every 4 ms");
-    assert_eq!(about(&diagnosis, Subject::CpuTime).fact, "counted by a cgroup of the command's own (cgroup)");
+    assert_eq!(finding_about(&diagnosis, Subject::UsableCpus).fact, "4 of 4: 0-3");
+    assert_eq!(finding_about(&diagnosis, Subject::Tick).fact, "250 Hz, every 4 ms");
+    assert_eq!(
+        finding_about(&diagnosis, Subject::CpuTime).fact,
+        "counted by a cgroup of the command's own (cgroup)"
+    );
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn a_setting_that_allows_perf_events_is_not_to_be_changed() {
         facts.counters.paranoid = paranoid;
         let diagnosis = diagnose(facts);
         for what in [Subject::OwnSwitches, Subject::HardwareCounters] {
-            let Some(Remedy::Nothing { why }) = &about(&diagnosis, what).remedy else {
+            let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, what).remedy else {
                 panic!("{what:?}, {paranoid:?}: {diagnosis:?}")
             };
             assert!(why.contains("seccomp"), "{why}");
@@ -120,14 +123,14 @@ fn the_root_of_a_container_is_not_sent_in_circles() {
             assert!(!command.contains("sudo") && !command.contains("/sys/fs/cgroup"), "{finding:?}");
         }
     }
-    let usable = about(&diagnosis, Subject::UsableCpus);
+    let usable = finding_about(&diagnosis, Subject::UsableCpus);
     assert_eq!(usable.state, State::Limited);
     assert!(usable.fact.contains("1 of 4") && usable.fact.contains("0.5 CPUs"), "{usable:?}");
-    let Some(Remedy::Nothing { why }) = &about(&diagnosis, Subject::Bpf).remedy else {
+    let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, Subject::Bpf).remedy else {
         panic!("{diagnosis:?}")
     };
     assert!(why.contains("--cap-add=BPF"), "{why}");
-    let privilege = &about(&diagnosis, Subject::Privilege).fact;
+    let privilege = &finding_about(&diagnosis, Subject::Privilege).fact;
     assert_eq!(privilege, "root, without CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN");
 }
 
@@ -140,7 +143,7 @@ fn a_privileged_container_and_a_stripped_root_are_told_what_helps_them() {
     facts.privilege.container = false;
     facts.privilege.capabilities = 0;
     let diagnosis = diagnose(facts);
-    let privilege = about(&diagnosis, Subject::Privilege);
+    let privilege = finding_about(&diagnosis, Subject::Privilege);
     assert_eq!(privilege.fact, "root, without capabilities");
     assert!(
         matches!(&privilege.remedy, Some(Remedy::Nothing { why }) if why.contains("service")),
@@ -160,8 +163,8 @@ fn a_laptop_is_told_to_hold_its_clock_rate() {
     assert_eq!(advice(&facts, Subject::CoreTypes), types);
     assert_eq!(advice(&facts, Subject::Swap), (State::Limited, "sudo swapoff -a".to_owned()));
     let diagnosis = diagnose(facts);
-    assert_eq!(about(&diagnosis, Subject::Quiet).fact, "others kept 1.80 of 8 CPUs busy (cc1plus)");
-    assert!(about(&diagnosis, Subject::Smt).fact.starts_with("2 threads a core"), "{diagnosis:?}");
+    assert_eq!(finding_about(&diagnosis, Subject::Quiet).fact, "others kept 1.80 of 8 CPUs busy (cc1plus)");
+    assert!(finding_about(&diagnosis, Subject::Smt).fact.starts_with("2 threads a core"), "{diagnosis:?}");
 }
 
 #[test]
@@ -210,7 +213,7 @@ fn which_waits_for_spinlocks_are_traced_follows_the_kernel_s_choice_at_boot() {
         let mut facts = virtual_machine();
         change(&mut facts);
         let diagnosis = diagnose(facts);
-        let finding = about(&diagnosis, Subject::KernelLocks);
+        let finding = finding_about(&diagnosis, Subject::KernelLocks);
         assert_eq!(finding.state, state, "{finding:?}");
         assert!(finding.fact.contains(words), "`{words}` in {finding:?}");
     }
@@ -288,7 +291,7 @@ fn an_old_kernel_is_told_what_a_newer_one_brings() {
     );
     facts.settings.pressure = false;
     let diagnosis = diagnose(facts);
-    let Some(Remedy::Command { reboot, .. }) = &about(&diagnosis, Subject::Pressure).remedy else {
+    let Some(Remedy::Command { reboot, .. }) = &finding_about(&diagnosis, Subject::Pressure).remedy else {
         panic!("{diagnosis:?}")
     };
     assert!(reboot);
@@ -348,11 +351,11 @@ fn the_running_machine_is_examined_and_left_as_it_was() {
     assert_eq!(open(), before, "a probe's descriptor was left open");
     // These findings are certain in every environment of the test.
     let root = rustix::process::geteuid().is_root();
-    assert_eq!(about(&diagnosis, Subject::Privilege).fact.starts_with("root"), root);
+    assert_eq!(finding_about(&diagnosis, Subject::Privilege).fact.starts_with("root"), root);
     if !root {
         println!("skipped: what root may do, since the tests do not run as root");
-        assert_eq!(about(&diagnosis, Subject::ColdCache).state, State::Missing);
+        assert_eq!(finding_about(&diagnosis, Subject::ColdCache).state, State::Missing);
     }
-    let tsc = about(&diagnosis, Subject::Clock).fact.contains("ns a reading");
+    let tsc = finding_about(&diagnosis, Subject::Clock).fact.contains("ns a reading");
     assert!(tsc, "{diagnosis:?}");
 }

@@ -23,28 +23,28 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
-    fn with(self, style: Style, text: &str) -> String {
+    fn styled(self, style: Style, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// Paints the command and column names.
     pub(crate) fn bold(self, text: &str) -> String {
-        self.with(Style::new().bold(), text)
+        self.styled(Style::new().bold(), text)
     }
 
     /// Paints reference text.
     pub(crate) fn dim(self, text: &str) -> String {
-        self.with(Style::new().dimmed(), text)
+        self.styled(Style::new().dimmed(), text)
     }
 
     /// Paints the measured curve.
     pub(super) fn measured(self, text: &str) -> String {
-        self.with(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text)
+        self.styled(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text)
     }
 
     /// Paints a part of a bar; the sign identifies the part too.
     pub(super) fn part(self, colour: AnsiColor, text: &str) -> String {
-        self.with(Style::new().fg_color(Some(colour.into())), text)
+        self.styled(Style::new().fg_color(Some(colour.into())), text)
     }
 
     /// Paints a figure of a point with this efficiency.
@@ -56,7 +56,7 @@ impl Paint {
         } else {
             AnsiColor::Red
         };
-        self.with(Style::new().fg_color(Some(colour.into())), text)
+        self.styled(Style::new().fg_color(Some(colour.into())), text)
     }
 
     /// Paints the first words of the verdict.
@@ -69,7 +69,7 @@ impl Paint {
             | VerdictKind::NothingMeasured => AnsiColor::Red,
             _ => AnsiColor::Yellow,
         };
-        self.with(Style::new().bold().fg_color(Some(colour.into())), text)
+        self.styled(Style::new().bold().fg_color(Some(colour.into())), text)
     }
 
     /// Paints the state of a finding.
@@ -79,16 +79,16 @@ impl Paint {
             State::Limited => AnsiColor::Yellow,
             State::Missing => AnsiColor::Red,
         };
-        self.with(Style::new().fg_color(Some(colour.into())), text)
+        self.styled(Style::new().fg_color(Some(colour.into())), text)
     }
 
     /// Paints the label of a warning.
     pub(super) fn label(self, severity: Severity, text: &str) -> String {
         match severity {
             Severity::Serious => {
-                self.with(Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())), text)
+                self.styled(Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())), text)
             }
-            Severity::Caution => self.with(Style::new().fg_color(Some(AnsiColor::Yellow.into())), text),
+            Severity::Caution => self.styled(Style::new().fg_color(Some(AnsiColor::Yellow.into())), text),
             Severity::Note => self.dim(text),
         }
     }
