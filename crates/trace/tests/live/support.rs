@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use morecores_study::CpuSet;
 use morecores_study::trace::{Event, EventKind, Tid, Waker, Waking};
 use morecores_testkit::report_skip;
-use morecores_trace::{Options, TraceSummary, TraceError, Tracer};
+use morecores_trace::{Options, TraceError, TraceSummary, Tracer};
 
 /// Result of a traced command.
 pub(crate) struct TracedRun {
