@@ -2,8 +2,8 @@
 import type { Gain } from "./Gain.ts";
 import type { PageRun } from "./PageRun.ts";
 import type { PageTimeline } from "./PageTimeline.ts";
-import type { StudyText } from "./StudyText.ts";
 import type { StackPart } from "./StackPart.ts";
+import type { StudyText } from "./StudyText.ts";
 import type { View } from "./View.ts";
 
 /**

@@ -2,8 +2,8 @@
 import type { Abstention } from "./Abstention.ts";
 import type { BoundsView } from "./BoundsView.ts";
 import type { Caveat } from "./Caveat.ts";
-import type { ModelView } from "./ModelView.ts";
 import type { FirstLimit } from "./FirstLimit.ts";
+import type { ModelView } from "./ModelView.ts";
 import type { PredictedPoint } from "./PredictedPoint.ts";
 
 /**
