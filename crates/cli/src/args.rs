@@ -31,8 +31,9 @@ pub(crate) use trace::TraceArgs;
 
 /// Will more cores help this program, and if not, what stops it?
 ///
-/// morecores measures any unmodified command on 1, 2, … n CPUs, says how much faster it gets and how sure that
-/// is, and keeps everything it measured in a study that can be shown again and gone on with.
+/// morecores measures any unmodified command on 1, 2, … n CPUs. It reports how much faster the
+/// command gets, and how certain this figure is. A study keeps all measurements; it can be shown
+/// again and continued.
 #[derive(Debug, Parser)]
 #[command(name = "morecores", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -58,18 +59,18 @@ impl Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  morecores run -- xz -kf -T{n} big.tar               how does xz scale here?
-  morecores run --prepare 'make clean' -- make -j{n}  a build, from scratch each time
-  morecores trace -- make -j{n}                       one run: where did its CPUs go?
-  morecores show xz-20261121-093000.study --json      everything derived from a study
-  morecores predict make.study --cpus 8,16,64         the same on machines that are not here
-  morecores what-if make.study                        what would be worth mending
-  morecores compare before.study after.study          what changed, and what caused it
+  morecores run -- xz -kf -T{n} big.tar               scaling of xz on this machine
+  morecores run --prepare 'make clean' -- make -j{n}  a build, from scratch in each run
+  morecores trace -- make -j{n}                       one run, and where its CPUs went
+  morecores show xz-20261121-093000.study --json      all derived figures of a study
+  morecores predict make.study --cpus 8,16,64         the build on larger machines
+  morecores what-if make.study                        changes that would pay off
+  morecores compare before.study after.study          what changed between them, and why
   morecores report make.study -o make.html            a page with every picture
-  morecores serve                                     the same for a directory, on this machine
+  morecores serve                                     all studies of a directory, in a browser
   morecores suite                                     the classic SMP benchmarks, then and now
-  morecores locks --quick                             which lock to take, and what each costs here
-  morecores topology                                  what CPUs there are, and which are usable
+  morecores locks --quick                             cost of each lock here, and advice
+  morecores topology                                  CPUs of this machine, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
 
 #[derive(Debug, Subcommand)]
@@ -107,14 +108,14 @@ impl Command {
     }
 }
 
-/// Show a study again, of a command or of locks, for people or for programs
+/// Show a study of a command or of locks, as text or in a format for programs
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The study's directory
+    /// Directory of the study
     pub(crate) study: PathBuf,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
-    /// Every column of the table, every warning and every note
+    /// Show every column of the table, every warning and every note
     #[arg(long, short)]
     pub(crate) wide: bool,
 }
@@ -122,58 +123,60 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct FormatArgs {
-    /// The derived view as JSON; its keys are described in docs/format.md
+    /// Print the derived view as JSON; docs/format.md describes its keys
     #[arg(long)]
     pub(crate) json: bool,
-    /// One row a CPU count; of locks one row a lock and contest
+    /// Print CSV: one row for each CPU count, or for each lock and contest
     #[arg(long)]
     pub(crate) csv: bool,
-    /// A table and the verdict, for a pull request or an issue
+    /// Print a table and the verdict in Markdown, for a pull request or an issue
     #[arg(long)]
     pub(crate) markdown: bool,
-    /// In the format of hyperfine --export-json, for scripts that read that
+    /// Print JSON in the format of hyperfine --export-json, for scripts that read this format
     #[arg(long)]
     pub(crate) hyperfine_json: bool,
 }
 
-/// Print the machine and which of its CPUs are usable
+/// Show the CPUs of this machine and which of them are usable
 ///
-/// Packages, NUMA nodes, cores, SMT siblings, core types and caches; offline CPUs, affinity, cpusets and CPU quotas of
-/// every cgroup above, as reasons why fewer CPUs are usable than there are.
+/// The output lists packages, NUMA nodes, cores, SMT siblings, core types and caches. It gives each
+/// reason why fewer CPUs are usable than exist: offline CPUs, affinity, cpusets, and the CPU quotas
+/// of all enclosing cgroups.
 #[derive(Debug, Args)]
 pub(crate) struct TopologyArgs {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report
+    /// Write all data read from the system to FILE (`-` for standard output), for a bug report
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) record: Option<PathBuf>,
-    /// Read such a recording instead of this machine
+    /// Read FILE, made by --record, instead of this machine
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub(crate) from: Option<PathBuf>,
 }
 
-/// Say what this machine can measure, how noisy it is, and what would help
+/// Report what this machine can measure, how noisy it is, and what would help
 ///
-/// Privilege, BPF, tracepoints, hardware counters, cgroups, hotplug, clock, governor, hypervisor; and, by a fixed loop on
-/// one CPU after the other and on all at once, how small a difference can be seen here. Names the command that
-/// enables what is missing.
+/// The report covers privileges, BPF, tracepoints, hardware counters, cgroups, hotplug, clock,
+/// governor and hypervisor. It names the command that enables a missing feature. A fixed loop runs
+/// on each CPU in turn, and then on all at once. Its times show the smallest difference that can be
+/// measured here.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Leave the measurement of noise out, which takes about ten seconds
+    /// Skip the measurement of noise, which takes about ten seconds
     #[arg(long)]
     pub(crate) quick: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Run one of the built-in programs once
+/// Run a built-in program once
 ///
-/// As `morecores-work` does; `morecores work list` names them.
+/// The command is the same as `morecores-work`. `morecores work list` lists the programs.
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
-    /// The program's name and its options
+    /// Name of the program, and its options
     #[arg(
         value_name = "NAME [OPTIONS]",
         trailing_var_arg = true,
@@ -183,7 +186,7 @@ pub(crate) struct WorkArgs {
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// Write the man pages or a shell's completions, from the same definitions as this help.
+/// Write the man pages, the reference or the completions, from the definitions of this help
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
     #[command(subcommand)]
@@ -192,19 +195,19 @@ pub(crate) struct GenerateArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
-    /// One man page for morecores and one for each subcommand
+    /// Write one man page for morecores and one for each subcommand
     Man {
-        /// Where to write them
+        /// Directory of the man pages
         directory: PathBuf,
     },
-    /// The reference in Markdown
+    /// Write the reference in Markdown
     Markdown {
-        /// Where to write it
+        /// Directory of the reference
         directory: PathBuf,
     },
-    /// Completions for every shell
+    /// Write the completions for every shell
     Completions {
-        /// Where to write them
+        /// Directory of the completions
         directory: PathBuf,
     },
 }
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn help_fills_the_width_of_any_terminal() {
-        let prose = "130, 143 ended by Ctrl-C, by SIGTERM: what was measured is kept.";
+        let prose = "129 ended by SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM.";
         for width in [60, 80, 100] {
             let mut definition = Cli::definition().term_width(width);
             definition.build();

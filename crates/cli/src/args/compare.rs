@@ -6,24 +6,29 @@ use clap::Args;
 
 /// Compare two studies: what changed, what caused it, and whether a condition holds
 ///
-/// At each CPU count that both have: the ratio of their medians with its interval, and that of their speedups; the difference of
-/// their speedup stacks, so which loss grew. A difference inside the intervals, or inside what two measurements of the same
-/// thing differ by, is not called one. Where the two were not made alike (another machine, another command), that is said.
+/// The output gives, for each common CPU count, the ratio of the medians and the ratio of the
+/// speedups, with intervals. It also gives the difference of the speedup stacks, which shows the
+/// loss that grew. A change does not count as a difference if it is within the intervals or within
+/// the noise of repeated measurements. The output says if the studies were made differently, for
+/// example on another machine or with another command.
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// The study to compare with
+    /// Reference study
     pub(crate) base: PathBuf,
-    /// The study that is compared
+    /// Study to compare with BASE
     pub(crate) new: PathBuf,
-    /// Exit with status 3 if this holds: a figure at a CPU count, <, <=, > or >=, and a number, or a share of BASE with %; may be
-    /// given more than once. Figures are the keys of `show --json`: speedup@2, elapsed_s@2, idle_disk@2, traces.waiting_ratio@2
+    /// Condition for exit status 3 (repeatable): a figure at a CPU count, then <, <=, > or >=, then
+    /// a number or, with %, a share of BASE. Figures are the keys of `show --json`: speedup@2,
+    /// elapsed_s@2, idle_disk@2, traces.waiting_ratio@2
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
-    /// Exit with status 3 also where a condition cannot be told: its interval lies on both sides, or there are too few runs
+    /// Exit with status 3 also if a condition is undecided: its interval lies on both sides of the
+    /// limit, or there are too few runs
     #[arg(long, requires = "fail_if")]
     pub(crate) strict: bool,
-    /// The smallest relative difference that is called one, in percent, besides noise
+    /// Minimum relative change that counts as a difference, in percent; it must also exceed the
+    /// noise
     #[arg(long, value_name = "PERCENT")]
     pub(crate) at_least: Option<String>,
     #[command(flatten)]
@@ -33,10 +38,10 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct CompareFormatArgs {
-    /// As JSON; its keys are described in docs/format.md
+    /// Print JSON; docs/format.md describes its keys
     #[arg(long)]
     pub(crate) json: bool,
-    /// For a comment on a pull request
+    /// Print Markdown, for a comment on a pull request
     #[arg(long)]
     pub(crate) markdown: bool,
 }

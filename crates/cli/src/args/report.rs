@@ -5,34 +5,39 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use morecores_view::page::Picture;
 
-/// Write a report page: one file with every picture and table, to be opened in a browser without a network
+/// Write a report page: one file with every picture and table, for a browser without a network
 ///
-/// The answer in words, the speedup curve with every run and the prediction, the speedup stack, the timeline of the traced runs, tables
-/// of commands, locks and serial phases, and how all of it was measured. Several studies are shown one below the other, with their
-/// speedups in one picture. With --plot, single pictures are drawn instead, in the same style and without a browser.
+/// The page contains the answer in words, the speedup curve with every run and the prediction, the
+/// speedup stack, and the timeline of the traced runs. It also contains tables of commands, locks
+/// and serial phases, and the method of measurement. It shows several studies one below the
+/// other, with their speedups in one picture. The option --plot draws single pictures instead, in
+/// the same style and without a browser.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// The studies' directories; or one that `morecores suite` made, whose benchmarks are shown beside what was published
+    /// Directories of the studies; or one directory of `morecores suite`, to show its benchmarks
+    /// beside the published results
     #[arg(required = true)]
     pub(crate) studies: Vec<PathBuf>,
-    /// Where to write the page; `-` for standard output [default: report.html; no page with --plot]
+    /// File of the page; `-` is standard output [default: report.html; no page with --plot]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Draw the picture that FILE is called after, as SVG or PNG: `speedup.svg`, `make-stack.png`; may be given several times
+    /// Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`,
+    /// `make-stack.png`
     #[arg(long, value_name = "FILE", help_heading = "Single pictures")]
     pub(crate) plot: Vec<PathBuf>,
-    /// Which picture --plot draws, whatever its file is called
+    /// Picture that --plot draws, whatever the name of its FILE
     #[arg(long, requires = "plot", help_heading = "Single pictures")]
     pub(crate) picture: Option<Picture>,
-    /// Width of a picture in pixels; a PNG has twice as many, for sharp screens
+    /// Width of a picture in pixels; a PNG has twice as many pixels, for sharp screens
     #[arg(long, requires = "plot", default_value_t = 900, value_parser = clap::value_parser!(u32).range(320..=4000), help_heading = "Single pictures")]
     pub(crate) width: u32,
-    /// Axes of a picture [default: logarithmic where the CPU counts reach to eight times the smallest]
+    /// Axes of a picture [default: logarithmic if the largest CPU count is at least eight times the
+    /// smallest]
     #[arg(long, requires = "plot", help_heading = "Single pictures")]
     pub(crate) axes: Option<AxesArg>,
-    /// Draw on a dark ground
+    /// Draw on a dark background
     #[arg(long, requires = "plot", help_heading = "Single pictures")]
     pub(crate) dark: bool,
 }
@@ -49,8 +54,8 @@ pub(crate) enum AxesArg {
 const EXAMPLES: &str = "\
 Examples:
   morecores report make.study                                    everything, in report.html
-  morecores report gcc.study clang.study -o both.html            two studies side by side
-  morecores report mine -o suite.html                            what `morecores suite -o mine` made, then and now
+  morecores report gcc.study clang.study -o both.html            two studies on one page
+  morecores report mine -o suite.html                            a suite made by `suite -o mine`
   morecores report make.study --plot speedup.svg                 one picture
   morecores report make.study --plot stack.png --plot timeline.png --dark
   morecores report mine --plot suite.svg                         the classic benchmarks, then and now";

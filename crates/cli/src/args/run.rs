@@ -8,156 +8,167 @@ use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 
 /// Measure a command on 1, 2, … n CPUs
 ///
-/// Each CPU count is measured once a round, in an order shuffled anew every round, so that a drift of the machine
-/// does not look like scaling. Rounds go on until every median is known to 1%, or as the options say: at least 6 rounds
-/// and at most 30, for 5 minutes at most with the warm-up and the traced runs. `{n}` in any argument becomes the CPU count.
+/// Each round measures every CPU count once, in a new random order, so that a drift of the machine
+/// does not look like scaling. By default, rounds continue until every median is known to 1%. There
+/// are at least 6 and at most 30 rounds. They take at most 5 minutes, including the warm-up and the
+/// traced runs. Options change these limits. `{n}` in any argument becomes the CPU count.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// The command and its arguments; `{n}` becomes the CPU count, `{{n}}` is a literal `{n}`
+    /// Command and its arguments; `{n}` becomes the CPU count, `{{n}}` becomes a literal `{n}`
     // `allow_hyphen_values` is not set: a misspelt option of morecores would become the command.
     // After its first word, every word belongs to the command in either case.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 
-    /// Give the command's words to `/bin/sh -c` as one line
+    /// Pass the command's words to `/bin/sh -c` as one line
     #[arg(long, help_heading = COMMAND)]
     pub(crate) shell: bool,
-    /// Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count
+    /// Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU
+    /// count
     #[arg(long, help_heading = COMMAND)]
     pub(crate) thread_env: bool,
-    /// Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is
+    /// Variable for the command, with `{n}` replaced in its value; NAME alone passes a variable on
+    /// unchanged
     #[arg(long, value_name = "NAME=VALUE", help_heading = COMMAND, conflicts_with = "resume")]
     pub(crate) env: Vec<OsString>,
-    /// Refuse to start where `{n}` is nowhere in the command
+    /// Refuse to start if the command contains no `{n}`
     #[arg(long, help_heading = COMMAND)]
     pub(crate) expect_n: bool,
-    /// Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy
+    /// File for the command's standard input; `-` is the input of morecores. A pipe is read once,
+    /// and every run gets a copy
     #[arg(long, value_name = "FILE", help_heading = COMMAND)]
     pub(crate) input: Option<PathBuf>,
-    /// Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]
+    /// Maximum size of input that can be read only once, for example 512M; larger input is refused
+    /// [default: 1G]
     #[arg(long, value_name = "SIZE", help_heading = COMMAND)]
     pub(crate) input_limit: Option<String>,
-    /// Where the command's output goes
+    /// Destination of the command's output
     #[arg(long, value_enum, default_value_t = Output::Captured, help_heading = COMMAND)]
     pub(crate) output: Output,
 
     /// CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]
     #[arg(long, value_name = "LIST", help_heading = CPUS)]
     pub(crate) cpus: Option<String>,
-    /// How runs are held to their CPUs
+    /// Mechanism that holds runs to their CPUs
     #[arg(long, value_enum, default_value_t = Limit::Affinity, help_heading = CPUS)]
     pub(crate) limit: Limit,
-    /// In which order CPUs are added
+    /// Order in which CPUs are added
     #[arg(long, value_enum, default_value_t = Placement::CoresFirst, help_heading = CPUS)]
     pub(crate) placement: Placement,
-    /// Add the CPUs of this list, in this order
+    /// CPUs to add, in this order
     #[arg(long, value_name = "LIST", conflicts_with = "placement", help_heading = CPUS)]
     pub(crate) cpu_list: Option<String>,
 
-    /// Stop when the 95% interval of every median is within this share of it; 0 never stops early [default: 1%]
+    /// Stop when the 95% interval of every median is within this percentage of the median; 0 never
+    /// stops early [default: 1%]
     // `Option`, like `trace` below: when a study is resumed, the study's own value holds unless one
     // is given.
     #[arg(long, value_name = "PERCENT", help_heading = RUNS)]
     pub(crate) precision: Option<String>,
-    /// At most this many runs of each CPU count [default: 30]
+    /// Maximum runs of each CPU count [default: 30]
     #[arg(long, short, value_name = "N", help_heading = RUNS)]
     pub(crate) runs: Option<u32>,
-    /// At least this many runs of each CPU count; fewer than 6 bear no interval
+    /// Minimum runs of each CPU count; with fewer than 6 runs no confidence interval is shown
     #[arg(long, value_name = "N", help_heading = RUNS)]
     pub(crate) min_runs: Option<u32>,
-    /// End the study after this long, for example 90s or 10m, warm-up and traced runs included; 0: no limit [default: begin
-    /// no run that is not expected to end within 5m]
+    /// Maximum time of the study with warm-up and traced runs, for example 90s or 10m; 0 sets no
+    /// limit [default: begin only runs that are expected to end within 5m]
     #[arg(long, value_name = "TIME", help_heading = RUNS)]
     pub(crate) max_time: Option<String>,
-    /// Runs of each CPU count before those that count [default: 1, with --cold 0]
+    /// Warm-up runs of each CPU count before the timed runs [default: 1, with --cold 0]
     #[arg(long, value_name = "N", help_heading = RUNS)]
     pub(crate) warmup: Option<u32>,
-    /// End a run after this long; it has then failed
+    /// Maximum time of a run; a run that exceeds it is ended and has failed
     #[arg(long, value_name = "TIME", help_heading = RUNS)]
     pub(crate) timeout: Option<String>,
-    /// Exit statuses of runs that count, for example 0,1 for a linter; death by a signal never does [default: 0]
+    /// Exit statuses of successful runs, for example 0,1 for a linter; death by a signal is never a
+    /// success [default: 0]
     #[arg(long, value_name = "LIST", help_heading = RUNS)]
     pub(crate) success: Option<String>,
-    /// Go on after a run that fails, leave it out of every figure, and say how many there were
+    /// Continue after a failed run, leave it out of every figure, and report the number of failed
+    /// runs
     #[arg(long, help_heading = RUNS)]
     pub(crate) ignore_failure: bool,
-    /// Go on where the first run leaves the later ones next to nothing to do, as a build does; without --prepare, what
-    /// is measured then is an incremental build
+    /// Continue if the first run leaves almost no work for the later runs, as a build does. This
+    /// measures an incremental build if there is no --prepare
     #[arg(long, help_heading = RUNS)]
     pub(crate) incremental: bool,
-    /// Leave processes alone that outlive the command
+    /// Do not end processes that outlive the command
     #[arg(long, help_heading = RUNS)]
     pub(crate) keep: bool,
     /// Seed of the shuffle and of all resampling [default: from the clock]
     #[arg(long, value_name = "NUMBER", help_heading = RUNS)]
     pub(crate) seed: Option<u64>,
 
-    /// Run this shell line once, before the first run
+    /// Shell line to run once, before the first run
     #[arg(long, value_name = "LINE", help_heading = AROUND)]
     pub(crate) setup: Option<OsString>,
-    /// Run this shell line before every run; `{n}` is replaced in it
+    /// Shell line to run before every run, with `{n}` replaced
     #[arg(long, value_name = "LINE", help_heading = AROUND)]
     pub(crate) prepare: Option<OsString>,
-    /// Run this shell line once, after the last run
+    /// Shell line to run once, after the last run
     #[arg(long, value_name = "LINE", help_heading = AROUND)]
     pub(crate) cleanup: Option<OsString>,
     /// Write back and drop the page cache before each run (root)
     #[arg(long, help_heading = AROUND)]
     pub(crate) cold: bool,
-    /// With --cold: also unmount and mount this file system before each run
+    /// File system to unmount and mount before each run, with --cold
     #[arg(long, value_name = "PATH", requires = "cold", help_heading = AROUND)]
     pub(crate) remount: Vec<String>,
 
-    /// Measure the number that the command prints instead of its time: a regular expression, its first group. Several, each
-    /// with a name: the first decides, all are kept and shown
+    /// Regular expression for a printed number, to measure instead of the time; its first group is
+    /// the number. Several metrics need names: the first one decides, all are kept and shown
     #[arg(long, value_name = "[NAME=]REGEX", help_heading = METRIC, conflicts_with = "resume")]
     pub(crate) metric: Vec<String>,
-    /// The number's unit; NAME=TEXT is that of the metric of this name
+    /// Unit of the number; NAME=TEXT is the unit of the metric with this name
     #[arg(long, value_name = "TEXT", requires = "metric", help_heading = METRIC)]
     pub(crate) unit: Vec<String>,
-    /// The number is a cost, not a rate
+    /// Treat the number as a cost, not as a rate
     #[arg(long, requires = "metric", help_heading = METRIC)]
     pub(crate) lower_is_better: bool,
-    /// What stands before the fraction of the command's numbers [default: told from them; `1,234` alone is refused]
+    /// Decimal mark of the command's numbers [default: determined from them; `1,234` alone is
+    /// refused]
     #[arg(long, value_enum, value_name = "MARK", requires = "metric", help_heading = METRIC)]
     pub(crate) decimal_mark: Option<DecimalMark>,
 
-    /// After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]
+    /// Trace one more run of each CPU count after the timed runs, to show where the CPUs went
+    /// [default: auto]
     #[arg(long, value_enum, help_heading = TRACE)]
     pub(crate) trace: Option<TraceMode>,
-    /// Trace every system call with the file, pipe or process that it is about, not only those that block
+    /// Trace every system call with its file, pipe or process, not only the blocking calls
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
 
-    /// Also trace what predicts these CPU counts: the command told each of them, on the CPUs there are [default LIST: 2, 4
-    /// and 8 times the largest count]
+    /// Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing
+    /// CPUs [default LIST: 2, 4 and 8 times the largest count]
     // The value is optional and needs `=`: the next word belongs to the command.
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = TRACE)]
     pub(crate) predict: Option<String>,
 
-    /// Where to keep the study [default: NAME-DATE-TIME.study here]
+    /// Directory of the study [default: NAME-DATE-TIME.study in the current directory]
     #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
-    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls,
-    /// --predict, --success, --ignore-failure and --incremental may differ; traces that are missing are made
+    /// Continue the study at -o with its own command and plan. These options may differ: --runs,
+    /// --precision, --max-time, --trace, --syscalls, --predict, --success, --ignore-failure and
+    /// --incremental. Missing traces are made
     #[arg(long, requires = "study", help_heading = STUDY)]
     pub(crate) resume: bool,
-    /// Every column of the table, every warning and every note
+    /// Show every column of the table, every warning and every note
     #[arg(long, short, help_heading = STUDY)]
     pub(crate) wide: bool,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short, help_heading = STUDY)]
     pub(crate) quiet: bool,
 }
 
-const COMMAND: &str = "The command";
+const COMMAND: &str = "Command";
 const CPUS: &str = "CPUs";
-const RUNS: &str = "How many runs";
-const AROUND: &str = "Around the runs";
-const METRIC: &str = "A figure of the command's own";
-const TRACE: &str = "The trace";
-const STUDY: &str = "The study";
+const RUNS: &str = "Runs";
+const AROUND: &str = "Before and after the runs";
+const METRIC: &str = "Printed figures";
+const TRACE: &str = "Trace";
+const STUDY: &str = "Study";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -170,13 +181,13 @@ Examples:
   morecores run --shell -- 'find . -name \"*.c\" | xargs -P{n} -n8 wc -c >/dev/null'
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- sh bench.sh {n}
-    A server and its load in one script: bench.sh starts the server, waits for it, runs the load, stops the server.
+    One script holds server and load: bench.sh starts the server, waits for it, runs the load, stops the server.
   morecores run --metric 'rate=([0-9.]+) req/s' --metric 'p99=p99: ([0-9.]+)' --unit p99=ms -- ./load
   sudo morecores run --limit hotplug --cold -- make -j{n}
   morecores run --trace on --syscalls --runs 10 -- make -j{n}
   morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}
   morecores run --resume -o zstd.study --runs 50
 
-Exit status: 0 measured; 1 the command failed, had nothing left to do after its first run, or its time was too short for a \
-run that counts; 2 bad input, nothing was run; 126, 127 the command cannot be executed, is not found; 130, 143 ended by \
-Ctrl-C, by SIGTERM: what was measured is kept.";
+Exit status: 0 measured; 1 the command failed, had nothing left to do after its first run, or had too little time for a \
+timed run; 2 bad input, nothing was run; 126 the command cannot be executed; 127 the command is not found; 129 ended by \
+SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM. Measurements made before a signal are kept.";

@@ -6,14 +6,15 @@ use clap::Args;
 
 /// Show the studies of a directory in a browser on this machine
 ///
-/// Lists them, opens each as `morecores report` writes it, compares two, and follows one that is being measured. Listens on the loopback
-/// interface alone, answers nobody who calls it by another name, and gives out nothing that is not a study in the directory.
+/// The server lists the studies, opens each as a page of `morecores report`, compares two, and
+/// follows a study in progress. It listens only on the loopback interface and refuses requests
+/// under another host name. It serves nothing but the studies of the directory.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Where the studies are
+    /// Directory of the studies
     #[arg(default_value = ".")]
     pub(crate) directory: PathBuf,
-    /// The port to listen on; 0: any that is free
+    /// Port to listen on; 0 chooses a free port
     #[arg(long, default_value_t = 7373)]
     pub(crate) port: u16,
 }

@@ -14,11 +14,11 @@ use morecores_report::display_command;
 /// hyperfine, perf stat, make, mpirun, taskset, time and wrk.
 const RUN_SLIPS: [(&[&str], &str); 14] = [
     (&["-n", "-N"], "--cpus LIST chooses the CPU counts, --runs N the number of runs"),
-    (&["-p"], "--cpus LIST chooses the CPU counts, --prepare LINE is a shell line before every run"),
+    (&["-p"], "--cpus LIST chooses the CPU counts, --prepare LINE runs a shell line before every run"),
     (&["-P", "--procs", "--processes"], "--cpus LIST chooses the CPU counts"),
     (
         &["-j", "--jobs", "-t", "--threads"],
-        "--cpus LIST chooses the CPU counts; an option of the command goes behind it: morecores run -- make -j{n}",
+        "--cpus LIST chooses the CPU counts; options of the command follow it: morecores run -- make -j{n}",
     ),
     (
         &["-c", "--cpu", "--cores", "--cpuset-cpus"],
@@ -31,15 +31,15 @@ const RUN_SLIPS: [(&[&str], &str); 14] = [
     (&["--iterations", "--repeat", "--count"], "--runs N is the number of runs of each CPU count"),
     (&["-m"], "--min-runs N is the least number of runs of each CPU count"),
     (&["-M", "--max-runs"], "--runs N is the largest number of runs of each CPU count"),
-    (&["-i"], "--ignore-failure goes on after a run that fails"),
-    (&["-s"], "--setup LINE is a shell line before the first run"),
+    (&["-i"], "--ignore-failure continues after a failed run"),
+    (&["-s"], "--setup LINE runs a shell line before the first run"),
     (
         &["--plot", "--picture", "--svg", "--png"],
-        "pictures are drawn of a study: morecores report STUDY --plot speedup.svg",
+        "to draw a picture of a study: morecores report STUDY --plot speedup.svg",
     ),
     (
         &["--json", "--csv", "--markdown", "--export-json", "--export-csv", "--export-markdown"],
-        "figures are derived of a study: morecores show STUDY --json, --csv, --markdown or --hyperfine-json",
+        "to print the figures of a study: morecores show STUDY --json, --csv, --markdown or --hyperfine-json",
     ),
     (
         &["-S", "-L", "--parameter-list", "--parameter-scan"],
@@ -51,15 +51,15 @@ const RUN_SLIPS: [(&[&str], &str); 14] = [
 const TRACE_SLIPS: [(&[&str], &str); 3] = [
     (
         &["-p", "-P", "-j", "--jobs", "-t", "--threads", "-c", "--cpu", "--cores"],
-        "--cpus N chooses the CPU count; an option of the command goes behind it: morecores trace -- make -j{n}",
+        "--cpus N chooses the CPU count; options of the command follow it: morecores trace -- make -j{n}",
     ),
     (
         &["-r", "--runs", "--repeat"],
-        "trace makes one run; morecores run --trace on makes several and traces them",
+        "trace makes one run; morecores run --trace on makes several, and a traced one of each CPU count",
     ),
     (
         &["--plot"],
-        "pictures are drawn of a study: keep it with -o STUDY, then morecores report STUDY --plot timeline.svg",
+        "to draw a picture, keep the study with -o STUDY, then: morecores report STUDY --plot timeline.svg",
     ),
 ];
 
@@ -67,12 +67,9 @@ const TRACE_SLIPS: [(&[&str], &str); 3] = [
 const SHOW_SLIPS: [(&[&str], &str); 2] = [
     (
         &["--plot", "--picture", "--svg", "--png"],
-        "pictures are drawn by another subcommand: morecores report STUDY --plot speedup.svg",
+        "to draw a picture of a study: morecores report STUDY --plot speedup.svg",
     ),
-    (
-        &["--html", "-o", "--output"],
-        "a page is written by another subcommand: morecores report STUDY -o report.html",
-    ),
+    (&["--html", "-o", "--output"], "to write a page of a study: morecores report STUDY -o report.html"),
 ];
 
 /// Options that set a program's number of threads or jobs. The number follows, joined or as the

@@ -4,52 +4,54 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Study the classic SMP benchmarks, and show each beside what was published of it
+/// Study the classic SMP benchmarks and show each beside its published results
 ///
-/// Each is a built-in program studied by `morecores run` like any other command; the lines that do it are shown, and the
-/// studies are kept in one directory. Published are results of 1992 to 2001. At the end all of them stand in one
-/// table and one picture.
+/// Each benchmark is a built-in program. `morecores run` studies it like any other command. The
+/// output shows these command lines, and one directory keeps the studies. The published results are
+/// from 1992 to 2001. A last table and a picture show all benchmarks.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SuiteArgs {
-    /// Which benchmarks [default: all]
+    /// Names of the benchmarks [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
-    /// Short runs, six of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]
+    /// Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine
+    /// with 2 CPUs [the default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// Runs of seconds, until each median is known to 1% or for a minute and a half: an hour on 2 CPUs at most
+    /// Make runs of several seconds, until each median is known to 1% or for a minute and a half:
+    /// at most an hour on 2 CPUs
     #[arg(long)]
     pub(crate) full: bool,
-    /// Where to keep the studies [default: suite-DATE-TIME here]
+    /// Directory of the studies [default: suite-DATE-TIME in the current directory]
     #[arg(short = 'o', long = "directory", value_name = "PATH")]
     pub(crate) directory: Option<PathBuf>,
-    /// Go on with the suite at -o: benchmarks that have a whole study there are not run again
+    /// Continue the suite at -o; benchmarks with a complete study are not run again
     #[arg(long, requires = "directory")]
     pub(crate) resume: bool,
-    /// Run nothing; show the studies that are kept there
+    /// Directory of a suite to show; nothing is run
     #[arg(long, value_name = "PATH", conflicts_with_all = ["directory", "quick", "full", "resume"])]
     pub(crate) show: Option<PathBuf>,
 
-    /// Name the benchmarks and what each is, and end
+    /// List the benchmarks with their descriptions, and exit
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
-    /// The tables in Markdown
+    /// Print the tables in Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
-    /// Everything derived from the studies as JSON; its keys are described in docs/format.md
+    /// Print all derived figures as JSON; docs/format.md describes their keys
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  morecores suite --list                          which there are
-  morecores suite                                 all of them, briefly
-  morecores suite build pipe --full -o mine       two of them, thoroughly
-  morecores suite --resume -o mine                after Ctrl-C
-  morecores suite --show mine --markdown          their tables again
+  morecores suite --list                          names and descriptions
+  morecores suite                                 all benchmarks, short runs
+  morecores suite build pipe --full -o mine       two benchmarks, long runs
+  morecores suite --resume -o mine                continue after Ctrl-C
+  morecores suite --show mine --markdown          the tables of a finished suite
 
-Exit status: 0 all were studied; 1 some could not be, which is said below their tables; 2 bad input; 130, 143 ended by \
-Ctrl-C, by SIGTERM: what was measured is kept.";
+Exit status: 0 all benchmarks were studied; 1 some could not be studied, with the reason below their tables; 2 bad input; \
+129 ended by SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM. Measurements made before a signal are kept.";
