@@ -40,23 +40,24 @@ const MAX_FILES: i64 = 10_000;
 
 /// Arguments of `build`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
-#[command(mut_arg("threads", |arg| arg.help("Jobs that make runs at a time")))]
+#[command(mut_arg("threads", |arg| arg.help("Jobs that make runs at once")))]
 #[command(after_help = "\
-Memory: 128 MiB a job, at most one job a file, and 20 KB a generated file. On the disk of $TMPDIR: 100 KB a generated \
-file; 200 MB for Debian's kernel and 50 MB for another one.")]
+Memory: 128 MiB for each job, for at most one job a file, and 20 KB for each generated file. Disk of $TMPDIR: 100 KB \
+for each generated file; 200 MB for Debian's kernel, 50 MB for another one.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// What is built: a generated project, or a part of a kernel: of Debian's linux-source, or of the source in DIR
+    /// Source to build: a generated project, a part of the kernel in Debian's linux-source, or a
+    /// part of the kernel source in DIR
     #[arg(long, value_name = "generated|debian|DIR", default_value = "generated")]
     source: OsString,
     /// Files of the generated project [default: 24]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MAX_FILES))]
     files: Option<u32>,
-    /// What make is to make of a kernel, once or several times [default: mm/ lib/ kernel/sched/]
+    /// Make target of a kernel (repeatable) [default: mm/ lib/ kernel/sched/]
     #[arg(long, value_name = "TARGET")]
     target: Vec<String>,
-    /// What the page cache holds when the build begins
+    /// Content of the page cache at the start of the build
     #[arg(long, value_enum, default_value_t = Cache::Warm)]
     cache: Cache,
     /// Start value of the generated project [default: 1]
@@ -67,9 +68,10 @@ pub struct Args {
 /// Content of the page cache at the start of the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Cache {
-    /// What was read or written before: a generated or unpacked source, but perhaps not one in a directory
+    /// Files read or written before: a generated or unpacked source, but perhaps not a source in a
+    /// directory
     Warm,
-    /// Nothing: it is emptied, which needs root
+    /// Nothing: the page cache is emptied first, which needs root
     Cold,
 }
 

@@ -26,21 +26,22 @@ const MEMORY_ARGUMENTS: &str = "--threads or --sizes";
 
 /// Arguments of `cache`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
-#[command(mut_arg("threads", |arg| arg.help("Threads, each with a working set of its own")))]
-#[command(after_help = "Memory: the largest size for each thread; by default 256 MiB at most.")]
+#[command(mut_arg("threads", |arg| arg.help("Threads, each with its own working set")))]
+#[command(after_help = "Memory: the largest size for each thread; by default at most 256 MiB.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Sizes of the working set, powers of two from 1KiB to 64GiB [default: 16KiB to four times the last cache, at most 256MiB]
+    /// Sizes of the working set: powers of two from 1KiB to 64GiB [default: 16KiB to four times the
+    /// last cache, at most 256MiB]
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = size::parse)]
     sizes: Vec<Size>,
-    /// Where the threads run
+    /// Placement of the threads
     #[arg(long, value_enum, default_value_t = Placement::Pinned)]
     placement: Placement,
-    /// How long a migrating thread stays on a CPU
+    /// Time of a migrating thread on each CPU, in milliseconds
     #[arg(long, value_name = "MS", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     every: u64,
-    /// Loads of each thread at each size, at least: whole rounds are made
+    /// Minimum loads of each thread at each size, in whole rounds
     #[arg(long, value_name = "COUNT", default_value = "2000000")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     loads: u64,

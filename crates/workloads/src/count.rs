@@ -17,21 +17,21 @@ const TOTAL: u64 = 5_000_000_000;
 
 /// Arguments of `count`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
-#[command(mut_arg("threads", |arg| arg.help("Processes, or threads, that count")))]
-#[command(after_help = "Memory: none worth mentioning beside that of the processes themselves.")]
+#[command(mut_arg("threads", |arg| arg.help("Processes or threads that count")))]
+#[command(after_help = "Memory: negligible beside that of the processes themselves.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Who counts
+    /// Kind of worker that counts
     #[arg(long = "by", value_name = "BY", value_enum, default_value_t = WorkerKind::Processes)]
     worker_kind: WorkerKind,
-    /// Each process makes one more, which counts as well
+    /// Create from each process another one that also counts
     #[arg(long)]
     fork: bool,
-    /// Counted by all of them together, in equal shares [default: 5000000000]
+    /// Total count of all workers, in equal shares [default: 5000000000]
     #[arg(long, value_name = "COUNT", conflicts_with = "each", value_parser = clap::value_parser!(u64).range(1..))]
     total: Option<u64>,
-    /// Counted by each of them
+    /// Count of each worker
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     each: Option<u64>,
 }

@@ -18,11 +18,11 @@ use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, team};
 /// Arguments of `counter`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 #[command(mut_arg("threads", |arg| arg.help("Threads that increment one counter")))]
-#[command(after_help = "Memory: none worth mentioning beside the threads' stacks.")]
+#[command(after_help = "Memory: negligible beside the threads' stacks.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Which counters, one after the other, each from zero
+    /// Kinds of counter, one after the other, each from zero
     #[arg(
         long,
         value_enum,
@@ -31,8 +31,8 @@ pub struct Args {
         default_value = "plain,locked,atomic"
     )]
     kind: Vec<CounterKind>,
-    /// The lock of the locked counter: spin, spin-backoff, sleep, block, adaptive, ticket, mcs, std, parking-lot,
-    /// pthread-normal, pthread-adaptive, pthread-spin, c11-spin
+    /// Lock of the locked counter: spin, spin-backoff, sleep, block, adaptive, ticket, mcs, std,
+    /// parking-lot, pthread-normal, pthread-adaptive, pthread-spin, c11-spin
     #[arg(long, value_name = "NAME", default_value_t = LockName::Std, value_parser = parse_lock)]
     lock: LockName,
     /// Increments of each counter by all threads together, in equal shares

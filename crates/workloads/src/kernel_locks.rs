@@ -41,18 +41,19 @@ const WORKER_MEMORY: Bytes = Bytes::from_kib(1024);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(mut_arg("threads", |arg| arg.help("Threads or processes that share the work")))]
 #[command(after_help = "\
-Memory: at most 1 MiB a thread or process; 8 bytes an operation for file-offset (64 MB by default). Files, for dentry \
-and file-offset alone, are in $TMPDIR, or in /dev/shm where that is not set.")]
+Memory: at most 1 MiB for each thread or process; 8 bytes for each operation of file-offset (64 MB by default). Only \
+dentry and file-offset have files: in $TMPDIR, or in /dev/shm if this is not set.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Which lock is met
+    /// Contended lock
     #[arg(long, value_enum, default_value_t = KernelLock::Dentry)]
     lock: KernelLock,
-    /// Who meets it: threads share their address space and their descriptors, processes only what is shared on purpose
+    /// Kind of worker: threads share their address space and descriptors, processes only what they
+    /// share on purpose
     #[arg(long = "by", value_name = "BY", value_enum, default_value_t = WorkerKind::Threads)]
     worker_kind: WorkerKind,
-    /// Operations of all together [default: so many that they take 1 to 5 s]
+    /// Total operations of all workers [default: as many as take 1 to 5 s]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     operations: Option<u32>,
 }
@@ -61,21 +62,21 @@ pub struct Args {
 /// functions that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KernelLock {
-    /// Files are made in one directory and removed
+    /// Creation and removal of files in one directory
     Dentry,
-    /// One file is read through one descriptor, whose offset moves
+    /// Reads of one file through one descriptor, which move its offset
     FileOffset,
-    /// A page is mapped and unmapped
+    /// Mapping and unmapping of a page
     Mmap,
-    /// A page is mapped, touched for the first time, and unmapped
+    /// Mapping of a page, its first touch, and its unmapping
     PageFault,
-    /// A futex operation on one word
+    /// Futex operations on one word
     Futex,
-    /// A message is written to one pipe, and one is read from it
+    /// Write of a message to one pipe, and read of a message from it
     Pipe,
-    /// A process is made, ends, and is waited for
+    /// Creation of a process, its end, and the wait for it
     Fork,
-    /// A message is sent through one socket, and one is received
+    /// Send of a message through one socket, and receipt of a message
     Socket,
 }
 

@@ -38,15 +38,16 @@ const TEXT: [u8; 8] = *b"The unkn";
 /// Arguments of `keysearch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(after_help = "\
-Memory: none that depends on the arguments.")]
+Memory: independent of the arguments.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Unknown bits of the key: 2^BITS keys are tried [default: 24 with the scalar core, 27 otherwise]
+    /// Unknown bits of the key; 2^BITS keys are tried [default: 24 with the scalar core, 27
+    /// otherwise]
     #[arg(long, value_name = "BITS")]
     #[arg(value_parser = clap::value_parser!(u32).range(i64::from(BLOCK_BITS)..=MAX_BITS))]
     bits: Option<u32>,
-    /// How a thread tries keys
+    /// Method of trying keys
     #[arg(long, value_enum, default_value_t = Core::Auto)]
     core: Core,
     /// Start value of the random key
@@ -57,7 +58,7 @@ pub struct Args {
 /// Method by which a thread tries keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Core {
-    /// The faster one of this machine
+    /// The faster method on this machine
     Auto,
     /// Many keys at once, in vector registers
     Simd,

@@ -34,12 +34,12 @@ const MAX_THREADS: u32 = 8192;
 /// Arguments of `lock-cell`.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub struct Args {
-    /// What is measured, as JSON
+    /// Cell to measure, as JSON
     cell: String,
-    /// CPUs on which threads are kept, in turn
+    /// CPUs to pin the threads to, in turn
     #[arg(long, value_name = "LIST")]
     cpus: CpuSet,
-    /// For how long
+    /// Time of the measurement, in nanoseconds
     #[arg(long, value_name = "NS")]
     window_ns: u64,
 }

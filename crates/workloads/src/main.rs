@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use morecores_workloads::{Workload, WorkloadError, laboratory};
 
-/// Run one of the built-in workloads once, check its result and print it in one line
+/// Run a built-in workload once, check its result and print it in one line
 #[derive(Parser)]
 #[command(version, disable_help_subcommand = true, after_help = EXAMPLES)]
 struct Cli {

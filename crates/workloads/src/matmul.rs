@@ -34,23 +34,23 @@ const MAX_REPEAT: i64 = 1_000_000;
 /// Arguments of `matmul`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(after_help = "\
-Memory: 24 bytes for each entry of a matrix (23 MiB by default); with the tuned kernel for each process or thread \
-8 bytes an entry more, at most.")]
+Memory: 24 bytes for each entry of a matrix (23 MiB by default). The tuned kernel needs at most 8 bytes an entry \
+more for each process or thread.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Rows, and columns, of the matrices
+    /// Rows and columns of the matrices
     #[arg(long, value_name = "ROWS", default_value = "1000")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIZE))]
     size: u32,
-    /// How often the product is computed, and added to the result [default: 3 with the classic kernel, 50 with the
-    /// tuned one]
+    /// Times that the product is computed and added to the result [default: 3 with the classic
+    /// kernel, 50 with the tuned one]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MAX_REPEAT))]
     repeat: Option<u32>,
-    /// How a block of the product is computed
+    /// Algorithm for a block of the product
     #[arg(long, value_enum, default_value_t = Kernel::Classic)]
     kernel: Kernel,
-    /// Who computes the blocks: so many as --threads says
+    /// Kind of worker that computes the blocks; --threads is the number of workers
     #[arg(long = "by", value_name = "BY", value_enum, default_value_t = WorkerKind::Processes)]
     worker_kind: WorkerKind,
     /// Start value of the random matrices
@@ -63,7 +63,7 @@ pub struct Args {
 pub enum Kernel {
     /// Three nested loops, by rows, as published
     Classic,
-    /// By a library that makes the most of caches and vector instructions
+    /// Library tuned for caches and vector instructions
     Tuned,
 }
 

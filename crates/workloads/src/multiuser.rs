@@ -38,22 +38,24 @@ const RECORD_WORDS: usize = 3;
 
 /// Arguments of `multiuser`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
-#[command(mut_arg("threads", |arg| arg.help("Users at work at a time")))]
+#[command(mut_arg("threads", |arg| arg.help("Users at work at once")))]
 #[command(after_help = "\
-Memory: 32 MiB a user at work. On the disk: at most 1 MB a user at work.")]
+Memory: 32 MiB for each user at work. Disk: at most 1 MB for each user at work.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Users in all; who has no place yet waits until one has gone [default: --threads]
+    /// Total number of users; a user without a place waits until another one leaves [default:
+    /// --threads]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MAX_USERS))]
     users: Option<u32>,
-    /// How often each user does everything
+    /// Rounds of each user; a round contains every activity once
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Where users have their files, in turn; may be given several times [default: $TMPDIR, or /tmp]
+    /// Directory of the users' files (repeatable); several are used in turn [default: $TMPDIR, or
+    /// /tmp]
     #[arg(long, value_name = "DIR")]
     dir: Vec<PathBuf>,
-    /// Start value of what the users do
+    /// Start value of the users' work
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }

@@ -25,11 +25,13 @@ const PIPE_CAPACITY: Bytes = Bytes::from_kib(64);
 /// Arguments of `pipe`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(mut_arg("threads", |arg| arg.help("Pairs of processes").visible_alias("pairs")))]
-#[command(after_help = "Memory: four times --size a pair, and the 128 KiB of its pipes in the kernel.")]
+#[command(
+    after_help = "Memory: four times --size for each pair, and the 128 KiB of its pipes in the kernel."
+)]
 pub struct Args {
     #[command(flatten)]
     pairs: Threads,
-    /// Length of a message
+    /// Length of a message, in bytes
     #[arg(long, value_name = "BYTES", default_value = "8")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIZE))]
     size: u32,

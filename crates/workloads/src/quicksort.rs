@@ -33,7 +33,7 @@ const MEMORY_ARGUMENTS: &str = "--items";
 
 /// Arguments of `quicksort`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
-#[command(after_help = "Memory: 8 bytes a number (610.4 MiB by default).")]
+#[command(after_help = "Memory: 8 bytes for each number (610.4 MiB by default).")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value = "80000000")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_ITEMS))]
     items: u64,
-    /// How the numbers lie at first
+    /// Initial numbers
     #[arg(long, value_enum, default_value_t = InputOrder::Random)]
     input: InputOrder,
     /// Start value of the random numbers

@@ -43,13 +43,13 @@ const BENCHMARK_TOLERANCE: u8 = 12;
 /// Arguments of `raytrace`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(after_help = "\
-Needs Debian's packages povray and, for the benchmark, povray-examples.
-Memory: 48 bytes a pixel (3.5 MiB by default) beside POV-Ray's own, some 10 MiB and 3 MiB for each thread; with the \
-benchmark up to 200 MiB.")]
+Requirements: Debian's packages povray and, for the benchmark, povray-examples.
+Memory: 48 bytes for each pixel (3.5 MiB by default), and POV-Ray's own: about 10 MiB and 3 MiB for each thread; with \
+the benchmark up to 200 MiB.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// What is traced
+    /// Scene to trace
     #[arg(long, value_enum, default_value_t = Scene::Vase)]
     scene: Scene,
     /// Width of the picture, in pixels
@@ -65,9 +65,9 @@ pub struct Args {
 /// Scene to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scene {
-    /// A glass vase on marble under clouds, our own
+    /// A glass vase on marble under clouds, written for morecores
     Vase,
-    /// POV-Ray's standard benchmark: some 30 times the work
+    /// POV-Ray's standard benchmark: about 30 times the work
     Benchmark,
 }
 

@@ -30,7 +30,8 @@ const MAX_SIDE: i64 = 131_072;
 /// Arguments of `soften`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(after_help = "\
-Memory: 6 bytes a pixel (7.5 MiB by default), and for each thread after the first at most 144 bytes a pixel of width.")]
+Memory: 6 bytes for each pixel (7.5 MiB by default), and for each thread after the first at most 144 bytes for each \
+pixel of width.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
@@ -42,16 +43,16 @@ pub struct Args {
     #[arg(long, value_name = "PIXELS", default_value = "1024")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIDE))]
     height: u32,
-    /// How often the bitmap is softened [default: 6000 in row order, 300 in column order]
+    /// Passes over the bitmap [default: 6000 in row order, 300 in column order]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     passes: Option<u32>,
-    /// How a thread walks over its band
+    /// Order in which a thread walks over its band
     #[arg(long, value_enum, default_value_t = Order::Row)]
     order: Order,
     /// Start value of the random bitmap
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// What is computed again, outside the measured part, to check the result
+    /// Part that is computed again, outside the measured part, to check the result
     #[arg(long, value_enum, default_value_t = Check::LastPass)]
     check: Check,
 }
@@ -88,9 +89,10 @@ impl fmt::Display for Order {
 /// Extent of the recomputation that checks the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Check {
-    /// The last pass, by the published algorithm on the same threads; and the known checksum where there is one
+    /// The last pass, by the published algorithm on the same threads; and the known checksum, if
+    /// there is one
     LastPass,
-    /// All passes, by the published algorithm on one thread: some 100 times the time of the run
+    /// All passes, by the published algorithm on one thread: about 100 times the time of the run
     AllPasses,
 }
 

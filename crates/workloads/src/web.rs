@@ -71,48 +71,50 @@ const EXTRA_FILES: u64 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(after_help = "\
 Memory: for each connection 128 KiB and the kernel's buffers, at most twice the file and 10 MiB; 4 MiB for each \
-thread or process of the server and 1 MiB for each client; twice the file.
-The file and the server's logs are in $TMPDIR for as long as it runs. As root, Apache serves as `nobody`, who must be \
-able to enter $TMPDIR.")]
+thread or process of the server; 1 MiB for each client; twice the file.
+The file and the server's logs are in $TMPDIR during the run. Apache serves as `nobody` if root starts it; this user \
+must be able to enter $TMPDIR.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Who serves, and what --threads N is to it
+    /// Server; its kind determines the meaning of --threads N
     #[arg(long, value_enum, default_value_t = ServerKind::Auto)]
     server: ServerKind,
     /// Port of the server on 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Size of the file that is served, in KiB
+    /// Size of the served file, in KiB
     #[arg(long, value_name = "KIB", default_value = "15")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_FILE))]
     file: u32,
-    /// Connections at a time, each with one request outstanding
+    /// Connections at a time, each with one outstanding request
     #[arg(long, value_name = "COUNT", default_value = "64")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_CONNECTIONS))]
     connections: u32,
-    /// Requests that a connection carries before a new one takes its place [default: 1 with apache-prefork, else all]
+    /// Requests of a connection before a new one replaces it [default: 1 with apache-prefork, else
+    /// all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     keep_alive: Option<u32>,
-    /// Requests in all [default: 3 seconds' with --rate; else 100000, or 20000 where connections are not kept, and fewer
-    /// for files of more than 64 KiB]
+    /// Total number of requests [default: those of 3 seconds with --rate; else 100000, or 20000 if
+    /// connections are not kept, and fewer for files of more than 64 KiB]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     requests: Option<u32>,
-    /// Requests a second, whether or not the server keeps up [default: as many as it answers]
+    /// Requests per second, even if the server does not keep up [default: as many as it answers]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MAX_RATE))]
     rate: Option<u32>,
-    /// Threads that make the load; 0 serves until it is ended, for another load generator [default: as many as
-    /// --threads]
+    /// Threads that generate the load; 0 serves another load generator until the workload is ended
+    /// [default: as many as --threads]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(0..=MAX_CLIENTS))]
     clients: Option<u16>,
-    /// CPUs for the load alone; 0 to share all [default: one a client, where there are 4 at
-    /// least and one for each thread of both sides]
+    /// CPUs for the load alone; 0 shares all CPUs [default: one for each client, if there are at
+    /// least 4 CPUs and one for each thread of both sides]
     #[arg(long, value_name = "COUNT")]
     client_cpus: Option<u16>,
-    /// The body of one response in so many is compared; its status and length always are
+    /// Compare the body of one response in COUNT; status and length of every response are checked
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..))]
     compare: u32,
-    /// The embedded server stalls for the last LASTS of every EVERY milliseconds, to show who sees it
+    /// Stall the embedded server for the last LASTS of every EVERY milliseconds, to test what a
+    /// load generator sees
     #[arg(long, value_name = "EVERY,LASTS")]
     stall: Option<Stall>,
     /// Start value of the random file

@@ -13,31 +13,33 @@ use crate::{
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Workload {
-    /// Build a C project by make with several jobs: a generated one, or a part of the Linux kernel
+    /// Build a C project with make in several jobs: a generated project, or a part of the Linux
+    /// kernel
     Build(build::Args),
     /// Walk through working sets from the first cache to beyond the last, pinned, free or migrating
     Cache(cache::Args),
-    /// Count, by processes or threads that share nothing
+    /// Count in processes or threads that share nothing
     Count(count::Args),
-    /// Increment one counter by several threads: plain, locked and atomic, and see what survives
+    /// Increment one counter from several threads: plain, locked and atomic, and count what
+    /// survives
     Counter(counter::Args),
-    /// Meet one lock of the kernel from several threads or processes, by one kind of system call
+    /// Contend for one kernel lock from several threads or processes, with one kind of system call
     KernelLocks(kernel_locks::Args),
-    /// Search for a key of the cipher RC5, by trying all that it can be
+    /// Search for a key of the cipher RC5 by trying all possible keys
     Keysearch(keysearch::Args),
-    /// Multiply two matrices, by processes that share them
+    /// Multiply two matrices in processes that share them
     Matmul(matmul::Args),
-    /// Let simulated users work: processes, tools, pipes, files, signals, memory, computation
+    /// Simulate users at work: processes, tools, pipes, files, signals, memory, computation
     Multiuser(multiuser::Args),
     /// Pass messages back and forth between pairs of processes, over two pipes each
     Pipe(pipe::Args),
-    /// Sort numbers in place, both sides of every cut in parallel
+    /// Sort numbers in place, with both sides of every cut in parallel
     Quicksort(quicksort::Args),
     /// Trace the rays of a scene with POV-Ray
     Raytrace(raytrace::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
     Soften(soften::Args),
-    /// Serve a file over HTTP to many connections, by Apache, nginx or the embedded server
+    /// Serve a file over HTTP to many connections, with Apache, nginx or the embedded server
     Web(web::Args),
 }
 

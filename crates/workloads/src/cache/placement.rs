@@ -11,11 +11,11 @@ use crate::{WorkloadError, clock};
 /// Placement of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Placement {
-    /// Each on a CPU of its own, as far as there are any
+    /// Each thread on its own CPU, while there are enough
     Pinned,
-    /// Where the scheduler likes
+    /// Each thread on a CPU of the scheduler's choice
     Free,
-    /// Each on the next CPU after every --every
+    /// Each thread on the next CPU after every --every
     Migrating,
 }
 

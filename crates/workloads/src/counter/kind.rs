@@ -14,11 +14,11 @@ use crate::laboratory::lock::{Lock, PaddedLock};
 /// Kind of increment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum CounterKind {
-    /// Load, add, store: as if nobody else were there
+    /// Load, addition, store, without protection
     Plain,
-    /// The same under a lock
+    /// Load, addition, store, under a lock
     Locked,
-    /// In one instruction that no other CPU can come into
+    /// One instruction that no other CPU can interrupt
     Atomic,
 }
 

@@ -13,13 +13,13 @@ use crate::{Checksum, WorkloadError, team};
 /// Initial order of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum InputOrder {
-    /// Any of 2^64 numbers
+    /// Random numbers, out of 2^64
     Random,
-    /// From zero upwards
+    /// Ascending numbers, from zero
     Sorted,
-    /// Down to zero
+    /// Descending numbers, to zero
     Reverse,
-    /// Any of sixteen numbers
+    /// Random numbers, out of sixteen
     FewDistinct,
 }
 

@@ -46,17 +46,17 @@ const MAX_PORT_TRIES: usize = 3;
 /// Kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ServerKind {
-    /// apache-prefork where Apache is installed, else embedded
+    /// apache-prefork if Apache is installed, else embedded
     Auto,
-    /// Apache httpd by N processes, each of which serves one connection at a time
+    /// Apache httpd with N processes, each with one connection at a time
     ApachePrefork,
-    /// Apache httpd by N processes, with a thread for each connection
+    /// Apache httpd with N processes, and a thread for each connection
     ApacheEvent,
-    /// nginx by N processes, each of which serves many connections
+    /// nginx with N processes, each with many connections
     Nginx,
-    /// The server in this program, by N threads, each of which serves many connections
+    /// Server in this program with N threads, each with many connections
     Embedded,
-    /// None is started: there is one on --port that serves the same file, as `web --clients 0` does
+    /// No new server: a running one on --port serves the same file, for example `web --clients 0`
     None,
 }
 
