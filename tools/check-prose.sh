@@ -12,9 +12,7 @@ if [[ $# -gt 0 ]]; then
 else
     # Generated files follow from their sources; the changelog and recorded studies are history.
     mapfile -t files < <(git ls-files '*.rs' '*.ts' '*.md' '*.c' '*.h' |
-        grep -vE '^(CHANGELOG\.md|docs/reference\.md|viewer/(dist|src/record)/|studies/|fixtures/)' |
-        # Help texts of the command line, which are still to be rewritten.
-        grep -vE '^crates/(cli/src/args|workloads/src/)')
+        grep -vE '^(CHANGELOG\.md|docs/reference\.md|viewer/(dist|src/record)/|studies/|fixtures/)')
 fi
 
 perl -CSD -ne '
