@@ -15,7 +15,7 @@ use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// Command and its arguments; `{n}` becomes the CPU count, `{{n}}` becomes a literal `{n}`
+    /// Command and its arguments; `{n}` becomes the CPU count, `{{n}}` is a literal `{n}`
     // `allow_hyphen_values` is not set: a misspelt option of morecores would become the command.
     // After its first word, every word belongs to the command in either case.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]

@@ -16,7 +16,7 @@ use morecores_study::{Limit, Output};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TraceArgs {
-    /// Command and its arguments; `{n}` becomes the CPU count, `{{n}}` becomes a literal `{n}`
+    /// Command and its arguments; `{n}` becomes the CPU count, `{{n}}` is a literal `{n}`
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 
