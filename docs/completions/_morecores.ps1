@@ -38,7 +38,6 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks and show each beside its published results')
             [CompletionResult]::new('locks', 'locks', [CompletionResultType]::ParameterValue, 'Measure the cost of locks, and advise which to use when')
             [CompletionResult]::new('tune-spin', 'tune-spin', [CompletionResultType]::ParameterValue, 'Show how long a lock should spin on this machine before it sleeps, with the measurements')
-            [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run a built-in program once')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages, the reference or the completions, from the definitions of this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -205,12 +204,12 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Numbers of threads that use the lock [default: powers of two up to twice the usable CPUs]')
             [CompletionResult]::new('--hold', '--hold', [CompletionResultType]::ParameterName, 'Hold times of the lock, with units [default: 0,100ns,1us,10us,100us; with --quick 0,1us,100us]')
             [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'Times that a thread spends away from the lock, with units; `hold` equals the hold time [default: 0,hold]')
-            [CompletionResult]::new('--rounds', '--rounds', [CompletionResultType]::ParameterName, 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]')
+            [CompletionResult]::new('--runs', '--runs', [CompletionResultType]::ParameterName, 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]')
             [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Seed of the shuffle [default: from the clock]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of the study [default: locks-DATE-TIME.study in the current directory]')
             [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Directory of the study [default: locks-DATE-TIME.study in the current directory]')
-            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Study to continue with its own plan; only --rounds may differ')
             [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Measure fewer and shorter contests: about a minute on 2 CPUs')
+            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Continue the study at -o with its own plan; only --runs may differ')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the derived view as JSON; docs/format.md describes its keys')
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock and contest')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'Print a table and the verdict in Markdown, for a pull request or an issue')
@@ -225,11 +224,6 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;tune-spin' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON with every measurement')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
-            break
-        }
-        'morecores;work' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -291,7 +285,6 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks and show each beside its published results')
             [CompletionResult]::new('locks', 'locks', [CompletionResultType]::ParameterValue, 'Measure the cost of locks, and advise which to use when')
             [CompletionResult]::new('tune-spin', 'tune-spin', [CompletionResultType]::ParameterValue, 'Show how long a lock should spin on this machine before it sleeps, with the measurements')
-            [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run a built-in program once')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages, the reference or the completions, from the definitions of this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -333,9 +326,6 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;tune-spin' {
-            break
-        }
-        'morecores;help;work' {
             break
         }
         'morecores;help;generate' {

@@ -61,9 +61,6 @@ _morecores() {
             morecores,what-if)
                 cmd="morecores__subcmd__what__subcmd__if"
                 ;;
-            morecores,work)
-                cmd="morecores__subcmd__work"
-                ;;
             morecores__subcmd__generate,completions)
                 cmd="morecores__subcmd__generate__subcmd__completions"
                 ;;
@@ -133,9 +130,6 @@ _morecores() {
             morecores__subcmd__help,what-if)
                 cmd="morecores__subcmd__help__subcmd__what__subcmd__if"
                 ;;
-            morecores__subcmd__help,work)
-                cmd="morecores__subcmd__help__subcmd__work"
-                ;;
             morecores__subcmd__help__subcmd__generate,completions)
                 cmd="morecores__subcmd__help__subcmd__generate__subcmd__completions"
                 ;;
@@ -152,7 +146,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show predict what-if compare report serve topology doctor suite locks tune-spin work generate help"
+            opts="-h -V --help --version run trace show predict what-if compare report serve topology doctor suite locks tune-spin generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -328,7 +322,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if compare report serve topology doctor suite locks tune-spin work generate help"
+            opts="run trace show predict what-if compare report serve topology doctor suite locks tune-spin generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -593,22 +587,8 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        morecores__subcmd__help__subcmd__work)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         morecores__subcmd__locks)
-            opts="-o -w -q -h --lock --threads --hold --think --rounds --quick --seed --study --resume --json --csv --markdown --hyperfine-json --wide --quiet --help"
+            opts="-o -w -q -h --lock --threads --hold --think --runs --quick --seed --study --resume --json --csv --markdown --hyperfine-json --wide --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -630,7 +610,7 @@ _morecores() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --rounds)
+                --runs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -643,10 +623,6 @@ _morecores() {
                     return 0
                     ;;
                 -o)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --resume)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1026,20 +1002,6 @@ _morecores() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        morecores__subcmd__work)
-            opts="-h --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

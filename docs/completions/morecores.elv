@@ -35,7 +35,6 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand suite 'Study the classic SMP benchmarks and show each beside its published results'
             cand locks 'Measure the cost of locks, and advise which to use when'
             cand tune-spin 'Show how long a lock should spin on this machine before it sleeps, with the measurements'
-            cand work 'Run a built-in program once'
             cand generate 'Write the man pages, the reference or the completions, from the definitions of this help'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
@@ -190,12 +189,12 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --threads 'Numbers of threads that use the lock [default: powers of two up to twice the usable CPUs]'
             cand --hold 'Hold times of the lock, with units [default: 0,100ns,1us,10us,100us; with --quick 0,1us,100us]'
             cand --think 'Times that a thread spends away from the lock, with units; `hold` equals the hold time [default: 0,hold]'
-            cand --rounds 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]'
+            cand --runs 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]'
             cand --seed 'Seed of the shuffle [default: from the clock]'
             cand -o 'Directory of the study [default: locks-DATE-TIME.study in the current directory]'
             cand --study 'Directory of the study [default: locks-DATE-TIME.study in the current directory]'
-            cand --resume 'Study to continue with its own plan; only --rounds may differ'
             cand --quick 'Measure fewer and shorter contests: about a minute on 2 CPUs'
+            cand --resume 'Continue the study at -o with its own plan; only --runs may differ'
             cand --json 'Print the derived view as JSON; docs/format.md describes its keys'
             cand --csv 'Print CSV: one row for each CPU count, or for each lock and contest'
             cand --markdown 'Print a table and the verdict in Markdown, for a pull request or an issue'
@@ -209,10 +208,6 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;tune-spin'= {
             cand --json 'Print JSON with every measurement'
-            cand -h 'Print help (see more with ''--help'')'
-            cand --help 'Print help (see more with ''--help'')'
-        }
-        &'morecores;work'= {
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -264,7 +259,6 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand suite 'Study the classic SMP benchmarks and show each beside its published results'
             cand locks 'Measure the cost of locks, and advise which to use when'
             cand tune-spin 'Show how long a lock should spin on this machine before it sleeps, with the measurements'
-            cand work 'Run a built-in program once'
             cand generate 'Write the man pages, the reference or the completions, from the definitions of this help'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
@@ -293,8 +287,6 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;locks'= {
         }
         &'morecores;help;tune-spin'= {
-        }
-        &'morecores;help;work'= {
         }
         &'morecores;help;generate'= {
             cand man 'Write one man page for morecores and one for each subcommand'

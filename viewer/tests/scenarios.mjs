@@ -171,6 +171,16 @@ export async function suite(page) {
   assert.ok(rows.some((row) => row.startsWith("now")) && rows.some((row) => !row.startsWith("now")), "rows of then and rows of now");
   assert.equal(await build.locator("tr.now").count() >= 2, true, "rows of now are marked");
   assert.ok((await build.locator("tr.then").first().innerText()).includes("Pentium"));
+  // The summary has a mark for each speedup that its words name, and a line for each row.
+  const summary = page.locator("#summary");
+  await summary.scrollIntoViewIfNeeded();
+  await page.waitForSelector("#summary .picture svg");
+  const words = await summary.locator(".picture").getAttribute("aria-label");
+  const marks = (name) => summary.locator(`svg .${name} circle`).count();
+  const named = (pattern) => (words.match(pattern) ?? []).length;
+  assert.ok((await marks("then")) > 3 && (await marks("now")) > 3, "speedups of then and of now");
+  assert.deepEqual([await marks("then"), await marks("now")], [named(/[:,] then /g), named(/[:,] now /g)]);
+  assert.equal(await summary.locator("tbody tr").count(), named(/;/g) + 1);
   assert.deepEqual(await violations(page), []);
   assert.equal(await page.locator("article:visible").count(), 0);
   await page.getByRole("link", { name: "matmul.study" }).first().click();

@@ -36,7 +36,7 @@ fn main() {
 fn measure(path: &Path) {
     quiet();
     let rounds = env::var("ROUNDS").unwrap_or_else(|_| "11".to_owned());
-    let arguments = ["locks", "-q", "--threads", "1,2,4,8", "--rounds", &rounds, "-o"];
+    let arguments = ["locks", "-q", "--threads", "1,2,4,8", "--runs", &rounds, "-o"];
     println!("morecores {} {}", arguments.join(" "), path.display());
     let begin = Instant::now();
     let done = Command::new(env!("CARGO_BIN_EXE_morecores")).args(arguments).arg(path).output().unwrap();

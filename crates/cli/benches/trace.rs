@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use morecores_statistics::{Design, median, median_interval};
 use morecores_study::trace::read_events;
-use morecores_study::{CpuId, Phase, Study, trace_events_path};
+use morecores_study::{Cell, Coordinates, CpuId, Phase, Study, trace_events_path};
 use morecores_view::TraceView;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -256,7 +256,9 @@ fn decoding(dir: &Path) {
     let study = dir.join("decoding.study");
     let command = "perf bench sched messaging -l 300".split(' ').map(str::to_owned).collect::<Vec<_>>();
     let view = traced(dir, 2, &command, &["-o", &study.to_string_lossy()]).unwrap();
-    let stream = fs::read(trace_events_path(&study, view.cpus, view.n)).unwrap();
+    let stream =
+        fs::read(trace_events_path(&study, &Cell::of_command(view.cpus, view.n, &Coordinates::new())))
+            .unwrap();
     fs::remove_dir_all(&study).unwrap();
     let mut one = CpuSet::new();
     one.set(view.cpu_set.first().unwrap_or(CpuId(0)).0 as usize);

@@ -18,6 +18,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::programs;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use compare::CompareArgs;
@@ -47,13 +48,36 @@ impl Cli {
         literal_n::keep_literal_n(Self::command())
     }
 
+    /// Returns whether a word is a command of morecores itself.
+    pub(crate) fn has_command(name: &str) -> bool {
+        name == "help" || Self::command().find_subcommand(name).is_some()
+    }
+
     /// Parses this process's arguments. Help, the version and errors end the process with clap's
-    /// exit status.
+    /// exit status. The help lists the programs that extend morecores here.
     pub(crate) fn read() -> Self {
         let words: Vec<OsString> = env::args_os().collect();
         let slip = |error| slips::explain(error, words.get(1..).unwrap_or_default()).exit();
-        let matches = Self::definition().try_get_matches_from(&words).unwrap_or_else(slip);
+        // The directories of PATH are read only for the help.
+        let programs = if words.len() <= 2 { Self::list_of_programs() } else { String::new() };
+        let definition = Self::command().after_help(format!("{programs}{EXAMPLES}"));
+        let definition = literal_n::keep_literal_n(definition);
+        let matches = definition.try_get_matches_from(&words).unwrap_or_else(slip);
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+impl Cli {
+    fn list_of_programs() -> String {
+        let names: Vec<String> =
+            programs::names().into_iter().filter(|name| !Self::has_command(name)).collect();
+        if names.is_empty() {
+            return String::new();
+        }
+        format!(
+            "Programs that extend morecores (morecores NAME runs morecores-NAME): {}\n\n",
+            names.join(", ")
+        )
     }
 }
 
@@ -88,7 +112,6 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     Locks(LocksArgs),
     TuneSpin(TuneSpinArgs),
-    Work(WorkArgs),
     #[command(hide = true)]
     Generate(GenerateArgs),
 }
@@ -169,21 +192,6 @@ pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Run a built-in program once
-///
-/// The command is the same as `morecores-work`. `morecores work list` lists the programs.
-#[derive(Debug, Args)]
-pub(crate) struct WorkArgs {
-    /// Name of the program, and its options
-    #[arg(
-        value_name = "NAME [OPTIONS]",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true
-    )]
-    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Write the man pages, the reference or the completions, from the definitions of this help

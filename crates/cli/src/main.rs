@@ -8,18 +8,24 @@ mod commands;
 mod exit;
 mod options;
 mod platform;
+mod programs;
 mod repair;
 mod terminal;
 mod tracer;
 
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::read();
-    let done = dispatch(&cli.command);
+    let line: Vec<OsString> = env::args_os().skip(1).collect();
+    let done = match programs::wanted(&line, Cli::has_command) {
+        Some((program, arguments)) => programs::exec(&program, &arguments),
+        None => dispatch(&Cli::read().command),
+    };
     exit::code(done.unwrap_or_else(|error| {
         terminal::error(&error);
         exit::of_error(&error)
@@ -45,7 +51,6 @@ fn dispatch(command: &Command) -> Result<u8> {
         Command::Suite(args) => commands::suite::suite(args),
         Command::Locks(args) => commands::locks::locks(args),
         Command::TuneSpin(args) => commands::tune_spin::tune_spin(args),
-        Command::Work(args) => commands::work::work(args),
         Command::Generate(args) => commands::generate::generate(args),
     }
 }

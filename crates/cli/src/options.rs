@@ -22,8 +22,8 @@ use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
-    Bytes, Cache, Command, Header, Hooks, InputSource, Nanos, Placement, Plan, Point, Stop, Topology,
-    TraceMode, zero_alone,
+    Bytes, Cache, Command, Coordinates, Header, Hooks, InputSource, Nanos, Placement, Plan, Point, Stop,
+    Topology, TraceMode, default_success,
 };
 
 use crate::args::RunArgs;
@@ -122,7 +122,7 @@ impl RunOptions {
             decimal_mark: metrics.decimal_mark,
             thread_env: args.thread_env,
             env: environment::variables(&args.env)?,
-            success: success(args.success.as_deref())?.unwrap_or_else(zero_alone),
+            success: success(args.success.as_deref())?.unwrap_or_else(default_success),
             ignore_failure: args.ignore_failure,
             incremental: args.incremental,
             keep_survivors: args.keep,
@@ -176,7 +176,7 @@ impl ResumeOptions {
     /// requested.
     pub(crate) fn check(&self, header: &Header) -> Result<()> {
         ensure!(
-            self.command.as_ref().is_none_or(|command| *command == header.command),
+            self.command.as_ref().is_none_or(|command| *command == header.subject),
             "{} is a study of another command: leave the command out, or name another study with -o",
             self.study.display()
         );
@@ -266,7 +266,13 @@ fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<P
     let before = std::iter::once(0).chain(counts.iter().copied());
     let points = before.zip(&counts).map(|(before, &count)| {
         let cpus = u32::try_from(count).context("--cpus")?;
-        Ok(Point { cpus, n: cpus, cpu_set: order.cpus(count), adds: order.kinds_added(before, count) })
+        Ok(Point {
+            cpus,
+            n: cpus,
+            axes: Coordinates::new(),
+            cpu_set: order.cpus(count),
+            adds: order.kinds_added(before, count),
+        })
     });
     points.collect()
 }

@@ -33,13 +33,13 @@ pub(crate) trait Tracer {
 
 /// Requirements of a traced run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct TraceRequest {
     pub(crate) allotted: CpuSet,
     pub(crate) syscalls: bool,
 }
 
 /// Function that prepares a tracer.
-pub(crate) type Open = dyn Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send;
+pub(crate) type Open = dyn Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send;
 
 /// Remedy that enables full traces if the kernel refused them, as words after a colon.
 #[cfg(feature = "trace")]
@@ -63,15 +63,15 @@ pub(crate) use without::{open, open_in_full};
 mod without {
     use anyhow::bail;
 
-    use super::{Result, Tracer, Wanted};
+    use super::{Result, TraceRequest, Tracer};
 
     /// Best available tracer.
-    pub(crate) fn open(_: &Wanted) -> Result<Box<dyn Tracer>> {
+    pub(crate) fn open(_: &TraceRequest) -> Result<Box<dyn Tracer>> {
         bail!("this morecores was built without its tracer: build it with the cargo feature `trace`")
     }
 
     /// Tracer of full traces.
-    pub(crate) fn open_in_full(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
+    pub(crate) fn open_in_full(wanted: &TraceRequest) -> Result<Box<dyn Tracer>> {
         open(wanted)
     }
 }

@@ -170,9 +170,9 @@ fn a_newer_schema_is_refused_and_what_is_unknown_is_kept() {
     world.morecores(&["run", "-q", "--resume", "-o", "study", "--runs", "7"]).success();
     assert!(fs::read_to_string(&file).expect("header").contains("from_the_future"));
 
-    header["schema"] = "morecores.study/2".into();
+    header["schema"] = "morecores.study/3".into();
     fs::write(&file, header.to_string()).expect("write");
-    let parts = ["morecores.study/2", "morecores.study/1", "newer morecores"];
+    let parts = ["morecores.study/3", "morecores.study/2", "newer morecores"];
     world.morecores(&["show", "study"]).refused(2, &parts);
     world.morecores(&["run", "--resume", "-o", "study"]).refused(2, &parts);
     for text in ["", "{", "[]", "{\"schema\":7}"] {

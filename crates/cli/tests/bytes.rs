@@ -38,11 +38,11 @@ fn an_argument_that_is_no_text_reaches_every_run_also_of_a_study_that_goes_on() 
     morecores(&world, words(&format!("{RUN} -o study -- {script}"), &[&odd()])).success();
     morecores(&world, ["run", "-q", "--resume", "-o", "study", "--runs", "3"]).success();
     assert_eq!(fs::read(world.path("seen")).expect("seen"), [ODD, b"\n"].concat().repeat(3));
-    assert_eq!(world.study().header.command.argv()[1], odd());
+    assert_eq!(world.study().header.subject.argv()[1], odd());
     let text = fs::read_to_string(world.path("study/study.json")).expect("JSON");
     let header: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(header["command"]["argv"][1], "caf\u{fffd}");
-    assert_eq!(header["command"]["argv_hex"][1], "636166e9");
+    assert_eq!(header["subject"]["argv"][1], "caf\u{fffd}");
+    assert_eq!(header["subject"]["argv_hex"][1], "636166e9");
     let export = world.shown("--hyperfine-json");
     assert_eq!(export["results"][0]["command"], format!(r"{script} $'caf\351'"));
     // The study accepts its own command again and refuses another one.
@@ -139,7 +139,7 @@ fn a_traced_command_may_have_any_arguments_and_name() {
     }
     ran.success();
     assert_eq!(fs::read(world.path("seen")).expect("seen"), ODD);
-    assert_eq!(Study::read(&world.path("t.study")).expect("a study").header.command.argv()[2], line);
+    assert_eq!(Study::read(&world.path("t.study")).expect("a study").header.subject.argv()[2], line);
     let view: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let commands = view["commands"].as_array().expect("commands");
     assert!(commands.iter().any(|command| command["name"] == "caf\u{fffd}"), "{commands:?}");

@@ -45,8 +45,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
         (["--hold", "1s"], ["--hold: `1s`", "at most 100ms"]),
         (["--hold", "5"], ["--hold: `5`", "100ns"]),
         (["--think", "soon"], ["--think: `soon`", "100ns"]),
-        (["--rounds", "0"], ["--rounds 0", "at least 1"]),
-        (["--resume", "nowhere"], ["nowhere", "no study"]),
+        (["--runs", "0"], ["--runs 0", "at least 1"]),
         (["-o", "no/such/directory"], ["no/such/directory", "cannot create"]),
     ] {
         let world = World::new();
@@ -54,6 +53,10 @@ fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
         installed(&world, &[["locks"].as_slice(), &options].concat()).refused(2, &parts);
         assert_eq!(world.names(), ["bin".to_owned()].into(), "{options:?}");
     }
+    let world = World::new();
+    world.install(LABORATORY);
+    installed(&world, &["locks", "--resume", "-o", "nowhere"]).refused(2, &["nowhere", "no study"]);
+    installed(&world, &["locks", "--resume"]).code(2);
     let world = with_study();
     let before = fs::read(world.path("study/study.json")).expect("a head");
     installed(&world, &TINY).refused(2, &["study exists", "--resume"]);
@@ -83,7 +86,7 @@ fn a_study_is_kept_and_shown_again() {
     let ran = installed(&world, &TINY);
     ran.success().prints(&["study: study"]);
     let made = study(&world);
-    assert_eq!(made.runs.len(), made.header.plan.cells(0).len());
+    assert_eq!(made.runs.len(), made.header.plan.experiment().cells_of_round(0).len());
     assert_eq!(made.runs.len(), lines(&world, "asked"), "every cell was measured once");
     let closing = made.header.closing.expect("an end");
     assert_eq!(closing.reason, StopReason::RunsExhausted);
@@ -156,11 +159,11 @@ fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
     let world = with_study();
     let first = study(&world).runs;
     // The file looks as if the process had been killed in the middle of a line.
-    let file = world.path("study/cells.jsonl");
+    let file = world.path("study/runs.jsonl");
     let whole = fs::read(&file).expect("cells");
     fs::write(&file, &whole[..whole.len() - 10]).expect("cut");
     fs::remove_file(world.path("asked")).expect("the script's notes");
-    installed(&world, &["locks", "-q", "--resume", "study"]).success();
+    installed(&world, &["locks", "-q", "--resume", "-o", "study"]).success();
     let again = study(&world);
     assert_eq!((lines(&world, "asked"), again.damaged_lines), (1, 1), "the cell whose line was cut");
     let cells = |runs: &[morecores_study::lock::LockRun]| {
@@ -168,10 +171,10 @@ fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
     };
     assert_eq!(cells(&again.runs), cells(&first));
 
-    installed(&world, &["locks", "-q", "--resume", "study", "--rounds", "3"]).success();
+    installed(&world, &["locks", "-q", "--resume", "-o", "study", "--runs", "3"]).success();
     let more = study(&world);
     assert_eq!(more.header.plan.rounds, 3);
-    let all: usize = (0..3).map(|round| more.header.plan.cells(round).len()).sum();
+    let all: usize = (0..3).map(|round| more.header.plan.experiment().cells_of_round(round).len()).sum();
     assert_eq!((more.runs.len(), cells(&more.runs).len()), (all, all));
 }
 
@@ -179,26 +182,26 @@ fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
 fn a_study_survives_kill_9_between_any_two_cells() {
     let world = World::new();
     world.install(LABORATORY);
-    let whole = morecores_testkit::lock_plan().cells(0).len();
+    let whole = morecores_testkit::lock_plan().experiment().cells_of_round(0).len();
     let plan =
         ["locks", "-q", "--lock", "adaptive,std", "--threads", "1,2", "--hold", "0,1us", "--think", "0"];
     for wanted in [0, 1, whole / 2, whole + 1] {
         let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
-        command.args(plan).args(["--rounds", "3", "-o", "study"]);
+        command.args(plan).args(["--runs", "3", "-o", "study"]);
         let running = start(command);
         wait_until("cells are kept", || {
-            world.path("study/study.json").exists() && lines(&world, "study/cells.jsonl") >= wanted
+            world.path("study/study.json").exists() && lines(&world, "study/runs.jsonl") >= wanted
         });
         running.signal("KILL");
         assert_eq!(running.wait().status.code(), None, "it was still running");
         let before = study(&world);
         assert!(before.header.closing.is_none() && before.runs.len() >= wanted && before.damaged_lines <= 1);
         installed(&world, &["show", "study"]).success();
-        installed(&world, &["locks", "-q", "--resume", "study"]).success();
+        installed(&world, &["locks", "-q", "--resume", "-o", "study"]).success();
         let after = study(&world);
         assert_eq!(after.runs[..before.runs.len()], before.runs[..], "what was kept stays");
         let cells: BTreeSet<_> = after.runs.iter().map(|run| (run.round, run.cell)).collect();
-        let all: usize = (0..3).map(|round| after.header.plan.cells(round).len()).sum();
+        let all: usize = (0..3).map(|round| after.header.plan.experiment().cells_of_round(round).len()).sum();
         assert_eq!((after.runs.len(), cells.len()), (all, all), "all is there, and nothing twice");
         fs::remove_dir_all(world.path("study")).expect("the study");
     }
@@ -212,7 +215,7 @@ fn a_cell_that_fails_is_said_and_the_others_are_kept() {
     let ran = installed(&world, &TINY);
     ran.code(1).says(&["std when it is free could not be measured: no room (exit status 2)"]);
     let made = study(&world);
-    assert_eq!(made.runs.len() + 1, made.header.plan.cells(0).len());
+    assert_eq!(made.runs.len() + 1, made.header.plan.experiment().cells_of_round(0).len());
     assert_eq!(made.header.closing.expect("an end").reason, StopReason::RunFailed);
 }
 
@@ -227,7 +230,7 @@ fn a_signal_ends_it_keeps_what_there_is_and_shows_it() {
     wait_until("a contest goes on", in_contest);
     running.signal("INT");
     let ran = running.wait();
-    ran.code(130).prints(&["study: study"]).says(&["morecores locks --resume study"]);
+    ran.code(130).prints(&["study: study"]).says(&["morecores locks --resume -o study"]);
     let made = study(&world);
     assert_eq!(made.header.closing.expect("an end").reason, StopReason::Interrupted);
     assert_eq!(made.runs.len() + 1, lines(&world, "asked"), "all but the one that was cut short");
@@ -251,7 +254,7 @@ fn what_is_of_commands_alone_says_so() {
     let other = World::new();
     other.run("-q --cpus 1 --runs 1 --warmup 0", &["true"]).success();
     other
-        .morecores(&["locks", "--resume", "study"])
+        .morecores(&["locks", "--resume", "-o", "study"])
         .refused(2, &["study is a study of a command, not of locks"]);
 }
 
@@ -265,7 +268,7 @@ fn a_page_shows_it_beside_others() {
         html.contains("\"schema\":\"morecores.locks-view/1\"")
             && html.contains("\"schema\":\"morecores.view/1\"")
     );
-    assert!(html.contains("morecores locks --lock std --threads 1 --hold 0 --think 0 --rounds 1"));
+    assert!(html.contains("morecores locks --lock std --threads 1 --hold 0 --think 0 --runs 1"));
 }
 
 /// This test uses the real laboratory, if it is built.
@@ -279,7 +282,7 @@ fn the_laboratory_measures_what_is_asked_for() {
     let world = World::new();
     world.morecores(&TINY).success().prints(&["study: study"]);
     let made = study(&world);
-    assert_eq!(made.runs.len(), made.header.plan.cells(0).len());
+    assert_eq!(made.runs.len(), made.header.plan.experiment().cells_of_round(0).len());
     assert_eq!(made.header.plan.cpus.len(), usable_cpus());
 
     let tuned = world.morecores(&["tune-spin", "--json"]);

@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use harness::World;
 use harness::browser::{play, root};
-use morecores_study::lock::{LockCell, LockClosing, LockStudyWriter};
-use morecores_study::{Nanos, StopReason};
+use morecores_study::lock::{LockCell, LockStudyWriter};
+use morecores_study::{Closing, Nanos, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
 
 /// Server in a directory, ended on drop.
@@ -106,7 +106,7 @@ fn studies_of_locks_are_served_too() {
     let serving = Serving::new(&world, &directory);
     let list = serving.get("/");
     for part in [
-        "\"command\":\"morecores locks --lock adaptive,std --threads 1,2 --hold 0,1us --think 0 --rounds 6\"",
+        "\"command\":\"morecores locks --lock adaptive,std --threads 1,2 --hold 0,1us --think 0 --runs 6\"",
         "\"name\":\"locks.study\"",
         "\"state\":\"measuring\"",
         "\"name\":\"matmul.study\"",
@@ -116,7 +116,7 @@ fn studies_of_locks_are_served_too() {
     let open = serving.get("/study/locks.study");
     assert!(open.contains("morecores.locks-view/1") && open.contains("Refresh: 5"), "{}", &open[..300]);
     writer
-        .close(LockClosing {
+        .close(Closing {
             ended_at_ns: Nanos(2),
             reason: StopReason::RunsExhausted,
             neighbours: Vec::new(),
@@ -127,8 +127,8 @@ fn studies_of_locks_are_served_too() {
     let compared = serving.get("/compare?base=locks.study&new=matmul.study");
     assert!(compared.starts_with("HTTP/1.1 404") && compared.contains("is a study of locks"), "{compared}");
     // A study whose cells are a link to another place is treated as absent.
-    fs::remove_file(path.join("cells.jsonl")).expect("its cells");
-    symlink("/etc/passwd", path.join("cells.jsonl")).expect("a link");
+    fs::remove_file(path.join("runs.jsonl")).expect("its cells");
+    symlink("/etc/passwd", path.join("runs.jsonl")).expect("a link");
     assert!(serving.get("/study/locks.study").starts_with("HTTP/1.1 404"));
 }
 

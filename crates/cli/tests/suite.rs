@@ -70,7 +70,7 @@ fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
     ]);
     wait_until("nothing is left", || world.processes().is_empty());
     let kept = study().unwrap();
-    assert_eq!(kept.header.command.words()[0], "morecores-work", "no path of this machine");
+    assert_eq!(kept.header.subject.words()[0], "morecores-work", "no path of this machine");
 
     let made = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
     // The output contains published and measured results.

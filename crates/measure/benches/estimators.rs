@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use morecores_machine::process;
 use morecores_measure::control::Control;
-use morecores_measure::executor::{Accounting, Executor, ProcessExecutor, Trial};
+use morecores_measure::executor::{Accounting, ProcessExecutor};
 use morecores_measure::input::Input;
+use morecores_measure::sweep::{Executor, Trial};
 use morecores_study::*;
 
 /// Shell line that runs 500 processes of half a millisecond.
@@ -59,7 +60,7 @@ fn run(index: u32, estimator: CpuEstimator) -> CpuTime {
     let (control, only) = (Arc::new(Control::default()), Accounting::Only(estimator));
     let mut executor =
         ProcessExecutor::with_accounting(&command, &plan, Input::none(), control, only).unwrap();
-    let outcome = executor.execute(&Trial { index, round: index, phase: Phase::Timed, point }).unwrap();
+    let outcome = executor.execute(&Trial { index, round: index, phase: Phase::Timed, cell: point }).unwrap();
     assert_eq!(outcome.run.exit, Exit::Code(0), "{}", outcome.output);
     outcome.run.cpu
 }

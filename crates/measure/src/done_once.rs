@@ -3,7 +3,7 @@
 //!
 //! The function is pure: it examines completed runs, and decides nothing about further runs.
 
-use morecores_study::{Bytes, Nanos, Run};
+use morecores_study::{Bytes, Nanos, Phase, Plan, Run};
 
 /// Share of the first run's time below which a later run has next to nothing to do. The value is a
 /// choice. `make` with nothing to do takes a thousandth of the first run's time, `cargo` and `npm`
@@ -23,6 +23,45 @@ pub struct DoneOnce {
     pub later: Nanos,
     /// Number of later runs.
     pub runs: usize,
+}
+
+/// Successful runs of a study up to and including the first timed round. They show whether the
+/// command does its work only once.
+#[derive(Clone, Debug, Default)]
+pub struct EarlyRuns {
+    runs: Vec<Run>,
+    /// Whether the study has further rounds. Such a study began before this check existed, or
+    /// continued despite it.
+    has_further_rounds: bool,
+}
+
+impl EarlyRuns {
+    /// Early runs among `runs`, in the order of execution.
+    pub fn among(plan: &Plan, runs: &[Run]) -> Self {
+        let mut early = Self::default();
+        runs.iter().for_each(|run| early.add(plan, run));
+        early
+    }
+
+    /// Adds a run of the study.
+    pub fn add(&mut self, plan: &Plan, run: &Run) {
+        match run.phase {
+            Phase::Timed if run.round > 0 => self.has_further_rounds = true,
+            Phase::Warmup | Phase::Timed if run.counts(plan) => self.runs.push(run.clone()),
+            _ => {}
+        }
+    }
+
+    /// Successful early runs, in the order of execution.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Times of a command whose first run did the work of the others too; `None` for a study with
+    /// further rounds.
+    pub fn done_once(&self) -> Option<DoneOnce> {
+        done_once(&self.runs).filter(|_| !self.has_further_rounds)
+    }
 }
 
 /// Compares the first of `runs`, which all succeeded, with all later runs. `None` if the command

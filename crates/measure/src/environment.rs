@@ -12,7 +12,8 @@ use rustix::io::FdFlags;
 /// Variables with which a make tells its children the number of jobs that they may run (GNU make's
 /// manual, "Communicating Options to a Sub-make"; cargo does the same). With them, the command
 /// would share the jobs of the make that started morecores, equally at every CPU count.
-const OF_AN_OUTER_MAKE: [&str; 5] = ["MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CARGO_MAKEFLAGS", "MAKELEVEL"];
+const OUTER_MAKE_VARIABLES: [&str; 5] =
+    ["MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CARGO_MAKEFLAGS", "MAKELEVEL"];
 
 /// Options in MAKEFLAGS and MFLAGS that name the descriptors of a job server: since GNU make 4.2,
 /// and before.
@@ -53,7 +54,7 @@ pub struct Environment {
 
 impl Environment {
     /// Environment of this process, changed according to the plan.
-    pub fn of_this_process(plan: &Plan) -> Self {
+    pub fn from_this_process(plan: &Plan) -> Self {
         Self::new(std::env::vars_os().collect(), plan)
     }
 
@@ -62,7 +63,7 @@ impl Environment {
     }
 
     /// Variables of the command at one CPU count.
-    pub fn of_command(&self, point: &Point) -> Vec<Pair> {
+    pub fn command_variables(&self, point: &Point) -> Vec<Pair> {
         let threads = if self.thread_env { THREAD_VARIABLES } else { &[] };
         let threads = threads.iter().map(|&name| (name, point.n));
         let counts = [("MORECORES_CPUS", point.cpus)].into_iter().chain(threads);
@@ -71,7 +72,7 @@ impl Environment {
 
     /// Variables of a shell line around the runs; `point` is present only if the line belongs to
     /// one run.
-    pub fn of_hook(&self, point: Option<&Point>) -> Vec<Pair> {
+    pub fn hook_variables(&self, point: Option<&Point>) -> Vec<Pair> {
         let counts = point.map(|point| ("MORECORES_CPUS", point.cpus));
         self.with(counts.into_iter(), point.map(|point| point.n))
     }
@@ -111,7 +112,7 @@ impl Environment {
     }
 
     fn is_withheld(&self, name: &OsStr) -> bool {
-        is_of_an_outer_make(name) && self.given.iter().all(|given| given.name != name)
+        belongs_to_outer_make(name) && self.given.iter().all(|given| given.name != name)
     }
 
     /// Names of an outer make's variables that are withheld from the command although they are not
@@ -122,7 +123,7 @@ impl Environment {
                 .iter()
                 .any(|(name, value)| name == own && !value.is_empty() && self.is_withheld(name))
         };
-        OF_AN_OUTER_MAKE.into_iter().filter(|own| says_something(own)).collect()
+        OUTER_MAKE_VARIABLES.into_iter().filter(|own| says_something(own)).collect()
     }
 
     /// Withholds the descriptors of an outer make's job server from the command, if their numbers
@@ -144,8 +145,8 @@ impl Environment {
 
 /// Whether a variable is one with which a make tells its children the number of jobs that they may
 /// run.
-pub fn is_of_an_outer_make(name: &OsStr) -> bool {
-    OF_AN_OUTER_MAKE.iter().any(|own| *own == name)
+pub fn belongs_to_outer_make(name: &OsStr) -> bool {
+    OUTER_MAKE_VARIABLES.iter().any(|own| *own == name)
 }
 
 fn is_pipe(descriptor: RawFd) -> bool {
@@ -180,7 +181,7 @@ mod tests {
     /// The only value of a variable on 1 CPU with `n` = 2.
     fn value(environment: &Environment, name: &str) -> Option<String> {
         let point = Point { n: 2, ..morecores_testkit::point(1) };
-        let pairs = environment.of_command(&point);
+        let pairs = environment.command_variables(&point);
         let mut values = pairs.iter().filter(|(own, _)| own == name).map(|(_, value)| value);
         let value = values.next().map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(values.next(), None, "{name} is there twice");
@@ -221,7 +222,7 @@ mod tests {
         let plain = environment(&inherited, &[], false);
         assert_eq!(plain.withheld(), ["MAKEFLAGS", "MAKELEVEL"]);
         assert_eq!(["MAKEFLAGS", "MFLAGS", "MAKELEVEL"].map(|name| value(&plain, name)), [None, None, None]);
-        assert!(plain.of_hook(None).iter().all(|(name, _)| name == "A"));
+        assert!(plain.hook_variables(None).iter().all(|(name, _)| name == "A"));
         let asked = environment(&inherited, &[("MAKEFLAGS", None)], false);
         assert_eq!(asked.withheld(), ["MAKELEVEL"]);
         assert_eq!(value(&asked, "MAKEFLAGS").as_deref(), Some(" -j8 --jobserver-auth=3,4"));
@@ -239,9 +240,9 @@ mod tests {
             pairs.into_iter().map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
         };
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let of_run: Vec<_> = text(given.of_hook(Some(&point))).collect();
+        let of_run: Vec<_> = text(given.hook_variables(Some(&point))).collect();
         assert_eq!(of_run, [pair("MORECORES_CPUS", "1"), pair("A", "3")]);
-        assert_eq!(text(given.of_hook(None)).collect::<Vec<_>>(), [pair("A", "{n}")]);
+        assert_eq!(text(given.hook_variables(None)).collect::<Vec<_>>(), [pair("A", "{n}")]);
     }
 
     #[test]

@@ -14,17 +14,22 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use morecores_study::{Bytes, Cache, Command, Exit, Limit, Nanos, Neighbour, Phase, Plan, Point, Quiet, Run};
+use morecores_study::{
+    Bytes, Cache, Cell, Command, Exit, InCell, Limit, Nanos, Neighbour, Phase, Plan, Point, Quiet, Record,
+    Run,
+};
 
 use crate::account::Account;
 use crate::capture::Capture;
 use crate::cold::Cold;
 use crate::control::Control;
+use crate::done_once::EarlyRuns;
 use crate::environment::Environment;
 use crate::input::{Input, Size};
+use crate::observer::{NoObserver, ObservedRun, RunObserver};
 use crate::program;
 use crate::spawn::{self, ChildStack, Image, Terminal};
-use crate::witness::{Nobody, Witness, Witnessed};
+use crate::sweep::{Executor, Trial};
 use morecores_machine::activity::{ActivityMonitor, Neighbours};
 use morecores_machine::cgroup::Hierarchies;
 use morecores_machine::group::{GroupError, OomKills, StudyGroup};
@@ -46,19 +51,6 @@ const LONG_RUN: Nanos = Nanos::from_millis(1_000);
 /// Pause after a change of the online CPUs, so that the kernel can move tasks and interrupts.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// A run to be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trial {
-    /// Position of the run in the study.
-    pub index: u32,
-    /// Round of the run.
-    pub round: u32,
-    /// Phase, which decides whether the run counts.
-    pub phase: Phase,
-    /// CPU count of the run.
-    pub point: Point,
-}
-
 /// A completed run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -73,13 +65,10 @@ pub struct Outcome {
     pub neighbours: Option<Vec<Neighbour>>,
 }
 
-/// Makes runs. A trait, so that the sweep can be tested without running anything.
-pub trait Executor {
-    /// Makes one run.
-    ///
-    /// # Errors
-    /// The run could not be made at all.
-    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError>;
+impl AsRef<Run> for Outcome {
+    fn as_ref(&self) -> &Run {
+        &self.run
+    }
 }
 
 /// Makes runs on this machine.
@@ -89,7 +78,7 @@ pub struct ProcessExecutor {
     plan: Plan,
     environment: Environment,
     control: Arc<Control>,
-    images: HashMap<(u32, u32), Image>,
+    images: HashMap<Cell, Image>,
     capture: Capture,
     input: Input,
     stack: ChildStack,
@@ -104,6 +93,7 @@ pub struct ProcessExecutor {
     neighbours: Neighbours,
     cold: Option<Cold>,
     metrics: MetricReaders,
+    early: EarlyRuns,
     /// The last field, so that the journal restores the system after all other fields are dropped.
     journal: Journal,
 }
@@ -137,12 +127,12 @@ impl ProcessExecutor {
     ) -> Result<Self, ExecuteError> {
         let io_error = |action| move |source| ExecuteError::Io { action, source };
         spawn::become_subreaper().map_err(io_error("adopt the command's orphans"))?;
-        let environment = Environment::of_this_process(plan);
+        let environment = Environment::from_this_process(plan);
         let metrics = MetricReaders::new(plan, &environment.numeric_locale())?;
         environment.withhold_job_server();
         let mut images = HashMap::new();
         for point in &plan.points {
-            images.insert((point.cpus, point.n), program::image(command, point, &environment)?);
+            images.insert(point.cell(), program::image(command, point, &environment)?);
         }
         // The capture precedes the move of this thread into a cgroup. The thread that drains the
         // output must not belong to the command's cgroups.
@@ -186,6 +176,7 @@ impl ProcessExecutor {
             neighbours: Neighbours::start(),
             cold,
             metrics,
+            early: EarlyRuns::default(),
             journal,
         };
         executor.enter_group()?;
@@ -218,9 +209,11 @@ impl ProcessExecutor {
         self.account.without_exits()
     }
 
-    /// Learns the format of the command's numbers from the figures of the study's earlier runs.
+    /// Learns the format of the command's numbers, and the work of its first run, from the study's
+    /// earlier runs.
     pub fn recall(&mut self, runs: &[Run]) {
         self.metrics.recall(runs);
+        runs.iter().for_each(|run| self.early.add(&self.plan, run));
     }
 
     /// Runs the plan's set-up command, if any.
@@ -269,25 +262,38 @@ impl ProcessExecutor {
     }
 }
 
-impl Executor for ProcessExecutor {
-    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
-        Ok(self.execute_witnessed(trial, &mut Nobody)?.outcome)
+impl Executor<Point> for ProcessExecutor {
+    type Outcome = Outcome;
+    type Error = ExecuteError;
+
+    fn execute(&mut self, trial: &Trial<Point>) -> Result<Outcome, ExecuteError> {
+        let outcome = self.execute_observed(trial, &mut NoObserver)?.outcome;
+        self.early.add(&self.plan, &outcome.run);
+        Ok(outcome)
+    }
+
+    fn value(&self, outcome: &Outcome) -> Option<f64> {
+        outcome.run.counts(&self.plan).then(|| outcome.run.value())
+    }
+
+    fn is_already_done(&self) -> bool {
+        !self.plan.incremental && self.early.done_once().is_some()
     }
 }
 
 impl ProcessExecutor {
-    /// Makes one run while `witness` watches its process. The witness does not watch the
+    /// Makes one run while `observer` watches its process. The observer does not watch the
     /// preparations around the run.
     ///
     /// # Errors
-    /// The run could not be made at all; [`ExecuteError::Witness`] is one such error. A later error
-    /// of the witness affects only its own observations: [`Witnessed::watched`].
-    pub fn execute_witnessed(
+    /// The run could not be made at all; [`ExecuteError::Observer`] is one such error. A later
+    /// error of the observer affects only its own observations: [`ObservedRun::observed`].
+    pub fn execute_observed(
         &mut self,
-        trial: &Trial,
-        witness: &mut dyn Witness,
-    ) -> Result<Witnessed, ExecuteError> {
-        let point = &trial.point;
+        trial: &Trial<Point>,
+        observer: &mut dyn RunObserver,
+    ) -> Result<ObservedRun, ExecuteError> {
+        let point = &trial.cell;
         if self.limiter.allot(&point.cpu_set, self.group.as_ref())? {
             sleep(SETTLE);
             self.watch.restart();
@@ -317,9 +323,9 @@ impl ProcessExecutor {
         self.oom_kills.begin();
         self.account.begin(self.group.as_mut());
         self.control.begin();
-        let started = self.start(point, &input, witness);
+        let started = self.start(point, &input, observer);
         let timed_out = self.control.end();
-        let (ended, watched) = started?;
+        let (ended, observed) = started?;
         if ended.had_terminal && ended.exit == Exit::Signal(libc::SIGINT) {
             self.control.pass_on_interrupt();
         }
@@ -349,6 +355,7 @@ impl ProcessExecutor {
             phase: trial.phase,
             cpus: point.cpus,
             n: point.n,
+            axes: point.axes.clone(),
             cpu_set: point.cpu_set.clone(),
             limit: self.plan.limit,
             started_at_ns: ended.started_at,
@@ -366,7 +373,7 @@ impl ProcessExecutor {
             unknown: serde_json::Map::new(),
         };
         let outcome = Outcome { run, output, no_figure, neighbours: self.look_at_neighbours(trial.phase) };
-        Ok(Witnessed { outcome, began: ended.began, ended: ended.ended, watched })
+        Ok(ObservedRun { outcome, began: ended.began, ended: ended.ended, observed })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Runs of a command, or of a cell of the lock laboratory: start, limits and accounting of one run,
-//! and the sweep over all runs.
+//! and the sweep over all runs of an experiment.
 //!
 //! This crate changes the machine through `morecores-machine` and fills in the nouns of
 //! `morecores-study`. It must not compute statistics or print.
@@ -14,10 +14,9 @@ pub mod environment;
 pub mod executor;
 pub mod input;
 pub mod lock_cell;
-pub mod lock_sweep;
+pub mod observer;
 pub mod program;
 pub mod schedule;
 mod spared;
 pub mod spawn;
 pub mod sweep;
-pub mod witness;

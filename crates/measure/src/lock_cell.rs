@@ -13,18 +13,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use morecores_study::lock::{LockCell, LockName, LockPlan, LockRun, LockSample};
-use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet};
+use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet, Record};
 
 use crate::capture::Capture;
 use crate::control::Control;
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
+use crate::sweep::{Executor, Trial};
 use morecores_machine::activity::{ActivityMonitor, CpuClocks, Neighbours};
 use morecores_machine::cgroup::Hierarchies;
 
 /// Time that a cell may take besides its time of contention. The start and end of thousands of
 /// threads at a fair lock take seconds; a lock that takes longer than this limit hangs.
-const PATIENCE: Nanos = Nanos::from_millis(30_000);
+const CELL_TIME_LIMIT: Nanos = Nanos::from_millis(30_000);
 
 /// Reason for which a cell was not measured.
 #[derive(Debug, thiserror::Error)]
@@ -47,35 +48,19 @@ pub enum LockCellError {
     #[error("it was not done after {} s", .0.as_secs_f64())]
     TimedOut(Nanos),
     /// The laboratory failed; the message has the last line of its error output.
-    #[error("{said} ({how})")]
+    #[error("{error_output} ({how})")]
     Failed {
         /// End of the process.
         how: String,
         /// Last line of the error output, or a note that there was none.
-        said: String,
+        error_output: String,
     },
     /// The laboratory did not print a sample.
-    #[error("its output is not understood ({why}); are morecores and morecores-work of one version?")]
+    #[error("cannot parse its output ({why}); are morecores and morecores-work of one version?")]
     NotASample {
         /// Fault of the output.
         why: String,
     },
-}
-
-impl LockCellError {
-    /// Whether no other cell can be measured either.
-    pub fn is_of_all(&self) -> bool {
-        matches!(self, Self::Program(_) | Self::Spawn(_) | Self::Io { .. })
-    }
-}
-
-/// Measures cells. A trait, so that the sweep can be tested without running anything.
-pub trait Laboratory {
-    /// Measures one cell.
-    ///
-    /// # Errors
-    /// [`LockCellError`], which applies to this cell or to all cells.
-    fn measure(&mut self, round: u32, cell: &LockCell) -> Result<LockRun, LockCellError>;
 }
 
 /// Measures cells on this machine.
@@ -86,7 +71,7 @@ pub struct ProcessLaboratory {
     control: Arc<Control>,
     input: File,
     output: Capture,
-    said: Capture,
+    error_output: Capture,
     stack: ChildStack,
     watch: ActivityMonitor,
     quiet: Option<Quiet>,
@@ -94,7 +79,7 @@ pub struct ProcessLaboratory {
 }
 
 /// Result of a process of the laboratory.
-struct Left {
+struct LaboratoryOutput {
     /// Standard output of the process.
     output: String,
     /// CPU time of the process.
@@ -117,7 +102,7 @@ impl ProcessLaboratory {
             control,
             input: File::open("/dev/null").map_err(io_error("open /dev/null"))?,
             output: pipe()?,
-            said: pipe()?,
+            error_output: pipe()?,
             stack: ChildStack::new(),
             watch: ActivityMonitor::new(&Hierarchies::read_own()),
             quiet: None,
@@ -144,19 +129,19 @@ impl ProcessLaboratory {
     }
 
     /// Runs the program for a cell.
-    fn ask(&mut self, cell: &LockCell) -> Result<Left, LockCellError> {
+    fn run_cell(&mut self, cell: &LockCell) -> Result<LaboratoryOutput, LockCellError> {
         let io_error = |action| move |source| LockCellError::Io { action, source };
-        for capture in [&self.output, &self.said] {
+        for capture in [&self.output, &self.error_output] {
             capture.clear().map_err(io_error("read the output of the cell before"))?;
         }
         let window = self.plan.window_of(cell);
-        let limit = PATIENCE + window;
-        let image = program::plain_image(&self.program, &words(cell, &self.plan.cpus, window))?;
+        let limit = CELL_TIME_LIMIT + window;
+        let image = program::plain_image(&self.program, &cell_arguments(cell, &self.plan.cpus, window))?;
         let start = Start {
             image: &image,
             stdin: self.input.as_fd(),
             stdout: self.output.stdout(),
-            stderr: self.said.stderr(),
+            stderr: self.error_output.stderr(),
             affinity: Some(&self.plan.cpus),
             cgroup: None,
         };
@@ -170,31 +155,43 @@ impl ProcessLaboratory {
             return Err(LockCellError::TimedOut(limit));
         }
         if !exit.is_success() {
-            return Err(failed(exit, &self.said.tail().unwrap_or_default()));
+            return Err(failed(exit, &self.error_output.tail().unwrap_or_default()));
         }
         let output = self.output.tail().map_err(io_error("read the captured output"))?;
-        Ok(Left { output, cpu: ended.rusage.user_ns + ended.rusage.system_ns })
+        Ok(LaboratoryOutput { output, cpu: ended.rusage.user_ns + ended.rusage.system_ns })
     }
 }
 
-impl Laboratory for ProcessLaboratory {
-    fn measure(&mut self, round: u32, cell: &LockCell) -> Result<LockRun, LockCellError> {
+impl Executor<LockCell> for ProcessLaboratory {
+    type Outcome = LockRun;
+    type Error = LockCellError;
+
+    fn execute(&mut self, trial: &Trial<LockCell>) -> Result<LockRun, LockCellError> {
+        let Trial { round, cell, .. } = trial;
         let before = CpuClocks::read();
-        let left = self.ask(cell);
+        let left = self.run_cell(cell);
         let after = CpuClocks::read();
-        let Left { output, cpu } = left.inspect_err(|_| self.watch.restart())?;
+        let LaboratoryOutput { output, cpu } = left.inspect_err(|_| self.watch.restart())?;
         let surroundings = self.watch.run_surroundings(cpu, &self.plan.cpus);
         self.neighbours.sample_if_due();
         let stolen = || after.since(&before, |cpu| self.plan.cpus.contains(cpu)).steal;
         let steal_ns = (!before.is_empty()).then(stolen);
-        let sample = understood(cell, &output)?;
+        let sample = parse_sample(cell, &output)?;
         let unknown = serde_json::Map::new();
-        Ok(LockRun { round, cell: *cell, sample, steal_ns, surroundings, unknown })
+        Ok(LockRun { round: *round, cell: *cell, sample, steal_ns, surroundings, unknown })
+    }
+
+    fn value(&self, run: &LockRun) -> Option<f64> {
+        Some(run.value())
+    }
+
+    fn concerns_one_cell(&self, error: &LockCellError) -> bool {
+        !matches!(error, LockCellError::Program(_) | LockCellError::Spawn(_) | LockCellError::Io { .. })
     }
 }
 
 /// Arguments of the program: its name, the cell, the CPUs and the duration.
-fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
+fn cell_arguments(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
     // Names and numbers are always valid JSON.
     let cell = serde_json::to_string(cell).unwrap_or_default();
     let words = [
@@ -210,7 +207,7 @@ fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
 }
 
 /// Parses the printed sample, and checks that it belongs to such a cell.
-fn understood(cell: &LockCell, output: &str) -> Result<LockSample, LockCellError> {
+fn parse_sample(cell: &LockCell, output: &str) -> Result<LockSample, LockCellError> {
     let sample: LockSample = serde_json::from_str(output.trim())
         .map_err(|error| LockCellError::NotASample { why: error.to_string() })?;
     let fits = match (cell, &sample) {
@@ -233,22 +230,27 @@ fn understood(cell: &LockCell, output: &str) -> Result<LockSample, LockCellError
     }
 }
 
-fn failed(exit: Exit, said: &str) -> LockCellError {
+fn failed(exit: Exit, error_output: &str) -> LockCellError {
     let how = match exit {
         Exit::Code(code) => format!("exit status {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::Stopped(signal) => format!("stopped by signal {signal}"),
         Exit::TimedOut => "out of time".to_owned(),
     };
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    LockCellError::Failed { how, said: last.unwrap_or("it said nothing").trim().to_owned() }
+    let last = error_output.lines().rev().find(|line| !line.trim().is_empty());
+    LockCellError::Failed { how, error_output: last.unwrap_or("it printed no error").trim().to_owned() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use morecores_study::Phase;
 
     const FREE: LockCell = LockCell::Free { lock: LockName::Std };
+
+    fn trial(round: u32) -> Trial<LockCell> {
+        Trial { index: 0, round, phase: Phase::Timed, cell: FREE }
+    }
 
     /// A laboratory that is a shell script.
     fn laboratory(dir: &tempfile::TempDir, script: &str) -> ProcessLaboratory {
@@ -266,7 +268,7 @@ mod tests {
         let script =
             format!("printf '%s|' \"$@\" >{}; echo '{{\"of\":\"time\",\"ns\":15.5}}'", words.display());
         let mut laboratory = laboratory(&dir, &script);
-        let run = laboratory.measure(3, &FREE).unwrap();
+        let run = laboratory.execute(&trial(3)).unwrap();
         assert_eq!((run.round, run.cell, run.sample), (3, FREE, LockSample::Time { ns: 15.5 }));
         assert!(run.steal_ns.is_some(), "/proc/stat is there");
         let cpus = laboratory.plan.cpus.to_string();
@@ -279,11 +281,11 @@ mod tests {
     #[test]
     fn what_goes_wrong_is_said() {
         let dir = tempfile::tempdir().unwrap();
-        let error = |script: &str| laboratory(&dir, script).measure(0, &FREE).unwrap_err();
+        let error = |script: &str| laboratory(&dir, script).execute(&trial(0)).unwrap_err();
         let failed = error("echo 'no room for 9 threads' >&2; exit 2");
         assert_eq!(failed.to_string(), "no room for 9 threads (exit status 2)");
-        assert!(!failed.is_of_all());
-        assert_eq!(error("kill -9 $$").to_string(), "it said nothing (ended by signal 9)");
+        assert!(laboratory(&dir, "").concerns_one_cell(&failed));
+        assert_eq!(error("kill -9 $$").to_string(), "it printed no error (ended by signal 9)");
         for output in [
             "",
             "{}",
@@ -295,7 +297,11 @@ mod tests {
         }
         let plan = morecores_testkit::lock_plan();
         let missing = ProcessLaboratory::new(Path::new("/no/such/work"), &plan, Arc::default()).unwrap_err();
-        assert!(missing.is_of_all() && missing.to_string().contains("installed together"), "{missing}");
+        assert!(
+            !laboratory(&dir, "").concerns_one_cell(&missing)
+                && missing.to_string().contains("installed together"),
+            "{missing}"
+        );
     }
 
     #[test]
@@ -309,10 +315,10 @@ mod tests {
         };
         let contest = |threads, watched| of(LockName::Mcs, threads, watched);
         let line = r#"{"of":"contest","window_ns":5,"turns":[1,2],"user_ns":3,"system_ns":1}"#;
-        assert!(understood(&contest(2, false), line).is_ok());
-        assert!(understood(&contest(3, false), line).is_err());
-        assert!(understood(&contest(2, true), line).is_err());
-        assert!(understood(&of(LockName::Kernel, 2, true), line).is_ok(), "out of sight");
-        assert!(understood(&FREE, line).is_err());
+        assert!(parse_sample(&contest(2, false), line).is_ok());
+        assert!(parse_sample(&contest(3, false), line).is_err());
+        assert!(parse_sample(&contest(2, true), line).is_err());
+        assert!(parse_sample(&of(LockName::Kernel, 2, true), line).is_ok(), "out of sight");
+        assert!(parse_sample(&FREE, line).is_err());
     }
 }

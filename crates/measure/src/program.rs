@@ -52,10 +52,10 @@ fn shell_hint(name: &str) -> &'static str {
 /// [`ProgramError::NotFound`], [`ProgramError::NotExecutable`].
 pub fn resolve(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     if name.is_empty() {
-        return Err(Unusable::Missing.of(name));
+        return Err(Unusable::Missing.into_error(name));
     }
     if name.as_bytes().contains(&b'/') {
-        return executable(Path::new(name)).map(|()| PathBuf::from(name)).map_err(|e| e.of(name));
+        return executable(Path::new(name)).map(|()| PathBuf::from(name)).map_err(|e| e.into_error(name));
     }
     // As in execvp(3), an entry that cannot be executed is skipped, and is reported only if no
     // other entry is usable.
@@ -68,7 +68,7 @@ pub fn resolve(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramErr
             Err(Unusable::Missing) => {}
         }
     }
-    Err(found.of(name))
+    Err(found.into_error(name))
 }
 
 /// Reason for which a path is not a program.
@@ -78,7 +78,7 @@ enum Unusable {
 }
 
 impl Unusable {
-    fn of(self, name: &OsStr) -> ProgramError {
+    fn into_error(self, name: &OsStr) -> ProgramError {
         let name = name.to_string_lossy().into_owned();
         match self {
             Self::Missing => ProgramError::NotFound(name),
@@ -100,7 +100,7 @@ fn executable(path: &Path) -> Result<(), Unusable> {
 pub fn image(command: &Command, point: &Point, environment: &Environment) -> Result<Image, ProgramError> {
     let words = command.at(point.n).argv();
     let name = words.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let variables = environment.of_command(point);
+    let variables = environment.command_variables(point);
     let path = resolve(name, search_path(&variables))?;
     image_of(&path, &words, variables)
 }
@@ -116,7 +116,7 @@ pub fn script_image(
     environment: &Environment,
 ) -> Result<Image, ProgramError> {
     let mut words = command.at(point.n).argv();
-    let variables = environment.of_command(point);
+    let variables = environment.command_variables(point);
     if let Some(name) = words.first_mut() {
         *name = resolve(name, search_path(&variables))?.into_os_string();
     }

@@ -1,36 +1,80 @@
-//! Loop over rounds: orders runs, passes each to the keeper, and stops when enough is known.
+//! Loop over rounds: orders the cells, passes each run to the keeper, and stops when enough is
+//! known.
 //!
-//! The loop knows neither processes nor files nor statistics. All three are passed in, so that
-//! tests of the loop need none of them. The loop continues after the runs that were already made.
+//! The loop knows neither processes nor files nor statistics, and nothing of a subject but its
+//! cells. All of these are passed in, so that tests of the loop need none of them. The loop
+//! continues after the runs that were already made.
 
-use morecores_study::{Nanos, Phase, Plan, Point, Run, StopReason};
+use std::collections::{BTreeMap, BTreeSet};
+
+use morecores_study::{Cell, Experiment, InCell, Nanos, OnFailure, Phase, Record, StopReason};
 
 use crate::budget::Budget;
-use crate::done_once::done_once;
-use crate::executor::{ExecuteError, Executor, Outcome, Trial};
 use crate::schedule::{Stream, round_order};
 
-/// Rule that decides whether the samples suffice. The argument holds the values of the successful
-/// timed runs for each point of the plan, in the order of the runs.
-pub type Enough<'a> = dyn FnMut(&[Vec<f64>]) -> bool + 'a;
+/// A run to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial<C> {
+    /// Position of the run in the study.
+    pub index: u32,
+    /// Round of the run.
+    pub round: u32,
+    /// Phase, which decides whether the run counts.
+    pub phase: Phase,
+    /// Cell of the run.
+    pub cell: C,
+}
+
+/// Makes runs. A trait, so that the sweep can be tested without running anything.
+pub trait Executor<C> {
+    /// Finished run.
+    type Outcome;
+    /// Reason for which a run could not be made.
+    type Error;
+
+    /// Makes one run.
+    ///
+    /// # Errors
+    /// The run could not be made.
+    fn execute(&mut self, trial: &Trial<C>) -> Result<Self::Outcome, Self::Error>;
+
+    /// Value of a run, which the stopping rule examines; `None` if the run failed.
+    fn value(&self, outcome: &Self::Outcome) -> Option<f64>;
+
+    /// Returns whether an error concerns the cell of the run alone, so that other cells can still
+    /// be measured.
+    fn concerns_one_cell(&self, _error: &Self::Error) -> bool {
+        false
+    }
+
+    /// Returns whether the first run left next to nothing to do for the later runs. The sweep asks
+    /// after the first timed round.
+    fn is_already_done(&self) -> bool {
+        false
+    }
+}
 
 /// Receives each run when it ends.
-pub trait Keeper {
+pub trait RunRecorder<C, O> {
     /// Error of keeping a run.
     type Error;
 
     /// Notes the start of a run.
-    fn begins(&mut self, trial: &Trial);
+    fn begins(&mut self, trial: &Trial<C>);
 
     /// Keeps a run that has ended, before the next one begins.
     ///
     /// # Errors
     /// The run cannot be kept; the sweep ends.
-    fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error>;
+    fn ended(&mut self, outcome: &O) -> Result<(), Self::Error>;
 }
 
+/// Rule that decides whether the samples suffice. The argument holds the values of the successful
+/// timed runs for each cell of the experiment, in the order of the runs.
+pub type IsPrecise<'a> = dyn FnMut(&[Vec<f64>]) -> bool + 'a;
+
 /// Clock, and requests to stop.
-pub trait Pulse {
+pub trait SweepContext {
     /// Reads the monotonic clock.
     fn now(&self) -> Nanos;
 
@@ -45,197 +89,256 @@ pub trait Pulse {
 
 /// Reason for which a sweep could not continue.
 #[derive(Debug)]
-pub enum SweepError<K> {
+pub enum SweepError<E, K> {
     /// A run could not be made.
-    Execute(ExecuteError),
+    Execute(E),
     /// A run could not be kept.
     Keep(K),
 }
 
+/// End of a sweep by an executor `X` over cells `C`.
+pub type FinishBy<X, C> = Finish<C, <X as Executor<C>>::Outcome, <X as Executor<C>>::Error>;
+
+/// Result of a sweep over cells `C` by an executor `X` and a recorder `K`.
+pub type SweepResult<T, C, X, K> = Result<
+    T,
+    SweepError<<X as Executor<C>>::Error, <K as RunRecorder<C, <X as Executor<C>>::Outcome>>::Error>,
+>;
+
+impl<E, K> SweepError<E, K> {
+    /// The error itself, in a type that holds both.
+    pub fn into_inner<T: From<E> + From<K>>(self) -> T {
+        match self {
+            Self::Execute(error) => error.into(),
+            Self::Keep(error) => error.into(),
+        }
+    }
+}
+
 /// End of a sweep.
 #[derive(Debug)]
-pub struct Finish {
+pub struct Finish<C, O, E> {
     /// Reason for the end.
     pub reason: StopReason,
     /// Failed run, if one ended the sweep.
-    pub failed: Option<Outcome>,
+    pub failed: Option<O>,
+    /// Cells that were left out after a failure, each tried once.
+    pub left_out: Vec<(C, E)>,
 }
 
-/// Value that a sweep is about: the metric if there is one, otherwise the elapsed time in seconds.
-pub fn value_of(run: &Run) -> f64 {
-    run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())
+/// Runs of earlier sessions, as the sweep examines them.
+#[derive(Clone, Debug, Default)]
+pub struct EarlierRuns {
+    count: u32,
+    done: BTreeSet<(Phase, u32, Cell)>,
+    /// Values of the successful timed runs of each cell of the experiment.
+    samples: Vec<Vec<f64>>,
 }
 
-/// Makes the runs of `plan` that are not among `done`, as far as `budget` allows. The budget learns
-/// the durations of the runs.
+impl EarlierRuns {
+    /// Examines the runs of a study; `counts` decides whether a run was successful.
+    pub fn new<C: InCell, R: Record>(
+        experiment: &Experiment<C>,
+        runs: &[R],
+        counts: impl Fn(&R) -> bool,
+    ) -> Self {
+        let mut earlier = Self {
+            count: runs.len() as u32,
+            done: runs.iter().map(|run| (run.phase(), run.round(), run.cell())).collect(),
+            samples: vec![Vec::new(); experiment.cells.len()],
+        };
+        let positions = experiment.cells.iter().enumerate();
+        let positions: BTreeMap<Cell, usize> = positions.map(|(at, cell)| (cell.cell.cell(), at)).collect();
+        for run in runs.iter().filter(|run| run.phase() == Phase::Timed && counts(run)) {
+            if let Some(position) = positions.get(&run.cell()) {
+                earlier.samples[*position].push(run.value());
+            }
+        }
+        earlier
+    }
+}
+
+/// Makes the runs of `experiment` that earlier sessions did not make, as far as `budget` allows.
+/// The budget learns the durations of the runs.
 ///
 /// # Errors
 /// [`SweepError`]; all earlier runs were kept.
-pub fn sweep<K: Keeper>(
-    plan: &Plan,
-    done: &[Run],
-    executor: &mut dyn Executor,
+pub fn sweep<C, X, K>(
+    experiment: &Experiment<C>,
+    earlier: EarlierRuns,
+    executor: &mut X,
     keeper: &mut K,
-    enough: &mut Enough<'_>,
+    enough: &mut IsPrecise<'_>,
     budget: &mut Budget,
-    pulse: &dyn Pulse,
-) -> Result<Finish, SweepError<K::Error>> {
-    let early = early(plan, done).cloned().collect();
-    Sweep { plan, executor, keeper, pulse, next: done.len() as u32, budget, early }.go(done, enough)
+    pulse: &dyn SweepContext,
+) -> SweepResult<FinishBy<X, C>, C, X, K>
+where
+    C: InCell + Clone,
+    X: Executor<C>,
+    K: RunRecorder<C, X::Outcome>,
+{
+    let EarlierRuns { count: next, done, samples } = earlier;
+    let left_out = Vec::new();
+    Sweep { experiment, done, samples, executor, keeper, enough, budget, pulse, next, left_out }.rounds()
 }
 
-struct Sweep<'a, K> {
-    plan: &'a Plan,
-    executor: &'a mut dyn Executor,
+struct Sweep<'a, 'e, C, X: Executor<C>, K> {
+    experiment: &'a Experiment<C>,
+    /// Runs of earlier sessions.
+    done: BTreeSet<(Phase, u32, Cell)>,
+    /// Values of the successful timed runs of each cell.
+    samples: Vec<Vec<f64>>,
+    executor: &'a mut X,
     keeper: &'a mut K,
-    pulse: &'a dyn Pulse,
+    enough: &'a mut IsPrecise<'e>,
+    budget: &'a mut Budget,
+    pulse: &'a dyn SweepContext,
     /// Index of the next run.
     next: u32,
-    budget: &'a mut Budget,
-    /// Successful runs up to and including the first timed round.
-    early: Vec<Run>,
+    left_out: Vec<(C, X::Error)>,
 }
 
-impl<K: Keeper> Sweep<'_, K> {
-    fn go(mut self, done: &[Run], enough: &mut Enough<'_>) -> Result<Finish, SweepError<K::Error>> {
-        let finish = |reason| Ok(Finish { reason, failed: None });
-        let mut samples = self.samples(done);
-        // If timed runs exist, missing warm-up runs were left out for lack of time.
-        let is_warm = done.iter().any(|run| run.phase == Phase::Timed);
-        for round in 0..if is_warm { 0 } else { self.plan.warmup } {
-            if let Some(finish) = self.round(Phase::Warmup, round, done, &mut samples)? {
-                return Ok(finish);
-            }
-        }
-        for round in 0..self.plan.stop.max_runs {
-            let missing = self.missing(done, round);
-            if !missing.is_empty() {
-                // In the first round, each run is made for which there is time. A further round is
-                // made only as a whole.
-                if round > 0 && !self.budget.allows_round(self.pulse.now(), &missing) {
-                    return finish(StopReason::TimeExhausted);
-                }
-                if let Some(finish) = self.round(Phase::Timed, round, done, &mut samples)? {
-                    return Ok(finish);
-                }
-            }
-            if round == 0 && self.is_already_done(done) {
-                return finish(StopReason::AlreadyDone);
-            }
-            let precise = self.plan.stop.precision.is_some() && round + 1 >= self.plan.stop.min_runs;
-            if precise && enough(&samples) {
-                return finish(StopReason::Precise);
-            }
-        }
-        finish(StopReason::RunsExhausted)
+/// End of a sweep: its reason and the failed run, if one ended the sweep.
+type End<O> = (StopReason, Option<O>);
+
+impl<C, X, K> Sweep<'_, '_, C, X, K>
+where
+    C: InCell + Clone,
+    X: Executor<C>,
+    K: RunRecorder<C, X::Outcome>,
+{
+    fn rounds(mut self) -> SweepResult<FinishBy<X, C>, C, X, K> {
+        let (reason, failed) = self.until_end()?;
+        Ok(Finish { reason, failed, left_out: self.left_out })
     }
 
-    /// Makes the missing runs of one round; returns a finish if the sweep must not continue.
-    fn round(
+    fn until_end(&mut self) -> SweepResult<End<X::Outcome>, C, X, K> {
+        let schedule = &self.experiment.schedule;
+        // If timed runs exist, missing warm-up runs were left out for lack of time.
+        let is_warm = self.done.iter().any(|(phase, ..)| *phase == Phase::Timed);
+        for round in 0..if is_warm { 0 } else { schedule.warmup } {
+            let missing = self.missing(Phase::Warmup, round);
+            if let Some(end) = self.runs(Phase::Warmup, round, missing)? {
+                return Ok(end);
+            }
+        }
+        for round in 0..schedule.stop.max_runs {
+            let missing = self.missing(Phase::Timed, round);
+            // In the first round, each run is made for which there is time. A further round is made
+            // only as a whole.
+            if round > 0 && !missing.is_empty() {
+                let cells: Vec<Cell> = missing.iter().map(|(_, cell)| cell.cell()).collect();
+                if !self.budget.allows_round(self.pulse.now(), &cells) {
+                    return Ok((StopReason::TimeExhausted, None));
+                }
+            }
+            if let Some(end) = self.runs(Phase::Timed, round, missing)? {
+                return Ok(end);
+            }
+            if round == 0 && self.executor.is_already_done() {
+                return Ok((StopReason::AlreadyDone, None));
+            }
+            let is_due = schedule.stop.precision.is_some() && round + 1 >= schedule.stop.min_runs;
+            if is_due && (self.enough)(&self.samples) {
+                return Ok((StopReason::Precise, None));
+            }
+        }
+        let is_whole = self.left_out.is_empty();
+        Ok((if is_whole { StopReason::RunsExhausted } else { StopReason::RunFailed }, None))
+    }
+
+    /// Makes the missing runs of one round; returns an end if the sweep must not continue.
+    fn runs(
         &mut self,
         phase: Phase,
         round: u32,
-        done: &[Run],
-        samples: &mut [Vec<f64>],
-    ) -> Result<Option<Finish>, SweepError<K::Error>> {
-        let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
-        let mut left_out = false;
-        let is_done = |cpus: u32, n: u32| {
-            done.iter().any(|r| r.phase == phase && r.round == round && r.cpus == cpus && r.n == n)
-        };
-        for position in round_order(self.plan.seed, stream, round, self.plan.points.len()) {
-            let point = &self.plan.points[position];
-            if is_done(point.cpus, point.n) {
-                continue;
-            }
-            if let Some(finish) = self.stopped() {
-                return Ok(Some(finish));
+        missing: Vec<(usize, C)>,
+    ) -> SweepResult<Option<End<X::Outcome>>, C, X, K> {
+        let mut lacks_time = false;
+        for (position, cell) in missing {
+            if let Some(end) = self.stopped() {
+                return Ok(Some(end));
             }
             let began = self.pulse.now();
+            let coordinates = cell.cell();
             let is_allowed = match (phase, round) {
-                (Phase::Timed, 0) => self.budget.allows_run(began, point),
+                (Phase::Timed, 0) => self.budget.allows_run(began, &coordinates),
                 (Phase::Timed, _) => true,
-                _ => self.budget.allows_warmup(began, point, &self.plan.points),
+                _ => self.budget.allows_warmup(began, &coordinates, &self.cells()),
             };
             if !is_allowed {
-                left_out = true;
+                lacks_time = true;
                 continue;
             }
-            let trial = Trial { index: self.next, round, phase, point: point.clone() };
+            let trial = Trial { index: self.next, round, phase, cell: cell.clone() };
             self.keeper.begins(&trial);
             let outcome = match (self.executor.execute(&trial), self.stopped()) {
-                // The event that stopped the study ended the user's --prepare, and not the command.
-                (Err(_), Some(finish)) => return Ok(Some(finish)),
+                // The event that stopped the study also ended this attempt.
+                (Err(_), Some(end)) => return Ok(Some(end)),
                 // A run that this process cut short is no measurement, and no failure of the
-                // command.
-                (Ok(outcome), Some(finish)) if !outcome.run.counts(self.plan) => return Ok(Some(finish)),
+                // subject.
+                (Ok(outcome), Some(end)) if self.executor.value(&outcome).is_none() => return Ok(Some(end)),
+                (Err(error), _) if self.leaves_out(&error) => {
+                    self.left_out.push((cell, error));
+                    continue;
+                }
                 (executed, _) => executed.map_err(SweepError::Execute)?,
             };
             self.keeper.ended(&outcome).map_err(SweepError::Keep)?;
             self.next += 1;
-            if !outcome.run.counts(self.plan) {
-                if self.plan.ignore_failure {
-                    continue;
+            let Some(value) = self.executor.value(&outcome) else {
+                if self.experiment.schedule.on_failure == OnFailure::End {
+                    return Ok(Some((StopReason::RunFailed, Some(outcome))));
                 }
-                return Ok(Some(Finish { reason: StopReason::RunFailed, failed: Some(outcome) }));
-            }
-            self.budget.add(&trial, self.pulse.now().since(began));
-            if is_early(self.plan, &outcome.run) {
-                self.early.push(outcome.run.clone());
-            }
+                continue;
+            };
+            self.budget.add(phase, &coordinates, self.pulse.now().since(began));
             if phase == Phase::Timed {
-                samples[position].push(value_of(&outcome.run));
+                self.samples[position].push(value);
             }
         }
-        let is_short = left_out && phase == Phase::Timed;
-        Ok(is_short.then_some(Finish { reason: StopReason::TimeExhausted, failed: None }))
+        let is_short = lacks_time && phase == Phase::Timed;
+        Ok(is_short.then_some((StopReason::TimeExhausted, None)))
+    }
+
+    fn leaves_out(&self, error: &X::Error) -> bool {
+        self.experiment.schedule.on_failure == OnFailure::LeaveOut && self.executor.concerns_one_cell(error)
     }
 
     /// End of the sweep, if an external request has stopped it.
-    fn stopped(&self) -> Option<Finish> {
-        let reason = if self.pulse.is_interrupted() {
-            StopReason::Interrupted
-        } else if self.pulse.is_out_of_time() {
-            StopReason::TimeExhausted
+    fn stopped(&self) -> Option<End<X::Outcome>> {
+        if self.pulse.is_interrupted() {
+            Some((StopReason::Interrupted, None))
         } else {
-            return None;
-        };
-        Some(Finish { reason, failed: None })
+            self.pulse.is_out_of_time().then_some((StopReason::TimeExhausted, None))
+        }
     }
 
-    fn samples(&self, done: &[Run]) -> Vec<Vec<f64>> {
-        let of = |cpus, n| {
-            let runs = done.iter().filter(move |r| r.phase == Phase::Timed && r.cpus == cpus && r.n == n);
-            runs.filter(|r| r.counts(self.plan)).map(value_of).collect()
-        };
-        self.plan.points.iter().map(|point| of(point.cpus, point.n)).collect()
+    fn cells(&self) -> Vec<Cell> {
+        self.experiment.cells.iter().map(|planned| planned.cell.cell()).collect()
     }
 
-    /// Whether the first run left the later ones next to nothing to do, and the plan does not
-    /// measure exactly that. A study with further rounds is exempt: it began before this check
-    /// existed, or continued despite it.
-    fn is_already_done(&self, done: &[Run]) -> bool {
-        let has_further_rounds = done.iter().any(|run| run.phase == Phase::Timed && run.round > 0);
-        !self.plan.incremental && !has_further_rounds && done_once(&self.early).is_some()
-    }
-
-    /// Points that have no run in a timed round.
-    fn missing(&self, done: &[Run], round: u32) -> Vec<Point> {
-        let is_done = |point: &Point| {
-            done.iter().any(|r| {
-                r.phase == Phase::Timed && r.round == round && (r.cpus, r.n) == (point.cpus, point.n)
+    /// Cells of a round without a run, in the order of the round, with their positions in the
+    /// experiment.
+    fn missing(&self, phase: Phase, round: u32) -> Vec<(usize, C)> {
+        let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
+        let is_left_out = |cell: &Cell| self.left_out.iter().any(|(other, _)| other.cell() == *cell);
+        let in_round: Vec<(usize, &C)> = self
+            .experiment
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(_, planned)| planned.rounds.is_none_or(|rounds| round < rounds))
+            .map(|(position, planned)| (position, &planned.cell))
+            .collect();
+        round_order(self.experiment.schedule.seed, stream, round, in_round.len())
+            .into_iter()
+            .map(|at| in_round[at])
+            .filter(|(_, cell)| {
+                let cell = cell.cell();
+                !is_left_out(&cell) && !self.done.contains(&(phase, round, cell))
             })
-        };
-        self.plan.points.iter().filter(|point| !is_done(point)).cloned().collect()
+            .map(|(position, cell)| (position, cell.clone()))
+            .collect()
     }
-}
-
-/// Successful runs of a study up to and including the first timed round. They show whether the
-/// command does its work only once.
-pub fn early<'a>(plan: &'a Plan, runs: &'a [Run]) -> impl Iterator<Item = &'a Run> {
-    runs.iter().filter(move |run| is_early(plan, run))
-}
-
-fn is_early(plan: &Plan, run: &Run) -> bool {
-    run.counts(plan) && (run.phase == Phase::Warmup || run.round == 0)
 }

@@ -5,8 +5,11 @@
 use std::cell::Cell;
 
 use morecores_measure::budget::Budget;
-use morecores_measure::executor::{ExecuteError, Executor, Outcome, Trial};
-use morecores_measure::sweep::{Finish, Keeper, Pulse, SweepError, sweep};
+use morecores_measure::done_once::EarlyRuns;
+use morecores_measure::executor::{ExecuteError, Outcome};
+use morecores_measure::sweep::{
+    EarlierRuns, Executor, Finish, RunRecorder, SweepContext, SweepError, Trial, sweep,
+};
 use morecores_study::*;
 use morecores_testkit::point;
 
@@ -23,7 +26,7 @@ struct World {
     out_of_time: Cell<bool>,
 }
 
-impl Pulse for World {
+impl SweepContext for World {
     fn now(&self) -> Nanos {
         Nanos(self.now.get())
     }
@@ -37,21 +40,36 @@ impl Pulse for World {
     }
 }
 
+/// Decides how a run ends.
+type ExitRule<'a> = dyn Fn(&Trial<Point>) -> Exit + 'a;
+
 /// Executor whose runs take 2 s divided by n, and end as instructed.
 struct Pretend<'a> {
     world: &'a World,
-    exit: Box<dyn Fn(&Trial) -> Exit + 'a>,
+    plan: Plan,
+    exit: Box<ExitRule<'a>>,
 }
 
 impl<'a> Pretend<'a> {
     fn new(world: &'a World) -> Self {
-        Self { world, exit: Box::new(|_| Exit::Code(0)) }
+        Self::ending(world, &plan(), |_| Exit::Code(0))
+    }
+
+    fn ending(world: &'a World, plan: &Plan, exit: impl Fn(&Trial<Point>) -> Exit + 'a) -> Self {
+        Self { world, plan: plan.clone(), exit: Box::new(exit) }
     }
 }
 
-impl Executor for Pretend<'_> {
-    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
-        let elapsed = Nanos(2_000_000_000 / u64::from(trial.point.cpus));
+impl Executor<Point> for Pretend<'_> {
+    type Outcome = Outcome;
+    type Error = ExecuteError;
+
+    fn value(&self, outcome: &Outcome) -> Option<f64> {
+        outcome.run.counts(&self.plan).then(|| outcome.run.value())
+    }
+
+    fn execute(&mut self, trial: &Trial<Point>) -> Result<Outcome, ExecuteError> {
+        let elapsed = Nanos(2_000_000_000 / u64::from(trial.cell.cpus));
         self.world.now.set(self.world.now.get() + elapsed.0);
         let run = Run {
             index: trial.index,
@@ -59,23 +77,23 @@ impl Executor for Pretend<'_> {
             phase: trial.phase,
             exit: (self.exit)(trial),
             cpu: CpuTime { user_ns: elapsed, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
-            ..morecores_testkit::run(&trial.point, elapsed)
+            ..morecores_testkit::run(&trial.cell, elapsed)
         };
         Ok(Outcome { run, output: String::new(), no_figure: None, neighbours: None })
     }
 }
 
-/// Keeper that holds runs in memory; the disk is full after `room` of them.
+/// Recorder that holds runs in memory; the disk is full after `room` of them.
 #[derive(Default)]
 struct Memory {
     runs: Vec<Run>,
     room: Option<usize>,
 }
 
-impl Keeper for Memory {
+impl RunRecorder<Point, Outcome> for Memory {
     type Error = &'static str;
 
-    fn begins(&mut self, _: &Trial) {}
+    fn begins(&mut self, _: &Trial<Point>) {}
 
     fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
         if self.room == Some(self.runs.len()) {
@@ -86,8 +104,15 @@ impl Keeper for Memory {
     }
 }
 
+type CommandFinish = Finish<Point, Outcome, ExecuteError>;
+
+/// Runs of an earlier session.
+fn earlier(plan: &Plan, done: &[Run]) -> EarlierRuns {
+    EarlierRuns::new(&plan.experiment(), done, |run| run.counts(plan))
+}
+
 /// A complete sweep; its rule is satisfied after `enough` rounds.
-fn swept(plan: &Plan, world: &World, executor: &mut Pretend<'_>, enough: usize) -> (Finish, Vec<Run>) {
+fn swept(plan: &Plan, world: &World, executor: &mut Pretend<'_>, enough: usize) -> (CommandFinish, Vec<Run>) {
     let mut budget = Budget::new(world.now(), plan.stop.time(), &[], Vec::new());
     swept_within(plan, &[], world, executor, enough, &mut budget)
 }
@@ -100,15 +125,13 @@ fn swept_within(
     executor: &mut Pretend<'_>,
     enough: usize,
     budget: &mut Budget,
-) -> (Finish, Vec<Run>) {
+) -> (CommandFinish, Vec<Run>) {
     let mut memory = Memory::default();
     let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= enough);
-    let finish = sweep(plan, done, executor, &mut memory, &mut rule, budget, world).unwrap();
+    let experiment = plan.experiment();
+    let finish =
+        sweep(&experiment, earlier(plan, done), executor, &mut memory, &mut rule, budget, world).unwrap();
     (finish, memory.runs)
-}
-
-fn unlimited() -> Budget {
-    Budget::new(Nanos::ZERO, None, &[], Vec::new())
 }
 
 fn cpus(runs: &[Run]) -> Vec<u32> {
@@ -168,12 +191,13 @@ fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
     for (limit, warm, timed) in [(9_600, 2, 2), (9_599, 1, 2), (12_599, 2, 2), (12_600, 2, 4)] {
         let world = World::default();
         let plan = limited(limit, 1);
-        let mut budget = Budget::new(world.now(), plan.stop.time(), &[], plan.points.clone());
+        let cells: Vec<_> = plan.points.iter().map(InCell::cell).collect();
+        let mut budget = Budget::new(world.now(), plan.stop.time(), &[], cells.clone());
         let (finish, runs) = swept_within(&plan, &[], &world, &mut Pretend::new(&world), 99, &mut budget);
         let made = |phase| runs.iter().filter(|run| run.phase == phase).count();
         assert_eq!(finish.reason, StopReason::TimeExhausted);
         assert_eq!((made(Phase::Warmup), made(Phase::Timed)), (warm, timed), "limit {limit} ms");
-        assert!(plan.points.iter().all(|point| budget.allows_traced_run(world.now(), point)));
+        assert!(cells.iter().all(|cell| budget.allows_traced_run(world.now(), cell)));
         assert!(world.now() + Nanos::from_millis(3_600) <= Nanos::from_millis(limit));
 
         // Warm-up runs that were left out are not made up for after the timed runs.
@@ -186,11 +210,11 @@ fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
 #[test]
 fn a_run_that_the_end_of_the_time_cut_short_is_nobodys() {
     let world = World::default();
-    let cut = |trial: &Trial| {
+    let cut = |trial: &Trial<Point>| {
         world.out_of_time.set(trial.index == 3);
         if trial.index == 3 { Exit::Signal(15) } else { Exit::Code(0) }
     };
-    let mut executor = Pretend { world: &world, exit: Box::new(cut) };
+    let mut executor = Pretend::ending(&world, &plan(), cut);
     let (finish, runs) = swept(&plan(), &world, &mut executor, 99);
     assert_eq!((finish.reason, runs.len()), (StopReason::TimeExhausted, 3));
     assert!(finish.failed.is_none());
@@ -209,8 +233,8 @@ fn warm_up_runs_come_first_and_count_for_nothing() {
 #[test]
 fn a_failing_run_is_kept_and_ends_the_sweep_unless_failures_are_ignored() {
     let world = World::default();
-    let fails = |trial: &Trial| Exit::Code(i32::from(trial.round == 2 && trial.point.cpus == 2));
-    let mut executor = Pretend { world: &world, exit: Box::new(fails) };
+    let fails = |trial: &Trial<Point>| Exit::Code(i32::from(trial.round == 2 && trial.cell.cpus == 2));
+    let mut executor = Pretend::ending(&world, &plan(), fails);
     let (finish, runs) = swept(&plan(), &world, &mut executor, 6);
     assert_eq!(finish.reason, StopReason::RunFailed);
     assert_eq!(finish.failed.unwrap().run, *runs.last().unwrap());
@@ -226,31 +250,31 @@ fn a_failing_run_is_kept_and_ends_the_sweep_unless_failures_are_ignored() {
 fn exit_statuses_of_success_count_and_a_missing_figure_or_a_signal_never_does() {
     let world = World::default();
     let lenient = Plan { success: [0, 1].into(), ..plan() };
-    let exits = |exit: Exit| Pretend { world: &world, exit: Box::new(move |_| exit) };
-    let (finish, runs) = swept(&lenient, &world, &mut exits(Exit::Code(1)), 6);
+    let exits = |plan: &Plan, exit: Exit| Pretend::ending(&world, plan, move |_| exit);
+    let (finish, runs) = swept(&lenient, &world, &mut exits(&lenient, Exit::Code(1)), 6);
     assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * 6));
     for exit in [Exit::Code(2), Exit::Signal(1), Exit::TimedOut] {
-        let (finish, runs) = swept(&lenient, &world, &mut exits(exit), 6);
+        let (finish, runs) = swept(&lenient, &world, &mut exits(&lenient, exit), 6);
         assert_eq!((finish.reason, runs.len()), (StopReason::RunFailed, 1), "{exit:?}");
     }
     // These runs have no figure.
     let metric = Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher };
     let without = Plan { metric: Some(metric), ..plan() };
-    let (finish, _) = swept(&without, &world, &mut exits(Exit::Code(0)), 6);
+    let (finish, _) = swept(&without, &world, &mut exits(&without, Exit::Code(0)), 6);
     assert_eq!(finish.reason, StopReason::RunFailed);
     let ignoring = Plan { ignore_failure: true, ..without };
-    let (finish, runs) = swept(&ignoring, &world, &mut exits(Exit::Code(0)), 1);
+    let (finish, runs) = swept(&ignoring, &world, &mut exits(&ignoring, Exit::Code(0)), 1);
     assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
 }
 
 #[test]
 fn an_interruption_ends_it_and_the_run_cut_short_is_nobodys() {
     let world = World::default();
-    let stop = |trial: &Trial| {
+    let stop = |trial: &Trial<Point>| {
         world.interrupted.set(trial.index == 5);
         if trial.index == 5 { Exit::Signal(2) } else { Exit::Code(0) }
     };
-    let mut executor = Pretend { world: &world, exit: Box::new(stop) };
+    let mut executor = Pretend::ending(&world, &plan(), stop);
     let (finish, runs) = swept(&plan(), &world, &mut executor, 6);
     assert_eq!((finish.reason, runs.len()), (StopReason::Interrupted, 5));
 }
@@ -263,9 +287,9 @@ fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
     for cut in 0..=whole.len() {
         let mut memory = Memory::default();
         let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 9);
-        let done = &whole[..cut];
-        sweep(&warm, done, &mut Pretend::new(&world), &mut memory, &mut rule, &mut unlimited(), &world)
-            .unwrap();
+        let (done, mut budget) = (earlier(&warm, &whole[..cut]), Budget::unlimited());
+        let mut executor = Pretend::new(&world);
+        sweep(&warm.experiment(), done, &mut executor, &mut memory, &mut rule, &mut budget, &world).unwrap();
         assert_eq!(memory.runs, whole[cut..], "cut at {cut}");
     }
 }
@@ -274,29 +298,44 @@ fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
 fn a_run_that_cannot_be_kept_ends_it_at_once() {
     let world = World::default();
     let mut memory = Memory { room: Some(3), ..Memory::default() };
-    let (mut executor, mut budget) = (Pretend::new(&world), unlimited());
-    let result = sweep(&plan(), &[], &mut executor, &mut memory, &mut |_| false, &mut budget, &world);
+    let (mut executor, mut budget) = (Pretend::new(&world), Budget::unlimited());
+    let (experiment, done) =
+        (plan().experiment(), EarlierRuns::new(&plan().experiment(), &[] as &[Run], |_| true));
+    let result = sweep(&experiment, done, &mut executor, &mut memory, &mut |_| false, &mut budget, &world);
     assert!(matches!(result, Err(SweepError::Keep("disk full"))));
     assert_eq!(memory.runs.len(), 3);
 }
 
 /// Executor that builds once, in the first run, and later finds everything built.
 struct Build<'a> {
-    world: &'a World,
+    pretend: Pretend<'a>,
+    early: EarlyRuns,
     /// Whether `--prepare` undoes the build.
     is_prepared: bool,
     made: usize,
 }
 
-impl Executor for Build<'_> {
-    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+impl Executor<Point> for Build<'_> {
+    type Outcome = Outcome;
+    type Error = ExecuteError;
+
+    fn value(&self, outcome: &Outcome) -> Option<f64> {
+        self.pretend.value(outcome)
+    }
+
+    fn is_already_done(&self) -> bool {
+        !self.pretend.plan.incremental && self.early.done_once().is_some()
+    }
+
+    fn execute(&mut self, trial: &Trial<Point>) -> Result<Outcome, ExecuteError> {
         let builds = self.is_prepared || self.made == 0;
         self.made += 1;
-        let mut outcome = Pretend::new(self.world).execute(trial)?;
+        let mut outcome = self.pretend.execute(trial)?;
         if !builds {
             outcome.run.elapsed_ns = Nanos::from_millis(2);
             outcome.run.cpu.user_ns = Nanos::from_millis(1);
         }
+        self.early.add(&self.pretend.plan, &outcome.run);
         Ok(outcome)
     }
 }
@@ -305,9 +344,12 @@ impl Executor for Build<'_> {
 fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>) {
     let world = World::default();
     let mut memory = Memory::default();
-    let mut build = Build { world: &world, is_prepared, made: done.len() };
+    let pretend = Pretend::ending(&world, plan, |_| Exit::Code(0));
+    let early = EarlyRuns::among(plan, done);
+    let mut build = Build { pretend, early, is_prepared, made: done.len() };
     let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 6);
-    let finish = sweep(plan, done, &mut build, &mut memory, &mut rule, &mut unlimited(), &world).unwrap();
+    let (experiment, done, mut budget) = (plan.experiment(), earlier(plan, done), Budget::unlimited());
+    let finish = sweep(&experiment, done, &mut build, &mut memory, &mut rule, &mut budget, &world).unwrap();
     (finish.reason, memory.runs)
 }
 

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use morecores_machine::process;
 use morecores_machine::taskstats::TaskstatsAccount;
 use morecores_measure::control::Control;
-use morecores_measure::executor::{Accounting, Executor, ProcessExecutor, Trial};
+use morecores_measure::executor::{Accounting, ProcessExecutor};
 use morecores_measure::input::Input;
+use morecores_measure::sweep::{Executor, Trial};
 use morecores_study::*;
 use morecores_testkit::report_skip;
 
@@ -47,7 +48,7 @@ fn run(line: &str, accounting: Accounting) -> Run {
         accounting,
     )
     .unwrap();
-    let trial = Trial { index: 0, round: 0, phase: Phase::Timed, point: plan.points[0].clone() };
+    let trial = Trial { index: 0, round: 0, phase: Phase::Timed, cell: plan.points[0].clone() };
     let outcome = executor.execute(&trial).unwrap();
     assert_eq!(outcome.run.exit, Exit::Code(0), "{}", outcome.output);
     outcome.run

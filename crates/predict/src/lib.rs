@@ -12,3 +12,8 @@ pub mod demand;
 pub mod forecast;
 pub mod models;
 pub mod replay;
+
+/// Examples of `docs/library.md`, which run as tests of this crate: it sees all pure crates.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+mod library {}

@@ -65,7 +65,7 @@ fn benchmark_result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult 
     let mut sorted = times.clone();
     sorted.sort_by(f64::total_cmp);
     BenchmarkResult {
-        command: command::shell_command(&study.header.command, &study.header.plan.env, n),
+        command: command::shell_command(&study.header.subject, &study.header.plan.env, n),
         mean: mean(|r| r.elapsed_ns.as_secs_f64()),
         stddev: standard_deviation(&times),
         median: median(&times).unwrap_or(f64::NAN),

@@ -148,7 +148,7 @@ fn study(runs: Vec<Run>) -> Study {
         schema: STUDY_SCHEMA.to_owned(),
         tool: "0.1.0".to_owned(),
         created_at_ns: Nanos(0),
-        command: Command::Program { argv },
+        subject: Command::Program { argv },
         plan: view.plan,
         host: view.host,
         closing: None,

@@ -14,8 +14,8 @@ compile_error!(
 pub mod benchmark;
 mod command;
 mod cpu;
+mod experiment;
 mod host;
-mod kept;
 pub mod lock;
 pub mod noise;
 mod os_text;
@@ -24,6 +24,7 @@ mod plan;
 pub mod published;
 mod run;
 mod study;
+mod subject;
 mod topology;
 pub mod trace;
 mod units;
@@ -31,21 +32,26 @@ mod usable;
 
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
+pub use experiment::{
+    Axis, AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure, Record, Schedule,
+    ScheduledCell,
+};
 pub use host::{Frequency, Host};
-pub use kept::{Kept, Studied, StudyError, StudyState};
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
     Better, Cache, DecimalMark, FurtherMetric, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan,
-    Point, Stop, TraceMode, Variable, holds_n, zero_alone,
+    Point, Stop, TraceMode, Variable, default_success, holds_n,
 };
 pub use run::{
     CpuEstimator, CpuTime, DeviceTime, Exit, Failure, Figure, MemoryKills, MissingFigure, Phase, Run, Rusage,
     Surroundings, TreeUsage,
 };
 pub use study::{
-    Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyWriter,
-    TraceWriter, read_trace_events, trace_events_path,
+    AnyStudy, Closing, DamagedTrace, Header, Neighbour, Quiet, RecordHeader, RecordWriter, STUDY_SCHEMA,
+    StopReason, Study, StudyError, StudyRecord, StudyState, StudyWriter, TraceWriter, read_trace_events,
+    trace_events_path,
 };
+pub use subject::Subject;
 pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
 pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};

@@ -3,16 +3,31 @@
 //! This module holds names and data types. The locks themselves are in `morecores-locks`, their
 //! measurement is in the workloads, and the analysis derives results from the measurements.
 
-mod kept;
 mod name;
 mod plan;
 mod sample;
-mod study;
 mod tuning;
 
-pub use kept::LockStudyWriter;
-pub use name::{LockName, UnknownLock, Waits, Whose};
+use serde::{Deserialize, Serialize};
+
+use crate::{RecordHeader, RecordWriter, StudyRecord};
+
+pub use name::{LockName, LockOrigin, UnknownLock, WaitStrategy};
 pub use plan::{LockPlan, Think};
 pub use sample::{ContestSample, LockCell, LockRun, LockSample};
-pub use study::{LOCK_STUDY_SCHEMA, LockClosing, LockHeader, LockStudy};
 pub use tuning::SpinTuning;
+
+/// Subject of a study of locks: the lock laboratory, a cell program of morecores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Laboratory {
+    /// `morecores-work lock-cell`.
+    Locks,
+}
+
+/// Header of a study of locks.
+pub type LockHeader = RecordHeader<Laboratory>;
+/// Study of locks.
+pub type LockStudy = StudyRecord<Laboratory>;
+/// Writer of a study of locks.
+pub type LockStudyWriter = RecordWriter<Laboratory>;

@@ -13,7 +13,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Command, CpuKind, CpuSet, Exit, Nanos, Placement};
+use crate::{
+    Cell, Command, Coordinates, CpuKind, CpuSet, Exit, Experiment, InCell, Nanos, OnFailure, Placement,
+    Schedule,
+};
 
 pub use hooks::Hooks;
 pub use input::{InputContent, InputSource};
@@ -45,7 +48,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// One CPU count of a sweep.
+/// Planned cell of a command: one CPU count of a sweep, or one value on each of several axes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Point {
@@ -53,10 +56,20 @@ pub struct Point {
     pub cpus: u32,
     /// Number that replaces `{n}`.
     pub n: u32,
+    /// Values on further axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Coordinates,
     /// Allotted CPUs; the set holds `cpus` CPUs.
     pub cpu_set: CpuSet,
     /// Kinds of CPU that this count adds to the previous count.
     pub adds: BTreeSet<CpuKind>,
+}
+
+impl InCell for Point {
+    fn cell(&self) -> Cell {
+        Cell::of_command(self.cpus, self.n, &self.axes)
+    }
 }
 
 /// Rules for the end of a sweep.
@@ -172,7 +185,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<Variable>,
     /// Exit statuses of successful runs.
-    #[serde(default = "zero_alone")]
+    #[serde(default = "default_success")]
     pub success: BTreeSet<u8>,
     /// Whether a failing run ends the study.
     pub ignore_failure: bool,
@@ -201,11 +214,25 @@ pub struct Plan {
 
 /// Default set of successful exit statuses: 0 alone. It also applies to studies from before the set
 /// could be chosen.
-pub fn zero_alone() -> BTreeSet<u8> {
+pub fn default_success() -> BTreeSet<u8> {
     [0].into()
 }
 
 impl Plan {
+    /// Cells of this plan and their schedule.
+    pub fn experiment(&self) -> Experiment<Point> {
+        let on_failure = if self.ignore_failure { OnFailure::Continue } else { OnFailure::End };
+        Experiment {
+            cells: self.points.iter().cloned().map(Into::into).collect(),
+            schedule: Schedule { seed: self.seed, warmup: self.warmup, stop: self.stop.clone(), on_failure },
+        }
+    }
+
+    /// Planned cell of a run; `None` for a run that only serves a prediction.
+    pub fn point(&self, cell: &Cell) -> Option<&Point> {
+        self.points.iter().find(|point| point.cell() == *cell)
+    }
+
     /// Returns whether a run with this exit succeeds, as far as the exit shows; a signal is never a
     /// success.
     pub fn is_success(&self, exit: Exit) -> bool {
@@ -229,7 +256,6 @@ impl Plan {
         let back_test = Point { n: last.cpus, ..first.clone() };
         let told = |cpus: &u32| Point { n: *cpus, ..last.clone() };
         let all = std::iter::once(back_test).chain(self.predict.iter().map(told));
-        all.filter(|point| !self.points.iter().any(|own| (own.cpus, own.n) == (point.cpus, point.n)))
-            .collect()
+        all.filter(|point| self.point(&point.cell()).is_none()).collect()
     }
 }

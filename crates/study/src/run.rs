@@ -7,12 +7,12 @@ mod failure;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, CpuSet, Limit, Nanos};
+use crate::{Bytes, Cell, Coordinates, CpuSet, InCell, Limit, Nanos, Record};
 
 pub use failure::{Failure, MissingFigure};
 
 /// Phase of a run; the phase decides whether the run counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Run before the timed runs; it is recorded and never used for an estimate.
@@ -218,6 +218,9 @@ pub struct Run {
     pub cpus: u32,
     /// Number that replaced `{n}`.
     pub n: u32,
+    /// Values on further axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    pub axes: Coordinates,
     /// Allotted CPUs.
     pub cpu_set: CpuSet,
     /// Mechanism that held the run to its CPUs.
@@ -256,6 +259,27 @@ pub struct Run {
     /// Fields that a later version wrote.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
+}
+
+impl InCell for Run {
+    fn cell(&self) -> Cell {
+        Cell::of_command(self.cpus, self.n, &self.axes)
+    }
+}
+
+impl Record for Run {
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The metric if there is one, otherwise the elapsed time in seconds.
+    fn value(&self) -> f64 {
+        self.metric.unwrap_or_else(|| self.elapsed_ns.as_secs_f64())
+    }
 }
 
 impl Run {

@@ -1,8 +1,8 @@
-//! Study: all records about one command on one machine, and the directory that keeps them.
+//! Study: everything recorded about one experiment on one machine, and the directory that keeps it.
 //!
 //! ```text
 //! NAME.study/
-//!   study.json    schema, tool, command, plan, host; rewritten whole, also when the study ends
+//!   study.json    schema, tool, subject, plan, host; rewritten whole, also when the study ends
 //!   runs.jsonl    one line a run, appended as soon as the run ends
 //!   traces/       a JSON file and an event stream for each traced run
 //! ```
@@ -10,19 +10,26 @@
 //! A study keeps only measurements; every derived figure is computed again from them. A line that
 //! cannot be read is counted and left in place.
 
-mod kept;
+mod directory;
+mod error;
 mod traces;
+mod upgrade;
+
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::lock::Laboratory;
 use crate::trace::TraceHeader;
-use crate::{Command, Host, Nanos, Plan, Run};
+use crate::{Command, Host, Nanos, Subject};
 
-pub use kept::StudyWriter;
+pub use directory::RecordWriter;
+pub use error::StudyError;
+pub(crate) use error::io_error;
 pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
 
-/// Name of the schema that this version reads and writes.
-pub const STUDY_SCHEMA: &str = "morecores.study/1";
+/// Name of the schema that this version writes. It also reads all earlier ones.
+pub const STUDY_SCHEMA: &str = "morecores.study/2";
 
 /// Reason for the end of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,10 +81,13 @@ pub struct Closing {
     pub ended_at_ns: Nanos,
     /// Reason for the end of the sweep.
     pub reason: StopReason,
-    /// Busiest processes outside the command's tree, busiest first.
+    /// Busiest processes outside the measured tree, busiest first. Empty in studies of locks of
+    /// versions that did not record them.
+    #[serde(default)]
     pub neighbours: Vec<Neighbour>,
-    /// Load of the machine between runs; absent if the runs were too short to spend time on this
-    /// measurement.
+    /// Load of the machine before or between the runs; absent if the runs were too short to spend
+    /// time on this measurement.
+    #[serde(default)]
     pub quiet: Option<Quiet>,
 }
 
@@ -95,17 +105,18 @@ pub struct Quiet {
 
 /// Content of `study.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
+#[serde(bound = "")]
+pub struct RecordHeader<S: Subject> {
     /// Schema of the study: [`STUDY_SCHEMA`].
     pub schema: String,
     /// Version of the tool that made the study.
     pub tool: String,
     /// Start of the study, in nanoseconds of `CLOCK_REALTIME` since 1970.
     pub created_at_ns: Nanos,
-    /// Measured command.
-    pub command: Command,
+    /// Program that the cells run.
+    pub subject: S,
     /// Plan of the measurement.
-    pub plan: Plan,
+    pub plan: S::Plan,
     /// Machine of the measurement.
     pub host: Host,
     /// Facts about the end; absent while the study is running and after it was killed.
@@ -118,15 +129,101 @@ pub struct Header {
 
 /// Study in memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Study {
+pub struct StudyRecord<S: Subject> {
     /// Content of `study.json`.
-    pub header: Header,
+    pub header: RecordHeader<S>,
     /// Readable runs, in the order of execution.
-    pub runs: Vec<Run>,
+    pub runs: Vec<S::Run>,
     /// Number of unreadable lines in `runs.jsonl`.
     pub damaged_lines: usize,
     /// Traced runs, sorted by CPUs, then by `n`.
     pub traces: Vec<TraceHeader>,
     /// Traces that could not be read.
     pub damaged_traces: Vec<DamagedTrace>,
+}
+
+/// Header of a study of a command.
+pub type Header = RecordHeader<Command>;
+/// Study of a command.
+pub type Study = StudyRecord<Command>;
+/// Writer of a study of a command.
+pub type StudyWriter = RecordWriter<Command>;
+
+impl<S: Subject> StudyRecord<S> {
+    /// Creates a study from `study.json` alone, without runs and traces.
+    pub const fn new(header: RecordHeader<S>) -> Self {
+        Self { header, runs: Vec::new(), damaged_lines: 0, traces: Vec::new(), damaged_traces: Vec::new() }
+    }
+
+    /// Reads a study, finished or not. Lines and traces that cannot be read are not fatal; they are
+    /// counted or kept separately. The events of the traces are not read; use
+    /// [`read_trace_events`](crate::read_trace_events).
+    ///
+    /// # Errors
+    /// [`StudyError::NotAStudy`], [`StudyError::OfLocks`], [`StudyError::OfCommand`],
+    /// [`StudyError::NewerSchema`], [`StudyError::DamagedHeader`], [`StudyError::Io`].
+    pub fn read(path: &Path) -> Result<Self, StudyError> {
+        directory::read(path)
+    }
+
+    /// State of this study, which was read from `path`.
+    pub fn state(&self, path: &Path) -> StudyState {
+        match (directory::is_written_to(path), self.header.closing.is_some()) {
+            (true, _) => StudyState::Measuring,
+            (false, true) => StudyState::Ended,
+            (false, false) => StudyState::Killed,
+        }
+    }
+}
+
+/// Study of any subject.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyStudy {
+    /// Study of a command.
+    Command(Box<Study>),
+    /// Study of locks.
+    Locks(Box<StudyRecord<Laboratory>>),
+}
+
+impl AnyStudy {
+    /// Reads a study of any subject.
+    ///
+    /// # Errors
+    /// The errors of [`StudyRecord::read`], except those about the subject.
+    pub fn read(path: &Path) -> Result<Self, StudyError> {
+        match Study::read(path) {
+            Err(StudyError::OfLocks(_)) => StudyRecord::read(path).map(|study| Self::Locks(Box::new(study))),
+            read => read.map(|study| Self::Command(Box::new(study))),
+        }
+    }
+
+    /// State of this study, which was read from `path`.
+    pub fn state(&self, path: &Path) -> StudyState {
+        match self {
+            Self::Command(study) => study.state(path),
+            Self::Locks(study) => study.state(path),
+        }
+    }
+}
+
+/// State of a study on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StudyState {
+    /// A process adds to the study.
+    Measuring,
+    /// The study has ended.
+    Ended,
+    /// The study has no end, and no process adds to it.
+    Killed,
+}
+
+impl StudyState {
+    /// One-word name of the state, as lists show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measuring => "measuring",
+            Self::Ended => "ended",
+            Self::Killed => "killed",
+        }
+    }
 }

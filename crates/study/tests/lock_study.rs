@@ -6,8 +6,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use morecores_study::lock::{LockCell, LockClosing, LockName, LockRun, LockStudy, LockStudyWriter};
-use morecores_study::{Kept, Nanos, StopReason, Study, StudyError, StudyWriter};
+use morecores_study::lock::{LockCell, LockName, LockRun, LockStudy, LockStudyWriter};
+use morecores_study::{AnyStudy, Closing, Nanos, StopReason, Study, StudyError, StudyWriter};
 use morecores_testkit::{lock_header, lock_plan, lock_time, plan, point};
 
 fn run(round: u32) -> LockRun {
@@ -25,19 +25,16 @@ fn study_of(runs: u32) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn append_raw(path: &Path, text: &[u8]) {
-    OpenOptions::new().append(true).open(path.join("cells.jsonl")).unwrap().write_all(text).unwrap();
+    OpenOptions::new().append(true).open(path.join("runs.jsonl")).unwrap().write_all(text).unwrap();
 }
 
 #[test]
 fn what_was_appended_is_read_back_and_closed() {
     let (_dir, path) = study_of(2);
     let (study, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
-    assert_eq!(
-        study,
-        LockStudy { header: lock_header(lock_plan()), runs: vec![run(0), run(1)], damaged_lines: 0 }
-    );
+    assert_eq!(study, LockStudy { runs: vec![run(0), run(1)], ..LockStudy::new(lock_header(lock_plan())) });
     writer.append(&run(2)).unwrap();
-    let closing = LockClosing {
+    let closing = Closing {
         ended_at_ns: Nanos(9),
         reason: StopReason::RunsExhausted,
         neighbours: Vec::new(),
@@ -65,9 +62,9 @@ fn a_damaged_line_costs_only_itself() {
 #[test]
 fn a_study_cut_at_any_byte_loses_at_most_the_last_line() {
     let (_dir, path) = study_of(2);
-    let whole = fs::read(path.join("cells.jsonl")).unwrap();
+    let whole = fs::read(path.join("runs.jsonl")).unwrap();
     for cut in 0..whole.len() {
-        fs::write(path.join("cells.jsonl"), &whole[..cut]).unwrap();
+        fs::write(path.join("runs.jsonl"), &whole[..cut]).unwrap();
         let ends = whole[..cut].iter().filter(|&&b| b == b'\n').count();
         let (resumed, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
         let left = resumed.runs.len();
@@ -89,10 +86,10 @@ fn fields_of_a_later_version_are_kept_and_a_newer_schema_is_refused_and_left_alo
     drop(LockStudyWriter::resume(&path, |_| ()).unwrap());
     assert_eq!(LockStudy::read(&path).unwrap().header.unknown["colour"], "teal");
 
-    let newer = text.replace("locks/1", "locks/2");
+    let newer = text.replace("study/2", "study/3");
     fs::write(&file, &newer).unwrap();
     assert!(matches!(LockStudy::read(&path), Err(StudyError::NewerSchema { .. })));
-    assert!(matches!(Kept::read(&path), Err(StudyError::NewerSchema { .. })));
+    assert!(matches!(AnyStudy::read(&path), Err(StudyError::NewerSchema { .. })));
     assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::NewerSchema { .. })));
     assert_eq!(fs::read_to_string(&file).unwrap(), newer);
 }
@@ -104,8 +101,8 @@ fn each_kind_is_told_from_the_other() {
     drop(StudyWriter::create(&command, morecores_testkit::header(plan(vec![point(1)]))).unwrap());
     let (before, of_command) = (fs::read(locks.join("study.json")).unwrap(), Study::read(&command).unwrap());
 
-    assert!(matches!(Kept::read(&locks).unwrap(), Kept::Locks(study) if study.runs == [run(0)]));
-    assert!(matches!(Kept::read(&command).unwrap(), Kept::Command(study) if *study == of_command));
+    assert!(matches!(AnyStudy::read(&locks).unwrap(), AnyStudy::Locks(study) if study.runs == [run(0)]));
+    assert!(matches!(AnyStudy::read(&command).unwrap(), AnyStudy::Command(study) if *study == of_command));
     let error = Study::read(&locks).unwrap_err().to_string();
     let name = locks.display();
     assert_eq!(
@@ -115,7 +112,6 @@ fn each_kind_is_told_from_the_other() {
     assert!(matches!(LockStudy::read(&command), Err(StudyError::OfCommand(_))));
     assert!(matches!(StudyWriter::resume(&locks, |_| ()), Err(StudyError::OfLocks(_))));
     assert_eq!(fs::read(locks.join("study.json")).unwrap(), before);
-    assert!(!locks.join("runs.jsonl").exists(), "nothing is made of the other kind");
 }
 
 #[test]
@@ -130,4 +126,34 @@ fn what_is_there_stays_and_two_writers_never_share_a_study() {
     let new = dir.path().join("new.study");
     LockStudyWriter::create(&new, header()).unwrap().discard().unwrap();
     assert!(!new.exists());
+}
+
+/// Turns a study into one of the schema `morecores.locks/1`.
+fn downgrade(path: &Path) {
+    let file = path.join("study.json");
+    let mut header: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    header["schema"] = "morecores.locks/1".into();
+    header.as_object_mut().unwrap().remove("subject");
+    fs::write(&file, header.to_string()).unwrap();
+    fs::rename(path.join("runs.jsonl"), path.join("cells.jsonl")).unwrap();
+}
+
+#[test]
+fn a_study_of_the_earlier_schema_reads_the_same_and_is_upgraded_when_it_is_resumed() {
+    let (_dir, path) = study_of(2);
+    let study = LockStudy::read(&path).unwrap();
+    downgrade(&path);
+    assert_eq!(LockStudy::read(&path).unwrap(), study);
+    assert_eq!(AnyStudy::read(&path).unwrap().state(&path).name(), "killed");
+    assert!(matches!(Study::read(&path), Err(StudyError::OfLocks(_))));
+    assert!(path.join("cells.jsonl").exists(), "reading changes nothing");
+
+    let (resumed, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+    assert_eq!(resumed, study);
+    assert_eq!(AnyStudy::read(&path).unwrap().state(&path).name(), "measuring");
+    assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
+    writer.append(&run(2)).unwrap();
+    drop(writer);
+    assert!(!path.join("cells.jsonl").exists());
+    assert_eq!(LockStudy::read(&path).unwrap().runs, [run(0), run(1), run(2)]);
 }

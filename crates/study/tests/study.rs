@@ -105,7 +105,7 @@ fn fields_of_a_later_version_are_kept() {
 #[test]
 fn a_newer_schema_is_refused_and_left_alone() {
     let (_dir, path) = study_of(1);
-    let text = fs::read_to_string(path.join("study.json")).unwrap().replace("study/1", "study/2");
+    let text = fs::read_to_string(path.join("study.json")).unwrap().replace("study/2", "study/3");
     fs::write(path.join("study.json"), &text).unwrap();
     assert!(matches!(Study::read(&path), Err(StudyError::NewerSchema { .. })));
     assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::NewerSchema { .. })));
@@ -146,4 +146,19 @@ fn two_writers_never_share_a_study() {
     assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
     drop(first);
     assert!(StudyWriter::resume(&path, |_| ()).is_ok());
+}
+
+#[test]
+fn a_study_of_the_earlier_schema_reads_the_same() {
+    let (_dir, path) = study_of(2);
+    let study = Study::read(&path).unwrap();
+    let file = path.join("study.json");
+    let mut header: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    header["schema"] = "morecores.study/1".into();
+    header["command"] = header.as_object_mut().unwrap().remove("subject").unwrap();
+    fs::write(&file, header.to_string()).unwrap();
+    assert_eq!(Study::read(&path).unwrap(), study);
+    drop(StudyWriter::resume(&path, |_| ()).unwrap());
+    assert!(fs::read_to_string(&file).unwrap().contains("morecores.study/2"), "resuming upgrades");
+    assert_eq!(Study::read(&path).unwrap(), study);
 }

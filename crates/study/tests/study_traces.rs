@@ -51,9 +51,13 @@ fn empty_study() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
+fn cell(cpus: u32, n: u32) -> Cell {
+    Cell::of_command(cpus, n, &Coordinates::new())
+}
+
 /// Records a trace and stops before its commit.
 fn recorded(study: &Path, cpus: u32, n: u32, events: u64) -> TraceWriter {
-    let trace = TraceWriter::create(study, cpus, n).unwrap();
+    let trace = TraceWriter::create(study, cell(cpus, n)).unwrap();
     let mut stream = StreamWriter::new(trace.sink().unwrap()).unwrap();
     stream.frame(CpuId(0), &plain(0, 10, events)).unwrap();
     stream.finish().unwrap();
@@ -86,7 +90,7 @@ fn a_trace_is_read_back_with_its_events() {
         assert!(decoded.is_whole());
         assert_eq!(decoded.events, plain(0, 10, header.events));
     }
-    assert_eq!(trace_events_path(&path, 2, 4), path.join("traces/2-n4.events"));
+    assert_eq!(trace_events_path(&path, &cell(2, 4)), path.join("traces/2-n4.events"));
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn a_kill_at_any_point_leaves_no_trace_or_a_whole_one() {
     let stream = {
         let (_dir, path) = empty_study();
         add(&path, 2, 2, 10);
-        fs::read(trace_events_path(&path, 2, 2)).unwrap()
+        fs::read(trace_events_path(&path, &cell(2, 2))).unwrap()
     };
     let json = serde_json::to_vec(&trace(2, 2, 10)).unwrap();
     let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
@@ -195,7 +199,7 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
         "its schema is `something/1`",
         "missing field",
         "events is missing",
-        "a run on 5 CPUs",
+        "that of cpus = 5, n = 5",
         "directory",
     ];
     assert_eq!(said.len(), expected.len(), "{said:?}");
@@ -241,7 +245,26 @@ fn fields_of_a_later_version_are_kept_in_memory() {
 fn events_that_are_no_stream_are_named() {
     let (_dir, path) = empty_study();
     add(&path, 1, 1, 5);
-    fs::write(trace_events_path(&path, 1, 1), "something else").unwrap();
+    fs::write(trace_events_path(&path, &cell(1, 1)), "something else").unwrap();
     let said = read_trace_events(&path, &trace(1, 1, 5)).unwrap_err().to_string();
     assert!(said.contains("1.events") && said.contains("trace again"), "{said}");
+}
+
+#[test]
+fn traces_of_cells_that_differ_in_a_further_axis_have_files_of_their_own() {
+    let (_dir, path) = empty_study();
+    let axes = |variant: &str| -> Coordinates {
+        [("variant".to_owned(), AxisValue::Text(variant.to_owned()))].into()
+    };
+    for (variant, events) in [("a/b", 10), ("a b", 20)] {
+        let header = trace(2, 2, events);
+        let header = TraceHeader { run: Run { axes: axes(variant), ..header.run }, ..header };
+        let trace = TraceWriter::create(&path, header.run.cell()).unwrap();
+        StreamWriter::new(trace.sink().unwrap()).unwrap().finish().unwrap();
+        trace.commit(&header).unwrap();
+    }
+    let found = Study::read(&path).unwrap();
+    assert_eq!(found.damaged_traces, []);
+    assert_eq!(found.traces.iter().map(|trace| trace.events).collect::<Vec<_>>(), [20, 10]);
+    assert!(path.join("traces/2-variant=a%2fb.events").exists());
 }

@@ -23,9 +23,10 @@ pub fn lock_plan() -> LockPlan {
 /// Header of an unfinished study of locks, on a machine without known properties.
 pub fn lock_header(plan: LockPlan) -> LockHeader {
     LockHeader {
-        schema: LOCK_STUDY_SCHEMA.into(),
+        schema: STUDY_SCHEMA.into(),
         tool: "0.0.0".into(),
         created_at_ns: Nanos(1),
+        subject: Laboratory::Locks,
         plan,
         host: Host::default(),
         closing: None,

@@ -12,7 +12,7 @@ pub fn header(plan: Plan) -> Header {
         schema: STUDY_SCHEMA.into(),
         tool: "0.0.0".into(),
         created_at_ns: Nanos(1),
-        command: Command::Program { argv: vec!["true".into()] },
+        subject: Command::Program { argv: vec!["true".into()] },
         plan,
         host: Host::default(),
         closing: None,
@@ -38,7 +38,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         decimal_mark: None,
         thread_env: false,
         env: Vec::new(),
-        success: zero_alone(),
+        success: default_success(),
         ignore_failure: false,
         incremental: false,
         keep_survivors: false,
@@ -52,7 +52,13 @@ pub fn plan(points: Vec<Point>) -> Plan {
 
 /// Point of the first `cpus` CPUs, all of them cores, with `{n}` equal to `cpus`.
 pub fn point(cpus: u32) -> Point {
-    Point { cpus, n: cpus, cpu_set: (0..cpus).map(CpuId).collect(), adds: [CpuKind::Core].into() }
+    Point {
+        cpus,
+        n: cpus,
+        axes: Coordinates::new(),
+        cpu_set: (0..cpus).map(CpuId).collect(),
+        adds: [CpuKind::Core].into(),
+    }
 }
 
 /// Timed run of this point that succeeded, the first of its study. Its tree and its surroundings
@@ -64,6 +70,7 @@ pub fn run(point: &Point, elapsed: Nanos) -> Run {
         phase: Phase::Timed,
         cpus: point.cpus,
         n: point.n,
+        axes: point.axes.clone(),
         cpu_set: point.cpu_set.clone(),
         limit: Limit::Affinity,
         started_at_ns: Nanos::ZERO,

@@ -20,8 +20,12 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
     let design = design(study);
     let plan = plan_with_printed_units(study);
+    // A count is compared with the smallest count that has the same values on all further axes.
+    let base = |sample: &Sample<'_>| {
+        measured.iter().find(|base| base.point.axes == sample.point.axes).copied().unwrap_or(measured[0])
+    };
     let points: Vec<_> =
-        measured.iter().map(|sample| sample.point_view(measured[0], &plan, design)).collect();
+        measured.iter().map(|sample| sample.point_view(base(sample), &plan, design)).collect();
     let traces = traces::with_overhead(&points, traces);
     let mut warnings = warnings::study_warnings(study, &samples, &points);
     // A prediction reports what spoils a traced run that is no measured point.
@@ -30,13 +34,13 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         traces::push_warning(&mut warnings, warning);
     }
     let online = header.host.topology.online.len() as u32;
-    let tells_n = header.plan.tells_n(&header.command);
+    let tells_n = header.plan.tells_n(&header.subject);
     warnings.extend(traces::crowded_base(&points, &traces, online, tells_n));
     let stack = speedup_stacks(&points, &traces);
     View {
         schema: VIEW_SCHEMA.to_owned(),
         tool: header.tool.clone(),
-        command: header.command.words(),
+        command: header.subject.words(),
         host: header.host.clone(),
         plan: header.plan.clone(),
         closing: header.closing.clone(),

@@ -59,8 +59,8 @@ fn warnings(study: &LockStudy) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use morecores_study::lock::{LockCell, LockClosing, LockName};
-    use morecores_study::{Nanos, Neighbour, Quiet, StopReason, Surroundings};
+    use morecores_study::lock::{LockCell, LockName};
+    use morecores_study::{Closing, Nanos, Neighbour, Quiet, StopReason, Surroundings};
 
     use super::synthetic::Synthetic;
     use super::*;
@@ -126,14 +126,14 @@ mod tests {
         study
     }
 
-    fn closing(busy_s: f64, neighbours: Vec<Neighbour>) -> Option<LockClosing> {
+    fn closing(busy_s: f64, neighbours: Vec<Neighbour>) -> Option<Closing> {
         let quiet = Quiet {
             watched_ns: Nanos::from_millis(500),
             busy_ns: Nanos::from_secs_f64(busy_s),
             steal_ns: Nanos::ZERO,
         };
         let reason = StopReason::RunsExhausted;
-        Some(LockClosing { ended_at_ns: Nanos(1), reason, neighbours, quiet: Some(quiet) })
+        Some(Closing { ended_at_ns: Nanos(1), reason, neighbours, quiet: Some(quiet) })
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! memory needed on any number of CPUs, its slope the memory that each CPU and its job add.
 
 use crate::Warning;
-use morecores_study::{Point, Run, Study};
+use morecores_study::{InCell, Point, Run, Study};
 
 use crate::sample::Sample;
 use morecores_statistics::median;
@@ -74,7 +74,7 @@ pub fn memory_limit(study: &Study) -> Option<u64> {
 /// The warning includes the memory needed per job and the memory available. Returns `None` if no
 /// process was killed.
 pub fn killed_for_memory(study: &Study, point: &Point) -> Option<Warning> {
-    let of_point = |run: &&Run| run.cpus == point.cpus && run.n == point.n;
+    let of_point = |run: &&Run| run.cell() == point.cell();
     let killed: Vec<&Run> =
         study.runs.iter().filter(of_point).filter(|run| run.tree.killed_for_memory.is_some()).collect();
     let mut names: Vec<String> = killed

@@ -4,7 +4,7 @@
 //! This module computes no figure.
 
 use morecores_statistics::Design;
-use morecores_study::{Phase, Point, Run, Study, Surroundings};
+use morecores_study::{InCell, Phase, Point, Record, Run, Study, Surroundings};
 
 use crate::others::cpu_seconds;
 
@@ -30,8 +30,7 @@ pub(crate) struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Collects the timed runs of `point`.
     pub(crate) fn new(study: &'a Study, point: &'a Point) -> Self {
-        let is_in_sample =
-            |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
+        let is_in_sample = |run: &&Run| run.phase == Phase::Timed && run.cell() == point.cell();
         let (runs, failed): (Vec<_>, Vec<_>) =
             study.runs.iter().filter(is_in_sample).partition(|run| run.counts(&study.header.plan));
         Self { point, runs, failed }
@@ -45,7 +44,7 @@ impl<'a> Sample<'a> {
     /// Returns the values that the study is about: the metric if there is one, else the elapsed
     /// time.
     pub(crate) fn values(&self) -> Vec<f64> {
-        self.runs.iter().map(|run| run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())).collect()
+        self.runs.iter().map(|run| run.value()).collect()
     }
 
     /// Returns the surroundings of the successful runs.

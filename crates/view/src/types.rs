@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use morecores_study::{
-    Better, Closing, CpuEstimator, CpuKind, CpuSet, Failure, Host, Limit, Neighbour, Plan,
+    Better, Closing, Coordinates, CpuEstimator, CpuKind, CpuSet, Failure, Host, Limit, Neighbour, Plan,
 };
 
 pub use comparison::{
@@ -104,6 +104,10 @@ pub struct PointView {
     pub cpus: u32,
     /// Value of `{n}`.
     pub n: u32,
+    /// Values on further axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Coordinates,
     /// Allotted CPUs.
     pub cpu_set: CpuSet,
     /// Kinds of CPU that this count adds to the previous count.

@@ -171,14 +171,14 @@ fn the_environment_and_every_byte_are_part_of_the_command() {
         unlike.into_iter().map(|unlike| (unlike.aspect, unlike.base, unlike.new)).collect::<Vec<_>>()
     };
     assert_eq!(mismatches(&base, &base), []);
-    let command = base.header.command.words().join(" ");
+    let command = base.header.subject.words().join(" ");
     let mut new = base.clone();
     new.header.plan.env = vec![Variable { name: "V".into(), value: Some("{n}".into()) }];
     assert_eq!(mismatches(&base, &new), [(Aspect::Command, command.clone(), format!("V={{n}} {command}"))]);
     let with = |byte: u8| {
         let mut study = base.clone();
         let word = OsStr::from_bytes(&[byte]).to_owned();
-        study.header.command = Command::Program { argv: vec!["cat".into(), word] };
+        study.header.subject = Command::Program { argv: vec!["cat".into(), word] };
         study
     };
     let bytes = mismatches(&with(0xfe), &with(0xff));

@@ -303,6 +303,23 @@ fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
 #[test]
 fn the_words_are_those_of_the_user() {
     let mut made = clean_study(&[1]);
-    made.header.command = program("xz -T{n} file");
+    made.header.subject = program("xz -T{n} file");
     assert_eq!(view(&made, &[]).command, ["xz", "-T{n}", "file"]);
+}
+
+/// Each value on a further axis has its own curve.
+#[test]
+fn counts_are_compared_with_counts_of_equal_further_axes() {
+    let mut study = study(&[]);
+    let quota =
+        |percent: u64| -> Coordinates { [("quota_percent".to_owned(), AxisValue::Number(percent))].into() };
+    for (cpus, percent, elapsed) in [(1, 50, 8.0), (1, 100, 4.0), (2, 50, 4.0), (2, 100, 1.0)] {
+        let point = Point { axes: quota(percent), ..point(cpus, cpus) };
+        study.runs.push(morecores_testkit::run(&point, seconds(elapsed)));
+        study.header.plan.points.push(point);
+    }
+    let view = view(&study, &[]);
+    let speedups: Vec<f64> = view.points.iter().map(|point| point.speedup.value).collect();
+    assert_eq!(speedups, [1.0, 1.0, 2.0, 4.0]);
+    assert_eq!(view.points[3].axes, quota(100));
 }

@@ -209,10 +209,10 @@ fn threads_that_did_not_follow_the_cpus() {
         told
     };
     assert!(tells_n(|_| ()), "{{n}} was in the command");
-    assert!(!tells_n(|made| made.header.command = program("make")));
-    assert!(!tells_n(|made| made.header.command = program("echo {{n}}")));
+    assert!(!tells_n(|made| made.header.subject = program("make")));
+    assert!(!tells_n(|made| made.header.subject = program("echo {{n}}")));
     assert!(tells_n(|made| {
-        made.header.command = program("make");
+        made.header.subject = program("make");
         made.header.plan.thread_env = true;
     }));
     // Amdahl's law with one half of serial work: two busy CPUs of four is poor, but the threads
@@ -331,7 +331,7 @@ fn clients_of_daemons_are_known() {
         (program("docker-compose up"), "", false),
     ] {
         let mut made = clean_study(&[1]);
-        made.header.command = command;
+        made.header.subject = command;
         let found = warnings(&made);
         assert_eq!(found.len(), usize::from(expected), "{found:?}");
         assert!(found.iter().all(|w| matches!(w, Warning::KnownClient { program, .. } if program == client)));

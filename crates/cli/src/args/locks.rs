@@ -33,8 +33,8 @@ pub(crate) struct LocksArgs {
 
     /// Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with
     /// --quick 6]
-    #[arg(long, value_name = "N", help_heading = RUNS)]
-    pub(crate) rounds: Option<u32>,
+    #[arg(long, alias = "rounds", value_name = "N", help_heading = RUNS)]
+    pub(crate) runs: Option<u32>,
     /// Measure fewer and shorter contests: about a minute on 2 CPUs
     #[arg(long, conflicts_with = "resume", help_heading = RUNS)]
     pub(crate) quick: bool,
@@ -43,11 +43,11 @@ pub(crate) struct LocksArgs {
     pub(crate) seed: Option<u64>,
 
     /// Directory of the study [default: locks-DATE-TIME.study in the current directory]
-    #[arg(short = 'o', long = "study", value_name = "PATH", conflicts_with = "resume", help_heading = STUDY)]
+    #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
-    /// Study to continue with its own plan; only --rounds may differ
-    #[arg(long, value_name = "PATH", help_heading = STUDY)]
-    pub(crate) resume: Option<PathBuf>,
+    /// Continue the study at -o with its own plan; only --runs may differ
+    #[arg(long, requires = "study", help_heading = STUDY)]
+    pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     /// Show every figure with its interval, every warning and every note
@@ -68,7 +68,7 @@ Examples:
   morecores locks -o locks.study                                all locks, in several minutes
   morecores locks --lock adaptive,std,pthread-adaptive --hold 500ns --threads 2,8
   morecores locks --lock spin,block --hold 1us,1ms --think 10us
-  morecores locks --resume locks.study --rounds 20              after Ctrl-C, or for more precision
+  morecores locks --resume -o locks.study --runs 20             after Ctrl-C, or for more precision
   morecores report locks.study                                  pictures of all contests
 
 Exit status: 0 measured; 1 some cells could not be measured, with a message; 2 bad input, nothing was measured; 129 ended by \

@@ -97,7 +97,9 @@ fn tip(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
         ErrorKind::InvalidSubcommand => {
             let word = text(ContextKind::InvalidSubcommand)?;
             let start = arguments.iter().position(|argument| argument == word)?;
-            program::resolve(&arguments[start], env::var_os("PATH").as_deref()).ok()?;
+            if program::resolve(&arguments[start], env::var_os("PATH").as_deref()).is_err() {
+                return Some(format!("no program morecores-{word} is beside morecores or on PATH"));
+            }
             let words: Vec<String> =
                 arguments[start..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
             let line = display_command(&with_n(&words));

@@ -24,7 +24,7 @@ pub(super) fn is_suite(directory: &Path) -> bool {
 fn benchmarks_in(directory: &Path) -> Vec<&'static Benchmark> {
     let is_of = |benchmark: &Benchmark, path: &Path| {
         Study::read(path).is_ok_and(|study| {
-            Benchmark::of_command(&study.header.command.words()).is_some_and(|of| of.name == benchmark.name)
+            Benchmark::of_command(&study.header.subject.words()).is_some_and(|of| of.name == benchmark.name)
         })
     };
     let has_study = |benchmark: &Benchmark| {

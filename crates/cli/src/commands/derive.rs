@@ -8,7 +8,7 @@ use morecores_machine::clock;
 use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
 use morecores_study::{
-    Bytes, Command, Header, Host, Plan, STUDY_SCHEMA, Study, StudyError, read_trace_events,
+    Bytes, Host, RecordHeader, STUDY_SCHEMA, Study, StudyError, Subject, read_trace_events,
 };
 use morecores_view::memory;
 use morecores_view::{Gain, Prediction, TraceView, View};
@@ -16,12 +16,12 @@ use morecores_view::{Gain, Prediction, TraceView, View};
 use crate::options::default_targets;
 
 /// Header of a new study.
-pub(super) fn header(command: Command, plan: Plan, host: Host) -> Header {
-    Header {
+pub(super) fn header<S: Subject>(subject: S, plan: S::Plan, host: Host) -> RecordHeader<S> {
+    RecordHeader {
         schema: STUDY_SCHEMA.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         created_at_ns: clock::realtime(),
-        command,
+        subject,
         plan,
         host,
         closing: None,
@@ -73,7 +73,7 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
     let largest = view.points.last().map(|point| point.cpus);
     if let Some(largest) = largest.filter(|_| always || !view.plan.predict.is_empty()) {
         let evidence = evidence(study, &view, programs, None, None);
-        view.prediction = bearable(&evidence, &view, largest);
+        view.prediction = usable_prediction(&evidence, &view, largest);
     }
     (view, unread)
 }
@@ -99,7 +99,7 @@ pub(super) fn for_page(study: &Study, path: &Path, depth: Depth) -> (View, Vec<G
     }
     let is_replayed = depth == Depth::WhatIf && !programs.is_empty();
     let evidence = evidence(study, &view, programs, None, None);
-    let prediction = view.points.last().and_then(|point| bearable(&evidence, &view, point.cpus));
+    let prediction = view.points.last().and_then(|point| usable_prediction(&evidence, &view, point.cpus));
     let gains = if is_replayed { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() };
     view.prediction = prediction;
     (view, gains, unread)
@@ -117,18 +117,18 @@ pub(super) fn evidence(
     let limit = memory.map(|memory| memory.0).or_else(|| memory::memory_limit(study));
     let room = memory::fit_demand(study, from).zip(limit);
     let memory = room.map(|(demand, limit)| MemoryBudget { demand, limit: limit as f64 });
-    Evidence { memory, ..Evidence::from_view(view, programs, is_told_n(study), from) }
+    Evidence { memory, ..Evidence::from_view(view, programs, receives_n(study), from) }
 }
 
 /// Prediction for the default CPU counts; none if the evidence supports no count.
-fn bearable(evidence: &Evidence, view: &View, largest: u32) -> Option<Prediction> {
+fn usable_prediction(evidence: &Evidence, view: &View, largest: u32) -> Option<Prediction> {
     let prediction = forecast(evidence, &default_targets(view, largest))?;
     Some(prediction).filter(|prediction| !prediction.points.is_empty())
 }
 
 /// Whether the command was told the number of CPUs.
-pub(super) fn is_told_n(study: &Study) -> bool {
-    study.header.plan.tells_n(&study.header.command)
+pub(super) fn receives_n(study: &Study) -> bool {
+    study.header.plan.tells_n(&study.header.subject)
 }
 
 /// View of one trace of the study at `path`, made on a machine of architecture `arch`.

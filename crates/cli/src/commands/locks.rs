@@ -1,39 +1,39 @@
 //! `morecores locks`: plans a study of locks, makes it while watching for signals, keeps it and
 //! shows it.
 
-mod keep;
-mod progress;
+mod narrator;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use morecores_machine::{clock, host};
+use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
-use morecores_measure::lock_cell::ProcessLaboratory;
-use morecores_measure::lock_sweep::{LockFinish, LockSweepError, lock_sweep};
+use morecores_measure::lock_cell::{LockCellError, ProcessLaboratory};
+use morecores_measure::sweep::{EarlierRuns, Finish, sweep};
 use morecores_report as report;
-use morecores_study::lock::{
-    LOCK_STUDY_SCHEMA, LockClosing, LockHeader, LockPlan, LockStudy, LockStudyWriter,
-};
-use morecores_study::{Host, StopReason};
+use morecores_study::benchmark::WORK;
+use morecores_study::lock::{Laboratory, LockCell, LockPlan, LockRun, LockStudy, LockStudyWriter};
+use morecores_study::{Closing, StopReason};
 use morecores_view::locks_view;
 use morecores_view::page::PageLocks;
 
-use super::derive::study_name;
+use super::derive::{self, study_name};
+use super::keep::StudyRecorder;
+use super::progress::Progress;
+use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
-use super::watch::{self, Clock, Limits, Watched};
-use super::work;
+use super::watch::{self, Clock, Limits, WatchedResult};
 use crate::args::{FormatArgs, LocksArgs};
 use crate::options::{LocksOptions, ResumeLocksOptions, typed};
-use crate::{exit, terminal};
-use keep::CellsKeeper;
-use progress::LockProgress;
+use crate::{exit, programs, terminal};
+use narrator::{LockNarrator, cell_name, expected_costs};
 
 pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
     ensure!(!args.format.hyperfine_json, NOT_HYPERFINE);
     let control = Arc::new(Control::default());
-    let Begun { study, writer, mut laboratory } = match ResumeLocksOptions::new(args)? {
+    let PreparedStudy { study, writer, mut laboratory } = match ResumeLocksOptions::new(args)? {
         Some(options) => resume(&options, &control)?,
         None => begin(args, &control)?,
     };
@@ -44,7 +44,9 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
              out, which take two",
         );
     }
-    let progress = Arc::new(LockProgress::new(&study, args.quiet));
+    let experiment = study.header.plan.experiment();
+    let progress = Arc::new(Progress::new(experiment, LockNarrator, args.quiet));
+    progress.starts(expected_costs(&study.header.plan), Vec::new(), |_| {});
     let after = EndAfterMeasuring::with_study(&path);
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
@@ -60,56 +62,42 @@ const NOT_HYPERFINE: &str =
     "--hyperfine-json is of the runs of a command, and a study of locks has none: use --json or --csv";
 
 /// Study that is ready to be measured, its writer and its laboratory.
-struct Begun {
+struct PreparedStudy {
     study: LockStudy,
     writer: LockStudyWriter,
     laboratory: ProcessLaboratory,
 }
 
+/// Path of the program with the workloads and the laboratory of locks; its name if it is missing.
+pub(super) fn laboratory_program() -> PathBuf {
+    programs::find("work".as_ref()).unwrap_or_else(|| WORK.into())
+}
+
 fn laboratory(plan: &LockPlan, control: &Arc<Control>) -> Result<ProcessLaboratory> {
-    Ok(ProcessLaboratory::new(&work::program(), plan, Arc::clone(control))?)
+    Ok(ProcessLaboratory::new(&laboratory_program(), plan, Arc::clone(control))?)
 }
 
 /// Creates a new study.
-fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<Begun> {
+fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<PreparedStudy> {
     let host = host::read();
     let LocksOptions { plan, study } = LocksOptions::new(args, &host.topology)?;
     let laboratory = laboratory(&plan, control)?;
-    let header = LockHeader {
-        schema: LOCK_STUDY_SCHEMA.to_owned(),
-        tool: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at_ns: clock::realtime(),
-        plan,
-        host,
-        closing: None,
-        unknown: serde_json::Map::new(),
-    };
+    let header = derive::header(Laboratory::Locks, plan, host);
     let writer = study.create(|path| LockStudyWriter::create(path, header.clone()))?;
-    Ok(Begun { study: LockStudy { header, runs: Vec::new(), damaged_lines: 0 }, writer, laboratory })
+    Ok(PreparedStudy { study: LockStudy::new(header), writer, laboratory })
 }
 
 /// Opens an existing study to resume it.
-fn resume(options: &ResumeLocksOptions, control: &Arc<Control>) -> Result<Begun> {
+fn resume(options: &ResumeLocksOptions, control: &Arc<Control>) -> Result<PreparedStudy> {
     let before = LockStudy::read(&options.study)?;
-    let (then, now) = (&before.header.host, host::read());
-    let of = |host: &Host| (host.hostname.clone(), host.cpu_model.clone());
-    ensure!(
-        of(then) == of(&now),
-        "{} was made on {} ({}); a study is of one machine: make a new one here",
-        options.study.display(),
-        then.hostname,
-        then.cpu_model
-    );
     let plan = &before.header.plan;
-    ensure!(
-        plan.cpus.is_subset(&now.topology.usable.cpus),
-        "CPUs {} of the study are not all usable any more",
-        plan.cpus
-    );
+    ensure_same_machine(&options.study, &before.header.host, &host::read(), [&plan.cpus])?;
     let laboratory = laboratory(plan, control)?;
     let (study, writer) = LockStudyWriter::resume(&options.study, |header| options.adjust(header))?;
-    Ok(Begun { study, writer, laboratory })
+    Ok(PreparedStudy { study, writer, laboratory })
 }
+
+type LockFinish = Finish<LockCell, LockRun, LockCellError>;
 
 /// Measures the cells. It runs on a separate thread, which does nothing else.
 fn measure(
@@ -117,23 +105,22 @@ fn measure(
     writer: LockStudyWriter,
     laboratory: &mut ProcessLaboratory,
     control: &Control,
-    progress: &LockProgress,
+    progress: &Progress<LockNarrator>,
 ) -> Result<LockFinish> {
-    let mut keeper = CellsKeeper::new(writer, progress);
+    let mut keeper = StudyRecorder::new(writer, progress);
     laboratory.look_before();
-    let plan = &study.header.plan;
-    let finish = match lock_sweep(plan, &study.runs, laboratory, &mut keeper, &Clock(control)) {
+    let experiment = study.header.plan.experiment();
+    let earlier = EarlierRuns::new(&experiment, &study.runs, |_| true);
+    let (mut never, mut budget, clock) = (|_: &[Vec<f64>]| false, Budget::unlimited(), Clock(control));
+    let finish = match sweep(&experiment, earlier, laboratory, &mut keeper, &mut never, &mut budget, &clock) {
         Ok(finish) => finish,
         Err(error) => {
             // A new study without a cell would only block the next attempt.
             keeper.abandon()?;
-            return Err(match error {
-                LockSweepError::Laboratory(error) => error.into(),
-                LockSweepError::Keep(error) => anyhow::Error::from(error),
-            });
+            return Err(error.into_inner());
         }
     };
-    keeper.close(LockClosing {
+    keeper.close(Closing {
         ended_at_ns: clock::realtime(),
         reason: finish.reason,
         neighbours: laboratory.neighbours(),
@@ -146,11 +133,11 @@ fn measure(
 fn finish(
     args: &LocksArgs,
     path: &Path,
-    watched: Watched<LockFinish>,
+    watched: WatchedResult<LockFinish>,
     after: &EndAfterMeasuring,
 ) -> Result<u8> {
     let signal = watched.signal;
-    let LockFinish { reason, failed } = watched.result?;
+    let Finish { reason, left_out, .. } = watched.result?;
     if let Some(signal) = signal.filter(|_| reason != StopReason::Interrupted) {
         // The signal came too late to stop a cell.
         after.end(signal);
@@ -158,19 +145,19 @@ fn finish(
     if !args.quiet {
         print(&LockStudy::read(path)?, path, &args.format, args.wide)?;
     }
-    if let Some((cell, error)) = failed.first() {
-        let more = match failed.len() - 1 {
+    if let Some((cell, error)) = left_out.first() {
+        let more = match left_out.len() - 1 {
             0 => String::new(),
             more => format!("; nor could {more} more"),
         };
-        terminal::note(&format!("{} could not be measured: {error}{more}", progress::in_words(cell)));
+        terminal::note(&format!("{} could not be measured: {error}{more}", cell_name(cell)));
     }
     Ok(match reason {
         StopReason::Interrupted => {
-            terminal::note(&format!("stopped; go on with: morecores locks --resume {}", path.display()));
+            terminal::note(&format!("stopped; go on with: {}", resume_line("locks", path, "")));
             signal.map_or(exit::COMMAND_FAILED, exit::by_signal)
         }
-        _ if failed.is_empty() => exit::SUCCESS,
+        _ if left_out.is_empty() => exit::SUCCESS,
         _ => exit::COMMAND_FAILED,
     })
 }

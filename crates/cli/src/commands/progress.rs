@@ -1,4 +1,5 @@
-//! Progress of a sweep, shown on a terminal while the sweep runs, and never in a pipe.
+//! Progress of a sweep of any subject, shown on a terminal while the sweep runs, and never in a
+//! pipe.
 //!
 //! The measuring thread only stores what it is about to do. The watching thread draws at most a few
 //! times a second, so that the display does not disturb the measurement.
@@ -8,94 +9,122 @@ mod so_far;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Debug;
 use std::ops::RangeInclusive;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use morecores_measure::budget::Costs;
-use morecores_measure::executor::{Outcome, Trial};
-use morecores_report::cpus;
+use morecores_measure::sweep::Trial;
 use morecores_statistics::StoppingRule;
-use morecores_study::{Header, Nanos, Phase, Plan, Point, Run};
+use morecores_study::{Cell, Experiment, InCell, Nanos, Phase};
 
 use super::display::{Bar, Display, duration};
 use left::Outlook;
-use so_far::SoFar;
+pub(super) use so_far::SoFar;
 
 /// Largest ratio of the upper to the lower end of a range of time that is shown as one figure.
 const ONE_FIGURE: f64 = 4.0 / 3.0;
 
+/// Part of the progress line that depends on the subject of the study.
+pub(super) trait Narrator: Clone + Debug + Send {
+    /// Planned cell of the subject.
+    type Cell: InCell + Clone + Debug + Send + Sync;
+    /// Finished run of the subject.
+    type Outcome;
+
+    /// Name of a cell for people.
+    fn cell_name(&self, cell: &Self::Cell) -> String;
+
+    /// Counts a finished run and returns whether it was successful.
+    fn count(&mut self, outcome: &Self::Outcome) -> bool;
+
+    /// Samples for the estimate of the number of rounds, in the order of the cells.
+    fn samples(&self) -> Vec<Vec<f64>> {
+        Vec::new()
+    }
+
+    /// Answer to the study's question so far.
+    fn answer(&self) -> Option<String> {
+        None
+    }
+
+    /// Disturbance of the measurement at present.
+    fn disturbance(&self) -> Option<String> {
+        None
+    }
+}
+
 /// State of a sweep.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct Progress<N: Narrator> {
     bar: Bar,
-    plan: Plan,
+    experiment: Experiment<N::Cell>,
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<State<N>>,
 }
 
 #[derive(Clone, Debug)]
-struct State {
-    trial: Option<Trial>,
+struct State<N: Narrator> {
+    trial: Option<Trial<N::Cell>>,
     /// Instant at which the trial began.
     trial_began: Instant,
     costs: Costs,
-    /// Points still to be traced.
-    traces: Vec<Point>,
-    so_far: SoFar,
+    /// Cells still to be traced.
+    traces: Vec<Cell>,
+    narrator: N,
 }
 
-impl Progress {
+impl<N: Narrator> Progress<N> {
     /// Shows a bar, which is visible if standard error is a terminal and `quiet` is false.
-    pub(super) fn new(header: &Header, quiet: bool) -> Self {
+    pub(super) fn new(experiment: Experiment<N::Cell>, narrator: N, quiet: bool) -> Self {
         Self {
             bar: Bar::new(quiet),
-            plan: header.plan.clone(),
+            experiment,
             began: Instant::now(),
             state: Mutex::new(State {
                 trial: None,
                 trial_began: Instant::now(),
                 costs: Costs::default(),
                 traces: Vec::new(),
-                so_far: SoFar::new(header),
+                narrator,
             }),
         }
     }
 
     /// Records that a run is about to begin.
-    pub(super) fn begins(&self, trial: &Trial) {
+    pub(super) fn begins(&self, trial: &Trial<N::Cell>) {
         if self.bar.is_shown() {
             self.with(|state| {
                 state.trial = Some(trial.clone());
                 state.trial_began = Instant::now();
                 if trial.phase == Phase::Traced {
-                    state.traces.retain(|point| (point.cpus, point.n) != (trial.point.cpus, trial.point.n));
+                    let cell = trial.cell.cell();
+                    state.traces.retain(|other| *other != cell);
                 }
             });
         }
     }
 
-    /// Counts the runs that a study already has, and sets the points to be traced at its end.
-    pub(super) fn resumes(&self, runs: &[Run], traces: Vec<Point>) {
+    /// Sets what is known at the start: the costs of runs, the cells to be traced at the end, and
+    /// the runs that a study already has, which `count` tells the narrator.
+    pub(super) fn starts(&self, costs: Costs, traces: Vec<Cell>, count: impl FnOnce(&mut N)) {
         if self.bar.is_shown() {
             self.with(|state| {
-                runs.iter().for_each(|run| state.so_far.count(run));
-                state.costs = Costs::of_runs(runs.iter().filter(|run| run.counts(&self.plan)));
-                state.traces = traces;
+                count(&mut state.narrator);
+                (state.costs, state.traces) = (costs, traces);
             });
         }
     }
 
     /// Records that a run has ended.
-    pub(super) fn ended(&self, outcome: &Outcome) {
+    pub(super) fn ended(&self, outcome: &N::Outcome) {
         if self.bar.is_shown() {
             self.with(|state| {
-                let run = &outcome.run;
-                state.so_far.count(run);
-                if run.counts(&self.plan) {
-                    state.costs.add(run.phase, run.cpus, state.trial_began.elapsed().into());
+                let counts = state.narrator.count(outcome);
+                if let Some(trial) = state.trial.as_ref().filter(|_| counts) {
+                    state.costs.add(trial.phase, &trial.cell.cell(), state.trial_began.elapsed().into());
                 }
-                outcome.neighbours.iter().for_each(|neighbours| state.so_far.look(neighbours));
             });
         }
     }
@@ -105,22 +134,22 @@ impl Progress {
         self.bar.say(text);
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut State<N>) -> T) -> T {
         // A panic elsewhere cannot leave a count half-changed.
-        change(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn words(&self, state: &State, elapsed: Duration) -> String {
+    fn words(&self, state: &State<N>, elapsed: Duration) -> String {
         let Some(trial) = &state.trial else { return "getting ready".to_owned() };
-        let cpus = cpus(trial.point.cpus);
+        let cell = state.narrator.cell_name(&trial.cell);
         let so_far = duration(elapsed);
         let rounds = self.rounds(state);
         let left =
             self.left(state, trial, rounds.clone(), elapsed).map(|left| format!("{} left", range(&left)));
         let round = match trial.phase {
-            Phase::Traced if trial.round > 0 => format!("tracing {cpus} again, since that run was slow"),
-            Phase::Traced => format!("tracing {cpus}"),
-            Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.plan.warmup),
+            Phase::Traced if trial.round > 0 => format!("tracing {cell} again, since that run was slow"),
+            Phase::Traced => format!("tracing {cell}"),
+            Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.experiment.schedule.warmup),
             Phase::Timed => {
                 let most = if rounds.start() == rounds.end() {
                     String::new()
@@ -137,20 +166,20 @@ impl Progress {
         // A narrow terminal cuts the end off, so the parts are in order of importance.
         let parts = [
             Some(round),
-            state.so_far.answer().map(|answer| format!("{answer} so far")),
+            state.narrator.answer().map(|answer| format!("{answer} so far")),
             left,
-            state.so_far.disturbance(),
+            state.narrator.disturbance(),
             Some(format!("{so_far} so far")),
-            Some(cpus),
+            Some(cell),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
     /// Expected number of timed rounds of the sweep.
-    fn rounds(&self, state: &State) -> RangeInclusive<usize> {
-        let stop = &self.plan.stop;
+    fn rounds(&self, state: &State<N>) -> RangeInclusive<usize> {
+        let stop = &self.experiment.schedule.stop;
         let all = stop.max_runs as usize;
-        let samples = state.so_far.samples();
+        let samples = state.narrator.samples();
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         StoppingRule::from_stop(stop).map_or(all..=all, |rule| rule.expected_rounds(&samples))
     }
@@ -158,19 +187,19 @@ impl Progress {
     /// Time left; none before the first run has ended.
     fn left(
         &self,
-        state: &State,
-        trial: &Trial,
+        state: &State<N>,
+        trial: &Trial<N::Cell>,
         rounds: RangeInclusive<usize>,
         elapsed: Duration,
     ) -> Option<RangeInclusive<Duration>> {
         let outlook = Outlook {
-            plan: &self.plan,
+            experiment: &self.experiment,
             costs: &state.costs,
             trial,
             running: state.trial_began.elapsed().into(),
             rounds,
             traces: &state.traces,
-            budget: self.plan.stop.time().map(|time| time.since(Nanos::from(elapsed))),
+            budget: self.experiment.schedule.stop.time().map(|time| time.since(Nanos::from(elapsed))),
         };
         let left = outlook.time_left()?;
         Some(Duration::from(*left.start())..=Duration::from(*left.end()))
@@ -187,7 +216,7 @@ fn range(left: &RangeInclusive<Duration>) -> String {
     }
 }
 
-impl Display for Progress {
+impl<N: Narrator> Display for Progress<N> {
     fn is_shown(&self) -> bool {
         self.bar.is_shown()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use morecores_explain::{Lane, lanes};
 use morecores_report as words;
-use morecores_study::{Kept, Nanos, Study, read_trace_events};
+use morecores_study::{AnyStudy, Nanos, Study, read_trace_events};
 use morecores_view::View;
 use morecores_view::page::{Page, PageStudy, PageTimeline, Picture};
 
@@ -62,13 +62,13 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
     let (mut page, mut unread) = (new_page(), Vec::new());
     for path in paths {
-        match Kept::read(path)? {
-            Kept::Command(study) => {
+        match AnyStudy::read(path)? {
+            AnyStudy::Command(study) => {
                 let (study, lines) = on_page(&study, path, depth)?;
                 page.studies.push(study);
                 unread.extend(lines);
             }
-            Kept::Locks(study) => page.locks.push(locks::on_page(&study, path)),
+            AnyStudy::Locks(study) => page.locks.push(locks::on_page(&study, path)),
         }
     }
     Ok((page, unread))

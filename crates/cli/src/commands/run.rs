@@ -2,7 +2,6 @@
 
 mod done_once;
 mod from_scratch;
-mod keep;
 mod time;
 mod tracing;
 
@@ -11,32 +10,35 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result};
 use morecores_machine::{clock, host};
-use morecores_measure::budget::Budget;
+use morecores_measure::budget::{Budget, Costs};
 use morecores_measure::control::Control;
 use morecores_measure::environment::Environment;
-use morecores_measure::executor::{Outcome, ProcessExecutor};
+use morecores_measure::executor::{ExecuteError, Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
-use morecores_measure::sweep::{Finish, SweepError, sweep};
-use morecores_report::{cpus, display_command};
+use morecores_measure::sweep::{EarlierRuns, Finish, SweepError, sweep};
+use morecores_report::cpus;
 use morecores_statistics::{Decision, StoppingRule};
-use morecores_study::{Closing, Exit, Host, Nanos, Phase, Plan, StopReason, Study, StudyWriter, TraceMode};
+use morecores_study::{
+    Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, Run, StopReason, Study, StudyWriter, TraceMode,
+};
 use morecores_view::memory::killed_for_memory;
 
 use crate::args::RunArgs;
 use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_resumed};
-use crate::tracer::{self, Wanted};
+use crate::tracer::{self, TraceRequest};
 use crate::{exit, terminal};
 
 use super::derive;
 use super::input;
-use super::progress::Progress;
+use super::keep::StudyRecorder;
+use super::progress::{Progress, SoFar};
+use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
 use super::traced::{advice, has_cut_short_trace, how_it_ended};
-use super::watch::{self, Clock, Limits, Watched};
-use keep::StudyKeeper;
+use super::watch::{self, Clock, Limits, WatchedResult};
 use tracing::{Traced, Tracing, missing_traces};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
@@ -45,13 +47,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let plan = &study.header.plan;
     let began = clock::monotonic();
     let limits = Limits { run: plan.timeout, end: plan.stop.max_time.map(|time| began + time) };
-    let budget = Budget::new(
-        began,
-        plan.stop.time(),
-        study.runs.iter().filter(|run| run.counts(plan)),
-        missing_traces(&study),
-    );
-    let progress = Arc::new(Progress::new(&study.header, args.quiet));
+    let counted = || study.runs.iter().filter(|run| run.counts(plan));
+    let traces: Vec<Cell> = missing_traces(&study).iter().map(InCell::cell).collect();
+    let budget = Budget::new(began, plan.stop.time(), counted(), traces.clone());
+    let progress = Arc::new(Progress::new(plan.experiment(), SoFar::new(&study.header), args.quiet));
+    progress.starts(Costs::from_runs(counted()), traces, |so_far| {
+        study.runs.iter().for_each(|run| so_far.count_run(run));
+    });
     let control = Arc::new(Control::default());
     let after = EndAfterMeasuring::with_study(&path);
     let watched = {
@@ -67,7 +69,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let host = host::read();
     let RunOptions { command, mut plan, input_limit, notes, study } = RunOptions::new(args, &host.topology)?;
-    let environment = Environment::of_this_process(&plan);
+    let environment = Environment::from_this_process(&plan);
     for point in &plan.points {
         program::image(&command, point, &environment)?;
     }
@@ -83,7 +85,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
 /// Refuses `--trace on` if full tracing is unavailable, before anything is run or written.
 fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
     let (TraceMode::On, Some(point)) = (plan.trace, plan.points.last()) else { return Ok(()) };
-    let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: plan.syscalls };
+    let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls };
     tracer::open_in_full(&wanted).map(drop).context("--trace on")
 }
 
@@ -92,19 +94,8 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let options = ResumeOptions::new(args)?;
     let before = Study::read(&options.study)?;
     options.check(&before.header)?;
-    let (then, now) = (&before.header.host, host::read());
-    let of = |host: &Host| (host.hostname.clone(), host.cpu_model.clone());
-    ensure!(
-        of(then) == of(&now),
-        "{} was made on {} ({}); a study is of one machine: make a new one here",
-        options.study.display(),
-        then.hostname,
-        then.cpu_model
-    );
-    let missing = before.header.plan.points.iter().find(|p| !p.cpu_set.is_subset(&now.topology.usable.cpus));
-    if let Some(point) = missing {
-        return Err(anyhow!("CPUs {} of the study are not all usable any more", point.cpu_set));
-    }
+    let cpu_sets = before.header.plan.points.iter().map(|point| &point.cpu_set);
+    ensure_same_machine(&options.study, &before.header.host, &host::read(), cpu_sets)?;
     let notes = options.not_reached(&before.traces).into_iter();
     let notes = notes.chain(notes_of_resumed(&before.header.plan));
     let notes = notes.chain(note_of_older_figures(&before.runs));
@@ -125,7 +116,7 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
 /// Result of the measuring thread.
 #[derive(Debug)]
 struct Measured {
-    finish: Finish,
+    finish: Finish<Point, Outcome, ExecuteError>,
     traced: Traced,
     /// Expected time of one more round and of the missing traces.
     needs: Option<Nanos>,
@@ -138,20 +129,19 @@ fn measure(
     input: Input,
     mut budget: Budget,
     control: &Arc<Control>,
-    progress: &Progress,
+    progress: &Progress<SoFar>,
 ) -> Result<Measured> {
     let header = &study.header;
-    let mut executor = match ProcessExecutor::new(&header.command, &header.plan, input, Arc::clone(control)) {
+    let mut executor = match ProcessExecutor::new(&header.subject, &header.plan, input, Arc::clone(control)) {
         Ok(executor) => executor,
         Err(error) => {
             writer.discard()?;
             return Err(error.into());
         }
     };
-    progress.resumes(&study.runs, missing_traces(study));
     time::at_start(&header.plan.stop).iter().for_each(|note| progress.say(note));
     executor.recall(&study.runs);
-    let mut keeper = StudyKeeper::new(writer, progress);
+    let mut keeper = StudyRecorder::new(writer, progress);
     let set_up = match executor.set_up() {
         // The signal or the time limit ended the set-up; the sweep notices that and stops.
         Err(_) if control.is_interrupted() || control.is_out_of_time() => Ok(()),
@@ -163,12 +153,10 @@ fn measure(
             let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
             rule.is_some_and(|rule| rule.decide(&samples) == Decision::Precise)
         };
-        let clock = Clock(control);
-        sweep(&header.plan, &study.runs, &mut executor, &mut keeper, &mut enough, &mut budget, &clock)
-            .map_err(|error| match error {
-                SweepError::Execute(error) => error.into(),
-                SweepError::Keep(error) => anyhow::Error::from(error),
-            })
+        let (experiment, clock) = (header.plan.experiment(), Clock(control));
+        let earlier = EarlierRuns::new(&experiment, &study.runs, |run: &Run| run.counts(&header.plan));
+        sweep(&experiment, earlier, &mut executor, &mut keeper, &mut enough, &mut budget, &clock)
+            .map_err(SweepError::into_inner::<anyhow::Error>)
     });
     // The neighbours are read before the tracer works, so that its work is not counted among
     // theirs.
@@ -197,8 +185,9 @@ fn measure(
     let ended_at_ns = clock::realtime();
     keeper.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
     cleaned?;
-    let round: &[_] = if finish.reason == StopReason::TimeExhausted { &header.plan.points } else { &[] };
-    let needs = budget.round_and_traces(round);
+    let is_unfinished = finish.reason == StopReason::TimeExhausted;
+    let round: Vec<Cell> = header.plan.points.iter().filter(|_| is_unfinished).map(InCell::cell).collect();
+    let needs = budget.round_and_traces(&round);
     Ok(Measured { finish, traced, needs })
 }
 
@@ -208,9 +197,14 @@ fn ended_well(reason: StopReason) -> bool {
 }
 
 /// Shows the results and reports how the study ended.
-fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>, after: &EndAfterMeasuring) -> Result<u8> {
+fn finish(
+    args: &RunArgs,
+    path: &Path,
+    watched: WatchedResult<Measured>,
+    after: &EndAfterMeasuring,
+) -> Result<u8> {
     let signal = watched.signal;
-    let Measured { finish: Finish { reason, failed }, traced, needs } = watched.result?;
+    let Measured { finish: Finish { reason, failed, .. }, traced, needs } = watched.result?;
     if let Some(signal) = signal.filter(|_| ended_well(reason) && !traced.interrupted) {
         // The signal came too late to stop a run.
         after.end(signal);
@@ -239,7 +233,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>, after: &EndAf
         traced.notes.iter().for_each(|note| terminal::note(note));
     }
     if reason == StopReason::Interrupted || traced.interrupted {
-        terminal::note(&format!("stopped; go on with: {}", resume_line(path, "")));
+        terminal::note(&format!("stopped; go on with: {}", resume_line("run", path, "")));
         return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     }
     if !args.quiet && (reason == StopReason::TimeExhausted || traced.out_of_time) {
@@ -251,11 +245,6 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>, after: &EndAf
         return Ok(exit::COMMAND_FAILED);
     }
     Ok(exit::SUCCESS)
-}
-
-/// Command line that resumes a study, with more `options`, each followed by a space.
-fn resume_line(path: &Path, options: &str) -> String {
-    format!("morecores run --resume {options}-o {}", display_command(&[path.display().to_string()]))
 }
 
 /// Prints the end of a failed command's output and reports how the command ended.
@@ -274,7 +263,7 @@ fn report_failure(study: &Study, outcome: &Outcome) {
         cpus(run.cpus),
         run.index + 1
     ));
-    let point = study.header.plan.points.iter().find(|point| point.cpus == run.cpus && point.n == run.n);
+    let point = study.header.plan.point(&run.cell());
     let killed = run.tree.killed_for_memory.as_ref().and(point);
     if let Some(warning) = killed.and_then(|point| killed_for_memory(study, point)) {
         terminal::note(&morecores_report::warning_sentence(&warning));

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use morecores_report as words;
 use morecores_study::benchmark::Benchmark;
 use morecores_study::lock::LockStudy;
-use morecores_study::{Kept, Study, StudyState};
+use morecores_study::{AnyStudy, Study, StudyState};
 use morecores_view::compare::{Side, compare};
 use morecores_view::page::{ListedStudy, Page};
 use tiny_http::{Header, Request, Response, Server};
@@ -27,7 +27,7 @@ use crate::args::ServeArgs;
 use crate::options::typed;
 use crate::{exit, terminal};
 use cache::Cache;
-use routes::{Asked, asked};
+use routes::{Route, parse_route};
 
 /// Seconds until the browser reloads the page of a study that is being measured.
 const LOOK_AGAIN: &str = "5";
@@ -52,16 +52,16 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Answer to a request: a status, a text, whether the text is a page, and whether the page changes.
+/// Reply to a request: a status, a text, whether the text is a page, and whether the page changes.
 #[derive(Clone)]
-struct Answer {
+struct Reply {
     status: u16,
     text: String,
     is_page: bool,
     changes: bool,
 }
 
-impl Answer {
+impl Reply {
     fn plain(status: u16, text: String) -> Self {
         Self { status, text, is_page: false, changes: false }
     }
@@ -71,20 +71,20 @@ impl Answer {
     }
 }
 
-fn answer(directory: &Path, port: u16, request: &Request, cache: &mut Cache) -> Answer {
+fn answer(directory: &Path, port: u16, request: &Request, cache: &mut Cache) -> Reply {
     let hosts: Vec<&str> =
         request.headers().iter().filter(|h| h.field.equiv("Host")).map(|h| h.value.as_str()).collect();
-    let made = match asked(request.method().as_str(), &hosts, port, request.url()) {
-        Err(refusal) => return Answer::plain(refusal.status(), refusal.to_string()),
-        Ok(Asked::List) => list(directory),
-        Ok(Asked::Suite) => suite(directory),
-        Ok(Asked::Study(name)) => study(directory, &name, cache),
-        Ok(Asked::Compare { base, new }) => compared(directory, &base, &new),
+    let made = match parse_route(request.method().as_str(), &hosts, port, request.url()) {
+        Err(refusal) => return Reply::plain(refusal.status(), refusal.to_string()),
+        Ok(Route::List) => list(directory),
+        Ok(Route::Suite) => suite(directory),
+        Ok(Route::Study(name)) => study(directory, &name, cache),
+        Ok(Route::Compare { base, new }) => compared(directory, &base, &new),
     };
-    made.unwrap_or_else(|error| Answer::plain(404, format!("{error:#}\n")))
+    made.unwrap_or_else(|error| Reply::plain(404, format!("{error:#}\n")))
 }
 
-fn respond(request: Request, answer: Answer) -> io::Result<()> {
+fn respond(request: Request, answer: Reply) -> io::Result<()> {
     let kind = if answer.is_page { "text/html; charset=utf-8" } else { "text/plain; charset=utf-8" };
     let mut headers = vec![
         ("Content-Type", kind),
@@ -133,15 +133,15 @@ fn named(directory: &Path, name: &str) -> Result<PathBuf> {
     found.ok_or_else(|| anyhow!("there is no study {name} here"))
 }
 
-fn list(directory: &Path) -> Result<Answer> {
+fn list(directory: &Path) -> Result<Reply> {
     let listed: Vec<ListedStudy> = studies(directory)?.iter().map(|path| listed(path)).collect();
     let changes = listed.iter().any(|study| study.state == StudyState::Measuring.name());
-    Answer::page(&Page { listed, ..new_page() }, changes)
+    Reply::page(&Page { listed, ..new_page() }, changes)
 }
 
 /// Page of the classic benchmarks among the studies, beside the published results. Only listed
 /// studies are read.
-fn suite(directory: &Path) -> Result<Answer> {
+fn suite(directory: &Path) -> Result<Reply> {
     let known = studies(directory)?;
     let read = |path: &Path| {
         ensure!(known.iter().any(|study| study == path), "there is no such study here");
@@ -150,12 +150,12 @@ fn suite(directory: &Path) -> Result<Answer> {
     };
     let ThenAndNow { benchmarks, suite, .. } = then_and_now(directory, read, |view| view)?;
     ensure!(!benchmarks.is_empty(), "there is no study of a classic benchmark here");
-    Answer::page(&Page { benchmarks, suite: Some(suite), ..new_page() }, false)
+    Reply::page(&Page { benchmarks, suite: Some(suite), ..new_page() }, false)
 }
 
 fn listed(path: &Path) -> ListedStudy {
     let name = study_name(path);
-    match Kept::read(path) {
+    match AnyStudy::read(path) {
         Err(error) => ListedStudy {
             name,
             command: error.to_string(),
@@ -168,8 +168,8 @@ fn listed(path: &Path) -> ListedStudy {
         Ok(kept) => {
             let state = kept.state(path).name().to_owned();
             match kept {
-                Kept::Command(study) => listed_command(name, state, &study),
-                Kept::Locks(study) => listed_locks(name, state, &study),
+                AnyStudy::Command(study) => listed_command(name, state, &study),
+                AnyStudy::Locks(study) => listed_locks(name, state, &study),
             }
         }
     }
@@ -178,12 +178,12 @@ fn listed(path: &Path) -> ListedStudy {
 fn listed_command(name: String, state: String, study: &Study) -> ListedStudy {
     ListedStudy {
         name,
-        command: words::display_command_with_variables(&study.header.command.words(), &study.header.plan.env),
+        command: words::display_command_with_variables(&study.header.subject.words(), &study.header.plan.env),
         host: study.header.host.hostname.clone(),
         created_at_s: study.header.created_at_ns.as_secs_f64(),
         cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),
         state,
-        benchmark: Benchmark::of_command(&study.header.command.words()).map(|of| of.name.to_owned()),
+        benchmark: Benchmark::of_command(&study.header.subject.words()).map(|of| of.name.to_owned()),
     }
 }
 
@@ -202,22 +202,22 @@ fn listed_locks(name: String, state: String, study: &LockStudy) -> ListedStudy {
 
 /// Page of one study. While the study is measured, the page reloads and contains no prediction or
 /// replay: these would use the CPUs being measured.
-fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Answer> {
+fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Reply> {
     let path = named(directory, name)?;
     cache.answer(&path, || {
-        let kept = Kept::read(&path)?;
+        let kept = AnyStudy::read(&path)?;
         let changes = kept.state(&path) == StudyState::Measuring;
         let depth = if changes { Depth::Measured } else { Depth::WhatIf };
         let mut page = new_page();
         match kept {
-            Kept::Command(study) => page.studies.push(on_page(&study, &path, depth)?.0),
-            Kept::Locks(study) => page.locks.push(locks::on_page(&study, &path)),
+            AnyStudy::Command(study) => page.studies.push(on_page(&study, &path, depth)?.0),
+            AnyStudy::Locks(study) => page.locks.push(locks::on_page(&study, &path)),
         }
-        Answer::page(&page, changes)
+        Reply::page(&page, changes)
     })
 }
 
-fn compared(directory: &Path, base: &str, new: &str) -> Result<Answer> {
+fn compared(directory: &Path, base: &str, new: &str) -> Result<Reply> {
     let (base_path, new_path) = (named(directory, base)?, named(directory, new)?);
     let (base_study, new_study) = (Study::read(&base_path)?, Study::read(&new_path)?);
     let (base_shown, _) = on_page(&base_study, &base_path, Depth::WhatIf)?;
@@ -228,5 +228,5 @@ fn compared(directory: &Path, base: &str, new: &str) -> Result<Answer> {
         0.0,
     )?;
     let comparison = Some(words::comparison_text(&comparison));
-    Answer::page(&Page { studies: vec![base_shown, new_shown], comparison, ..new_page() }, false)
+    Reply::page(&Page { studies: vec![base_shown, new_shown], comparison, ..new_page() }, false)
 }

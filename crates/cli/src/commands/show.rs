@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use morecores_report as report;
-use morecores_study::{Kept, Study};
+use morecores_study::{AnyStudy, Study};
 
 use super::traced::{CUT_SHORT, has_cut_short_trace};
 use super::{derive, locks};
@@ -12,9 +12,9 @@ use crate::args::{FormatArgs, ShowArgs};
 use crate::{exit, terminal};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
-    match Kept::read(&args.study)? {
-        Kept::Command(study) => print(&study, &args.study, &args.format, args.wide)?,
-        Kept::Locks(study) => locks::print(&study, &args.study, &args.format, args.wide)?,
+    match AnyStudy::read(&args.study)? {
+        AnyStudy::Command(study) => print(&study, &args.study, &args.format, args.wide)?,
+        AnyStudy::Locks(study) => locks::print(&study, &args.study, &args.format, args.wide)?,
     }
     Ok(exit::SUCCESS)
 }

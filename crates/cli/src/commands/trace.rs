@@ -9,9 +9,10 @@ use anyhow::{Context, Result};
 use morecores_machine::{clock, host};
 use morecores_measure::control::Control;
 use morecores_measure::environment::Environment;
-use morecores_measure::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_measure::executor::{Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
+use morecores_measure::sweep::Trial;
 use morecores_report::cpus;
 use morecores_study::trace::TraceHeader;
 use morecores_study::{Closing, Header, Phase, Run, StopReason, StudyWriter};
@@ -19,19 +20,19 @@ use tempfile::TempDir;
 
 use super::derive;
 use super::input;
-use super::progress::Progress;
+use super::progress::{Progress, SoFar};
 use super::signals::EndAfterMeasuring;
 use super::traced::{CUT_SHORT, TracedRun, advice, how_it_ended, reduced};
 use super::watch::{self, Limits};
 use crate::args::TraceArgs;
 use crate::options::TraceOptions;
-use crate::tracer::{self, Wanted};
+use crate::tracer::{self, TraceRequest};
 use crate::{exit, terminal};
 
 pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let host = host::read();
     let TraceOptions { command, plan, notes, study } = TraceOptions::new(args, &host.topology)?;
-    program::image(&command, &plan.points[0], &Environment::of_this_process(&plan))?;
+    program::image(&command, &plan.points[0], &Environment::from_this_process(&plan))?;
     notes.iter().for_each(|note| terminal::note(note));
     let input = input::for_one_run(&plan.input)?;
     let limits = Limits { run: plan.timeout, end: None };
@@ -41,7 +42,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let place = Place::new(study)?;
     let writer = StudyWriter::create(&place.path, header.clone())?;
 
-    let progress = Arc::new(Progress::new(&header, false));
+    let progress = Arc::new(Progress::new(header.plan.experiment(), SoFar::new(&header), false));
     let control = Arc::new(Control::default());
     let after = place.end_after_measuring();
     let watched = {
@@ -138,7 +139,7 @@ fn make(
     writer: StudyWriter,
     input: Input,
     control: &Arc<Control>,
-    progress: &Progress,
+    progress: &Progress<SoFar>,
 ) -> Result<Option<Made>> {
     let made = attempt(header, &writer, input, control, progress);
     match made {
@@ -165,16 +166,16 @@ fn attempt(
     writer: &StudyWriter,
     input: Input,
     control: &Arc<Control>,
-    progress: &Progress,
+    progress: &Progress<SoFar>,
 ) -> Result<Option<Made>> {
     let point = &header.plan.points[0];
-    let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };
+    let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };
     let mut tracer = tracer::open(&wanted)?;
-    let mut executor = ProcessExecutor::new(&header.command, &header.plan, input, Arc::clone(control))?;
+    let mut executor = ProcessExecutor::new(&header.subject, &header.plan, input, Arc::clone(control))?;
     if control.is_interrupted() {
         return Ok(None);
     }
-    let trial = Trial { index: 0, round: 0, phase: Phase::Traced, point: point.clone() };
+    let trial = Trial { index: 0, round: 0, phase: Phase::Traced, cell: point.clone() };
     progress.begins(&trial);
     let made = TracedRun::make(&mut executor, tracer.as_mut(), &trial, writer.path());
     let interrupted = control.is_interrupted();

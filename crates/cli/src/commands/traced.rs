@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
-use morecores_measure::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_measure::executor::{Outcome, ProcessExecutor};
+use morecores_measure::observer::{ObserverError, RunObserver};
 use morecores_measure::spawn::STOPPED_FOR;
-use morecores_measure::witness::{Witness, WitnessError};
+use morecores_measure::sweep::Trial;
 use morecores_study::trace::{StreamWriter, TraceHeader};
-use morecores_study::{Exit, Plan, Point, Run, StopReason, Study, StudyError, TraceWriter};
+use morecores_study::{Exit, InCell, Plan, Point, Run, StopReason, Study, StudyError, TraceWriter};
 use rustix::process::Signal;
 
 use morecores_report::success_list;
@@ -32,15 +33,15 @@ impl TracedRun {
     pub(super) fn make(
         executor: &mut ProcessExecutor,
         tracer: &mut dyn Tracer,
-        trial: &Trial,
+        trial: &Trial<Point>,
         study: &Path,
     ) -> Result<Self> {
-        let mut watching = Watching { tracer, study, stream: Stream::default() };
-        let made = executor.execute_witnessed(trial, &mut watching)?;
-        let Watching { tracer, stream, .. } = watching;
+        let mut watching = TraceRecorder { tracer, study, stream: Stream::default() };
+        let made = executor.execute_observed(trial, &mut watching)?;
+        let TraceRecorder { tracer, stream, .. } = watching;
         let header = tracer.header(made.outcome.run.clone(), made.began, made.ended);
         let trace = made
-            .watched
+            .observed
             .map_err(anyhow::Error::from)
             .and_then(|()| stream.take().zip(header).ok_or_else(|| anyhow!("the tracer told nothing")));
         Ok(Self { outcome: made.outcome, trace })
@@ -63,7 +64,7 @@ struct Files {
 
 impl Files {
     fn create(study: &Path, point: &Point) -> Result<Self, StudyError> {
-        let trace = TraceWriter::create(study, point.cpus, point.n)?;
+        let trace = TraceWriter::create(study, point.cell())?;
         let stream = StreamWriter::new(trace.sink()?).map_err(|source| StudyError::Io {
             action: "write a trace to",
             path: study.to_owned(),
@@ -94,27 +95,27 @@ impl Stream {
 }
 
 /// Tracer at work on the runs of one study.
-struct Watching<'a> {
+struct TraceRecorder<'a> {
     tracer: &'a mut dyn Tracer,
     study: &'a Path,
     stream: Stream,
 }
 
-impl Witness for Watching<'_> {
-    fn begins(&mut self, point: &Point) -> Result<(), WitnessError> {
+impl RunObserver for TraceRecorder<'_> {
+    fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
         // Nothing of an earlier attempt is kept.
         drop(self.stream.take());
-        let files = Files::create(self.study, point).map_err(WitnessError::new)?;
+        let files = Files::create(self.study, point).map_err(ObserverError::new)?;
         self.stream.with(|stream| *stream = Some(files));
         let stream = self.stream.clone();
         let sink = move |cpu, events: &[_]| {
             stream.with(|files| files.as_mut().map_or(Ok(()), |files| files.stream.frame(cpu, events)))
         };
-        self.tracer.begin(Box::new(sink)).map_err(WitnessError::new)
+        self.tracer.begin(Box::new(sink)).map_err(ObserverError::new)
     }
 
-    fn ended(&mut self) -> Result<(), WitnessError> {
-        self.tracer.end().map_err(WitnessError::new)
+    fn ended(&mut self) -> Result<(), ObserverError> {
+        self.tracer.end().map_err(ObserverError::new)
     }
 }
 

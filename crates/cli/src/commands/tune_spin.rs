@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, anyhow, ensure};
 use morecores_study::lock::SpinTuning;
 
-use super::work;
+use super::locks::laboratory_program;
 use crate::args::TuneSpinArgs;
 use crate::{exit, terminal};
 
@@ -22,7 +22,7 @@ pub(crate) fn tune_spin(args: &TuneSpinArgs) -> Result<u8> {
 }
 
 fn measured() -> Result<SpinTuning> {
-    let program = work::program();
+    let program = laboratory_program();
     let named = program.display();
     let output =
         Command::new(&program).arg("tune-spin").stdin(Stdio::null()).output().with_context(|| {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use morecores_machine::clock::monotonic;
 use morecores_measure::control::{Control, GRACE};
-use morecores_measure::sweep::Pulse;
+use morecores_measure::sweep::SweepContext;
 use morecores_study::Nanos;
 use rustix::process::Signal;
 
@@ -20,7 +20,7 @@ use super::signals::{EndAfterMeasuring, SignalListener};
 
 /// Result of the measuring thread, and the signal that ended it, if any.
 #[derive(Debug)]
-pub(super) struct Watched<T> {
+pub(super) struct WatchedResult<T> {
     pub(super) result: Result<T>,
     pub(super) signal: Option<i32>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Watched<T> {
 #[derive(Debug)]
 pub(super) struct Clock<'a>(pub(super) &'a Control);
 
-impl Pulse for Clock<'_> {
+impl SweepContext for Clock<'_> {
     fn now(&self) -> Nanos {
         monotonic()
     }
@@ -78,7 +78,7 @@ pub(super) fn until_done<T: Send + 'static>(
     progress: Arc<impl Display + 'static>,
     after: EndAfterMeasuring,
     measure: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<Watched<T>> {
+) -> Result<WatchedResult<T>> {
     let (send, events) = mpsc::channel();
     let from_signals = send.clone();
     let listener = SignalListener::start(move |signal| {
@@ -114,14 +114,14 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn watch<T>(mut self, events: &Receiver<Event<T>>) -> Result<Watched<T>> {
+    fn watch<T>(mut self, events: &Receiver<Event<T>>) -> Result<WatchedResult<T>> {
         loop {
             match events.recv_timeout(self.sleep()) {
                 Ok(Event::Signal(signal)) => self.interrupt(signal),
                 Ok(Event::Done(result)) => {
                     self.progress.clear();
                     let result = result.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-                    return Ok(Watched { result, signal: self.signal });
+                    return Ok(WatchedResult { result, signal: self.signal });
                 }
                 Err(RecvTimeoutError::Timeout) => self.tick(),
                 Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the measuring thread has gone"),

@@ -17,7 +17,7 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> Result<u8> {
     if derived.programs.is_empty() {
         bail!("{} has no trace to replay: `morecores run --predict` makes some", args.study.display());
     }
-    let evidence = Evidence::from_view(&derived.view, derived.programs, derive::is_told_n(&study), None);
+    let evidence = Evidence::from_view(&derived.view, derived.programs, derive::receives_n(&study), None);
     let gains = ask(&evidence, &options.changes, options.cpus.as_deref())?;
     if args.json {
         terminal::print(&report::gains_json(&gains)?)?;

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::{Result, anyhow, ensure};
-use morecores_measure::environment::{Environment, is_of_an_outer_make};
+use morecores_measure::environment::{Environment, belongs_to_outer_make};
 use morecores_study::{Plan, Variable, holds_n};
 
 /// Variables that hold a command line, among them that of morecores. A `{n}` in them is not meant
@@ -55,7 +55,7 @@ fn with_n(inherited: &[(OsString, OsString)]) -> impl Iterator<Item = &OsString>
     // `make` passes its command line to its children in variables of its own.
     let is_below_make = inherited.iter().any(|(name, _)| name == "MAKELEVEL");
     let is_meant = move |name: &OsStr| {
-        !(COMMAND_LINES.iter().any(|line| *line == name) || is_below_make && is_of_an_outer_make(name))
+        !(COMMAND_LINES.iter().any(|line| *line == name) || is_below_make && belongs_to_outer_make(name))
     };
     inherited.iter().filter(move |(name, value)| holds_n(value) && is_meant(name)).map(|(name, _)| name)
 }
@@ -84,7 +84,7 @@ pub(crate) fn notes_of_resumed(plan: &Plan) -> Vec<String> {
 }
 
 fn withheld(plan: &Plan) -> Option<String> {
-    let withheld = Environment::of_this_process(plan).withheld();
+    let withheld = Environment::from_this_process(plan).withheld();
     let first = withheld.first()?;
     Some(format!(
         "the command does not get {} of the make that runs morecores, which would limit its jobs; \

@@ -64,7 +64,7 @@ impl LocksOptions {
             threads: threads(args, count)?,
             holds,
             thinks: listed("--think", args.think.as_deref().unwrap_or(THINKS), think)?,
-            rounds: rounds(args)?.unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS }),
+            rounds: runs(args)?.unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS }),
             window_ns,
             watched_ns: if args.quick { QUICK_WATCHED } else { WATCHED },
             watched_rounds: 1,
@@ -79,19 +79,19 @@ impl LocksOptions {
 #[derive(Debug)]
 pub(crate) struct ResumeLocksOptions {
     pub(crate) study: PathBuf,
-    rounds: Option<u32>,
+    runs: Option<u32>,
 }
 
 impl ResumeLocksOptions {
     /// Reads the arguments; none for a new study.
     pub(crate) fn new(args: &LocksArgs) -> Result<Option<Self>> {
-        let Some(study) = args.resume.clone() else { return Ok(None) };
-        Ok(Some(Self { study, rounds: rounds(args)? }))
+        let Some(study) = args.study.clone().filter(|_| args.resume) else { return Ok(None) };
+        Ok(Some(Self { study, runs: runs(args)? }))
     }
 
     /// Changes the plan as the user asked.
     pub(crate) fn adjust(&self, header: &mut LockHeader) {
-        header.plan.rounds = self.rounds.unwrap_or(header.plan.rounds);
+        header.plan.rounds = self.runs.unwrap_or(header.plan.rounds);
     }
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn typed(plan: &LockPlan) -> String {
         Think::Hold => "hold".to_owned(),
         Think::Fixed(time) => in_units(*time),
     };
-    line + &format!(" --think {} --rounds {}", list(plan.thinks.iter().map(think).collect()), plan.rounds)
+    line + &format!(" --think {} --runs {}", list(plan.thinks.iter().map(think).collect()), plan.rounds)
 }
 
 /// Time as a user types it: `0`, `100ns`, `10us`, `1ms`.
@@ -165,10 +165,10 @@ fn default_threads(cpus: u32) -> Vec<u32> {
     counts
 }
 
-fn rounds(args: &LocksArgs) -> Result<Option<u32>> {
-    let none = args.rounds == Some(0);
-    ensure!(!none, "--rounds 0 measures nothing: give at least 1, and {LEAST_RUNS} for an interval");
-    Ok(args.rounds)
+fn runs(args: &LocksArgs) -> Result<Option<u32>> {
+    let none = args.runs == Some(0);
+    ensure!(!none, "--runs 0 measures nothing: give at least 1, and {LEAST_RUNS} for an interval");
+    Ok(args.runs)
 }
 
 fn time(word: &str) -> Result<Nanos> {
@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn what_is_said_holds_and_is_typed_again() {
-        let line = "--lock std,adaptive,std --threads 8,2,2 --hold 1ms,500ns,0 --think 10us,hold --rounds 3 --seed 5";
+        let line =
+            "--lock std,adaptive,std --threads 8,2,2 --hold 1ms,500ns,0 --think 10us,hold --runs 3 --seed 5";
         let plan = options(line, 2).unwrap();
         assert_eq!(plan.locks, [LockName::Std, LockName::Adaptive]);
         assert_eq!((plan.threads.as_slice(), plan.seed), ([2, 8].as_slice(), 5));
@@ -233,7 +234,7 @@ mod tests {
         let typed = typed(&plan);
         assert_eq!(
             typed,
-            "morecores locks --lock std,adaptive --threads 2,8 --hold 0,500ns,1ms --think 10us,hold --rounds 3"
+            "morecores locks --lock std,adaptive --threads 2,8 --hold 0,500ns,1ms --think 10us,hold --runs 3"
         );
         let again =
             options(&format!("{} --seed 5", typed.strip_prefix("morecores locks").unwrap()), 2).unwrap();
@@ -253,7 +254,7 @@ mod tests {
             ("--hold soon", ["--hold: `soon`", "100ns"]),
             ("--hold=-1us", ["--hold: `-1us`", "100ns"]),
             ("--think 1s", ["--think: `1s`", "at most 100ms"]),
-            ("--rounds 0", ["--rounds 0", "at least 1"]),
+            ("--runs 0", ["--runs 0", "at least 1"]),
         ] {
             let refusal = refusal(line);
             assert!(parts.iter().all(|part| refusal.contains(part)), "{line}: {refusal}");

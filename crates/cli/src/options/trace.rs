@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
-use morecores_study::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, zero_alone};
+use morecores_study::{
+    Cache, Command, Coordinates, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, default_success,
+};
 
 use super::texts::success;
 use super::{command, duration, environment, input};
@@ -43,7 +45,7 @@ impl TraceOptions {
             decimal_mark: None,
             thread_env: args.thread_env,
             env: environment::variables(&args.env)?,
-            success: success(args.success.as_deref())?.unwrap_or_else(zero_alone),
+            success: success(args.success.as_deref())?.unwrap_or_else(default_success),
             ignore_failure: false,
             incremental: false,
             keep_survivors: args.keep,
@@ -79,5 +81,11 @@ fn point(args: &TraceArgs, topology: &Topology) -> Result<Point> {
     let cpus = u32::try_from(count).context("--cpus")?;
     let n = args.n.unwrap_or(cpus);
     ensure!(n > 0, "-n 0: what {{n}} becomes is at least 1");
-    Ok(Point { cpus, n, cpu_set: order.cpus(count), adds: order.kinds_added(0, count) })
+    Ok(Point {
+        cpus,
+        n,
+        axes: Coordinates::new(),
+        cpu_set: order.cpus(count),
+        adds: order.kinds_added(0, count),
+    })
 }

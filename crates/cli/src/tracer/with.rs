@@ -5,10 +5,10 @@ use morecores_study::trace::{TRACE_SCHEMA, TraceHeader};
 use morecores_study::{Nanos, Run};
 use morecores_trace::{Options, TraceError, TraceSummary};
 
-use super::{Sink, Tracer, Wanted, remedy};
+use super::{Sink, TraceRequest, Tracer, remedy};
 
 /// Tracer of full traces.
-pub(crate) fn open_in_full(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
+pub(crate) fn open_in_full(wanted: &TraceRequest) -> Result<Box<dyn Tracer>> {
     let tracer = opened(wanted)?;
     match tracer.shortfall() {
         None => Ok(Box::new(tracer)),
@@ -18,14 +18,14 @@ pub(crate) fn open_in_full(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
 
 /// Best available tracer. If BPF is refused or missing, this is the tracer that records only when
 /// threads ran. That tracer sees no system calls, so a request for system calls is then refused.
-pub(crate) fn open(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
+pub(crate) fn open(wanted: &TraceRequest) -> Result<Box<dyn Tracer>> {
     Ok(Box::new(opened(wanted)?))
 }
 
-fn opened(wanted: &Wanted) -> Result<Ours> {
+fn opened(wanted: &TraceRequest) -> Result<InstalledTracer> {
     let options = Options { syscalls: wanted.syscalls, ..Options::new(wanted.allotted.clone()) };
     let tracer = morecores_trace::Tracer::open(&options).map_err(|error| anyhow!(in_words(&error)))?;
-    Ok(Ours { tracer, wake_latency: morecores_trace::wake_latency(), recorded: None })
+    Ok(InstalledTracer { tracer, wake_latency: morecores_trace::wake_latency(), recorded: None })
 }
 
 /// Reason why there is no full trace. If a privilege is missing, the text contains the one command
@@ -38,13 +38,13 @@ fn in_words(error: &TraceError) -> String {
     }
 }
 
-struct Ours {
+struct InstalledTracer {
     tracer: morecores_trace::Tracer,
     wake_latency: Option<Nanos>,
     recorded: Option<TraceSummary>,
 }
 
-impl Tracer for Ours {
+impl Tracer for InstalledTracer {
     fn shortfall(&self) -> Option<String> {
         self.tracer.bpf_refusal().map(in_words)
     }

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use morecores_study::lock::{ContestSample, LockCell, LockClosing, LockName, LockSample, LockStudyWriter};
-use morecores_study::{Nanos, StopReason};
+use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample, LockStudyWriter};
+use morecores_study::{Closing, Nanos, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
 use morecores_view::page::{Page, PageLocks};
 use serde_json::{Value, json};
@@ -15,21 +15,8 @@ use super::World;
 use super::studies::build;
 
 /// Arguments of `morecores` for the smallest study of locks.
-pub(crate) const TINY: [&str; 13] = [
-    "locks",
-    "--lock",
-    "std",
-    "--threads",
-    "1",
-    "--hold",
-    "0",
-    "--think",
-    "0",
-    "--rounds",
-    "1",
-    "-o",
-    "study",
-];
+pub(crate) const TINY: [&str; 13] =
+    ["locks", "--lock", "std", "--threads", "1", "--hold", "0", "--think", "0", "--runs", "1", "-o", "study"];
 
 /// Script of a laboratory that answers at once: some nanoseconds for a time, one turn of each
 /// thread for a contest. It appends each question to the file `asked`.
@@ -124,14 +111,14 @@ pub(crate) fn lock_study(world: &World) -> PathBuf {
     let plan = lock_plan();
     let mut writer = LockStudyWriter::create(&path, lock_header(plan.clone())).expect("a study");
     for round in 0..plan.rounds {
-        for cell in plan.cells(round) {
+        for &cell in plan.experiment().cells_of_round(round) {
             let mut run = lock_time(round, cell, 1_500.0);
             run.sample = sample(cell, plan.window_ns).unwrap_or(run.sample);
             writer.append(&run).expect("room");
         }
     }
     writer
-        .close(LockClosing {
+        .close(Closing {
             ended_at_ns: Nanos(2),
             reason: StopReason::RunsExhausted,
             neighbours: Vec::new(),

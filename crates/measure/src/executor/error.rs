@@ -5,9 +5,9 @@ use std::io;
 use super::{HookError, MetricError};
 use crate::cold::ColdError;
 use crate::input::InputError;
+use crate::observer::ObserverError;
 use crate::program::ProgramError;
 use crate::spawn::SpawnError;
-use crate::witness::WitnessError;
 use morecores_machine::limit::LimitError;
 
 /// Reason for which a run could not be made. A command that ran and failed is not an error of this
@@ -29,9 +29,9 @@ pub enum ExecuteError {
     /// A command around the runs failed.
     #[error(transparent)]
     Hook(#[from] HookError),
-    /// The run could not be watched, and was not made.
+    /// The run could not be observed, and was not made.
     #[error(transparent)]
-    Witness(#[from] WitnessError),
+    Observer(#[from] ObserverError),
     /// The expression of a metric is invalid.
     #[error(transparent)]
     Metric(#[from] MetricError),

@@ -89,7 +89,7 @@ pub(super) fn run(
     let line = point.map_or_else(|| line.to_owned(), |point| substitute(line, point.n));
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(&line).stdin(Stdio::null());
-    command.env_clear().envs(environment.of_hook(point));
+    command.env_clear().envs(environment.hook_variables(point));
     // The output goes to a file and not to a pipe. A server that the hook leaves running would hold
     // a pipe open for ever.
     let captured = tempfile::tempfile().and_then(|file| {
@@ -122,13 +122,13 @@ mod tests {
     use morecores_machine::process;
 
     fn environment() -> Environment {
-        Environment::of_this_process(&morecores_testkit::plan(Vec::new()))
+        Environment::from_this_process(&morecores_testkit::plan(Vec::new()))
     }
 
     #[test]
     fn a_failing_hook_shows_its_last_words() {
         let hooks = Hooks { prepare: Some("seq {n}; exit 3".into()), ..Hooks::default() };
-        let point = Point { cpus: 1, n: 9, cpu_set: "0".parse().unwrap(), adds: Default::default() };
+        let point = Point { n: 9, ..morecores_testkit::point(1) };
         let error = run(Hook::Prepare, &hooks, Some(&point), &environment(), &[]).unwrap_err();
         assert_eq!(error.to_string(), "--prepare `seq 9; exit 3` failed (exit status: 3)");
         let HookError::Failed { output, .. } = error else { panic!() };

@@ -2,33 +2,33 @@
 //!
 //! Other modules count the cost of the run.
 
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-use morecores_study::{Limit, Point};
+use morecores_study::{InCell, Limit, Point};
 
 use super::{ExecuteError, ProcessExecutor};
+use crate::observer::{ObserverError, RunObserver};
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, Ended, SpawnError, Start};
-use crate::witness::{Witness, WitnessError};
 use morecores_machine::group::{GroupError, StudyGroup};
 
 impl ProcessExecutor {
-    /// Starts the command and waits for its main process, while the witness watches. Also returns
+    /// Starts the command and waits for its main process, while the observer watches. Also returns
     /// the result of the watching.
     pub(super) fn start(
         &mut self,
         point: &Point,
         input: &File,
-        witness: &mut dyn Witness,
-    ) -> Result<(Ended, Result<(), WitnessError>), ExecuteError> {
+        observer: &mut dyn RunObserver,
+    ) -> Result<(Ended, Result<(), ObserverError>), ExecuteError> {
         loop {
-            let image = match self.images.get(&(point.cpus, point.n)) {
-                Some(image) => image,
-                None => {
-                    let image = program::image(&self.command, point, &self.environment)?;
-                    self.images.entry((point.cpus, point.n)).or_insert(image)
+            let image = match self.images.entry(point.cell()) {
+                Entry::Occupied(image) => image.into_mut(),
+                Entry::Vacant(place) => {
+                    place.insert(program::image(&self.command, point, &self.environment)?)
                 }
             };
             let start = Start {
@@ -39,22 +39,22 @@ impl ProcessExecutor {
                 affinity: self.limiter.child_affinity(&point.cpu_set),
                 cgroup: self.group.as_ref().and_then(StudyGroup::spawn_cgroup),
             };
-            witness.begins(point)?;
+            observer.begins(point)?;
             let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut self.terminal);
-            let watched = witness.ended();
+            let observed = observer.ended();
             match ended {
                 Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
                     self.lose_birthplace(source);
                 }
                 Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
                     let script = program::script_image(&self.command, point, &self.environment)?;
-                    self.images.insert((point.cpus, point.n), script);
+                    self.images.insert(point.cell(), script);
                 }
                 Err(SpawnError::Exec(source)) => {
                     let name = self.command.at(point.n).words().into_iter().next().unwrap_or_default();
                     return Err(ProgramError::Refused { name, source }.into());
                 }
-                ended => return Ok((ended?, watched)),
+                ended => return Ok((ended?, observed)),
             }
         }
     }

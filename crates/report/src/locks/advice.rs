@@ -1,6 +1,6 @@
 //! Advice on which lock to take, one sentence for each situation.
 
-use morecores_study::lock::{LockName, Waits};
+use morecores_study::lock::{LockName, WaitStrategy};
 use morecores_view::{LockAdvice, LockSituation, LocksView};
 
 use super::time;
@@ -59,22 +59,22 @@ fn rough_time(ns: f64) -> String {
 /// Locks by their way of waiting, the way of the first lock first: `spin-then-block (adaptive, std)
 /// or block (block)`.
 fn locks_by_kind(locks: &[LockName]) -> String {
-    let mut kinds: Vec<(Waits, Vec<&str>)> = Vec::new();
+    let mut kinds: Vec<(WaitStrategy, Vec<&str>)> = Vec::new();
     for lock in locks {
-        match kinds.iter_mut().find(|(waits, _)| *waits == lock.waits()) {
+        match kinds.iter_mut().find(|(waits, _)| *waits == lock.wait_strategy()) {
             Some((_, names)) => names.push(lock.name()),
-            None => kinds.push((lock.waits(), vec![lock.name()])),
+            None => kinds.push((lock.wait_strategy(), vec![lock.name()])),
         }
     }
     join_with_or(kinds.iter().map(|(waits, names)| format!("{} ({})", kind_name(*waits), names.join(", "))))
 }
 
-fn kind_name(waits: Waits) -> &'static str {
+fn kind_name(waits: WaitStrategy) -> &'static str {
     match waits {
-        Waits::Spins => "spin",
-        Waits::Sleeps => "sleep between tries",
-        Waits::Blocks => "block",
-        Waits::SpinsThenBlocks => "spin-then-block",
+        WaitStrategy::Spins => "spin",
+        WaitStrategy::Sleeps => "sleep between tries",
+        WaitStrategy::Blocks => "block",
+        WaitStrategy::SpinsThenBlocks => "spin-then-block",
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     }
     if !view.whole {
         let text = "Not everything that was planned is there: a figure may be of fewer rounds than its neighbour, and an advice of \
-                    fewer points. Go on with morecores locks --resume.";
+                    fewer points. Go on with morecores locks --resume -o STUDY.";
         add(Severity::Serious, text.to_owned());
     }
     if view.damaged_lines > 0 {
@@ -28,7 +28,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         add(
             Severity::Serious,
             format!(
-                "{} damaged {lines} of cells.jsonl left out of every figure; the others are whole.",
+                "{} damaged {lines} of runs.jsonl left out of every figure; the others are whole.",
                 view.damaged_lines
             ),
         );

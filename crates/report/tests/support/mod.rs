@@ -106,6 +106,7 @@ impl Synthetic {
         let elapsed_s = summary(elapsed, half, runs);
         let cpu_time = elapsed * used;
         let point = PointView {
+            axes: Default::default(),
             cpus,
             n: cpus,
             cpu_set: (0..cpus).map(CpuId).collect(),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Origin of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum LockOrigin {
     /// Lock of `morecores-locks`.
     Ours,
     /// Lock of the C library, the standard library, another crate or the kernel.
@@ -13,7 +13,7 @@ pub enum Whose {
 
 /// Behaviour of a thread while another thread has the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
+pub enum WaitStrategy {
     /// Spins until the lock is free.
     Spins,
     /// Sleeps for a fixed time between tries.
@@ -88,12 +88,12 @@ impl LockName {
     }
 
     /// Origin of the lock.
-    pub const fn whose(self) -> Whose {
+    pub const fn origin(self) -> LockOrigin {
         self.row().1
     }
 
     /// Behaviour of the lock's waiters.
-    pub const fn waits(self) -> Waits {
+    pub const fn wait_strategy(self) -> WaitStrategy {
         self.row().2
     }
 
@@ -102,9 +102,9 @@ impl LockName {
         self.row().3
     }
 
-    const fn row(self) -> (&'static str, Whose, Waits, &'static str) {
-        use Waits::{Blocks, Sleeps, Spins, SpinsThenBlocks};
-        use Whose::{Ours, System};
+    const fn row(self) -> (&'static str, LockOrigin, WaitStrategy, &'static str) {
+        use LockOrigin::{Ours, System};
+        use WaitStrategy::{Blocks, Sleeps, Spins, SpinsThenBlocks};
         match self {
             Self::Spin => ("spin", Ours, Spins, "1: spins until it is free"),
             Self::SpinBackoff => {

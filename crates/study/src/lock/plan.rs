@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{LockCell, LockName};
-use crate::{CpuSet, Nanos};
+use crate::{CpuSet, Experiment, Nanos, OnFailure, Schedule, ScheduledCell, Stop};
 
 /// Think time of a thread: its work between two holds of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,27 +78,32 @@ impl LockPlan {
         points
     }
 
-    /// Cells that round `round` measures, in the order of the plan; rounds count from 0.
-    pub fn cells(&self, round: u32) -> Vec<LockCell> {
+    /// Cells of this plan and their schedule. A cell that fails is left out of the following
+    /// rounds: a machine that cannot measure it once cannot measure it six times, and a lock that
+    /// hangs would use its time limit every time.
+    pub fn experiment(&self) -> Experiment<LockCell> {
         let cpus: Vec<_> = self.cpus.iter().collect();
-        let mut cells = vec![LockCell::Switch];
+        let mut cells = vec![LockCell::Switch.into()];
         for (index, &from) in cpus.iter().enumerate() {
-            cells.extend(cpus[index + 1..].iter().map(|&to| LockCell::Line { from, to }));
+            cells.extend(cpus[index + 1..].iter().map(|&to| LockCell::Line { from, to }.into()));
         }
         for &lock in &self.locks {
-            cells.push(LockCell::Free { lock });
+            cells.push(LockCell::Free { lock }.into());
             if cpus.len() > 1 {
-                cells.extend([LockCell::HandOver { lock }, LockCell::Preempted { lock }]);
+                cells.extend([LockCell::HandOver { lock }.into(), LockCell::Preempted { lock }.into()]);
             }
             for (threads, hold_ns, think_ns) in self.points() {
                 let contest = |watched| LockCell::Contest { lock, threads, hold_ns, think_ns, watched };
-                cells.push(contest(false));
-                if round < self.watched_rounds {
-                    cells.push(contest(true));
-                }
+                cells.push(contest(false).into());
+                cells.push(ScheduledCell { cell: contest(true), rounds: Some(self.watched_rounds) });
             }
         }
-        cells
+        let (min_runs, max_runs) = (self.rounds, self.rounds);
+        let stop = Stop { precision: None, min_runs, max_runs, max_time: None, budget: None };
+        Experiment {
+            cells,
+            schedule: Schedule { seed: self.seed, warmup: 0, stop, on_failure: OnFailure::LeaveOut },
+        }
     }
 }
 
@@ -123,7 +128,8 @@ mod tests {
         assert_eq!(plan.points().len(), 2 * 3);
         // Switch, one line, free, hand-over, preempted; contests, and watched contests in the first
         // round.
-        assert_eq!(plan.cells(0).len(), 5 + 2 * 6);
-        assert_eq!(plan.cells(1).len(), 5 + 6);
+        let experiment = plan.experiment();
+        assert_eq!(experiment.cells_of_round(0).len(), 5 + 2 * 6);
+        assert_eq!(experiment.cells_of_round(1).len(), 5 + 6);
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LockName;
-use crate::{CpuId, Nanos, Surroundings};
+use crate::{AxisValue, Cell, CpuId, InCell, Nanos, Phase, Record, Surroundings};
 
 /// Cell: the subject of a measurement by one process of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -50,6 +50,29 @@ pub enum LockCell {
     },
 }
 
+impl InCell for LockCell {
+    fn cell(&self) -> Cell {
+        let cell = |what: &str| Cell::default().with("what", AxisValue::Text(what.to_owned()));
+        let text = |lock: &LockName| AxisValue::Text(lock.to_string());
+        let number = |value: u64| AxisValue::Number(value);
+        match self {
+            Self::Free { lock } => cell("free").with("lock", text(lock)),
+            Self::HandOver { lock } => cell("hand_over").with("lock", text(lock)),
+            Self::Preempted { lock } => cell("preempted").with("lock", text(lock)),
+            Self::Switch => cell("switch"),
+            Self::Line { from, to } => {
+                cell("line").with("from", number(from.0.into())).with("to", number(to.0.into()))
+            }
+            Self::Contest { lock, threads, hold_ns, think_ns, watched } => cell("contest")
+                .with("lock", text(lock))
+                .with("threads", number((*threads).into()))
+                .with("hold_ns", number(hold_ns.0))
+                .with("think_ns", number(think_ns.0))
+                .with("watched", AxisValue::Flag(*watched)),
+        }
+    }
+}
+
 /// Result of a contest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContestSample {
@@ -91,7 +114,7 @@ pub enum LockSample {
     },
 }
 
-/// One line of `cells.jsonl`.
+/// One run of the laboratory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockRun {
     /// Round of the measurement, from 0.
@@ -114,9 +137,60 @@ pub struct LockRun {
     pub unknown: serde_json::Map<String, serde_json::Value>,
 }
 
+impl AsRef<LockRun> for LockRun {
+    fn as_ref(&self) -> &LockRun {
+        self
+    }
+}
+
+impl InCell for LockRun {
+    fn cell(&self) -> Cell {
+        self.cell.cell()
+    }
+}
+
+impl Record for LockRun {
+    fn phase(&self) -> Phase {
+        Phase::Timed
+    }
+
+    fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Time of one operation or of one wait in nanoseconds; of a contest, the holds per second of
+    /// all threads together.
+    fn value(&self) -> f64 {
+        match &self.sample {
+            LockSample::Time { ns } => *ns,
+            LockSample::Contest(contest) => {
+                contest.turns.iter().sum::<u64>() as f64 / contest.window_ns.as_secs_f64()
+            }
+            LockSample::Preempted { waited_ns, waits, .. } => waited_ns.0 as f64 / *waits as f64,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The coordinates of a cell are the fields of its record.
+    #[test]
+    fn a_cell_has_the_coordinates_of_its_record() {
+        let lock = LockName::ParkingLot;
+        let (hold_ns, think_ns) = (Nanos(100), Nanos(7));
+        for cell in [
+            LockCell::Free { lock },
+            LockCell::HandOver { lock },
+            LockCell::Preempted { lock },
+            LockCell::Switch,
+            LockCell::Line { from: CpuId(0), to: CpuId(3) },
+            LockCell::Contest { lock, threads: 4, hold_ns, think_ns, watched: true },
+        ] {
+            assert_eq!(serde_json::to_value(cell).unwrap(), serde_json::to_value(cell.cell()).unwrap());
+        }
+    }
 
     #[test]
     fn a_line_is_read_as_it_was_written() {

@@ -1,5 +1,5 @@
 //! Traces of a study on disk: `traces/CPUS.json` and `traces/CPUS.events`, or `CPUS-nN` if `{n}`
-//! was not the number of CPUs.
+//! was not the number of CPUs, followed by `-AXIS=VALUE` for each further axis.
 //!
 //! A trace exists if its JSON file exists. The JSON file is renamed into place last, and removed
 //! first if a trace is replaced. Resuming the study removes any other remains of a kill. The
@@ -9,9 +9,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::Run;
-use crate::kept::{StudyError, io_error};
+use super::{StudyError, io_error};
+use crate::experiment::{CPUS_AXIS, N_AXIS};
 use crate::trace::{Decoded, TRACE_SCHEMA, TraceHeader, read_events};
+use crate::{Cell, InCell};
 
 const FOLDER: &str = "traces";
 const HEADER: &str = "json";
@@ -28,9 +29,9 @@ pub struct DamagedTrace {
     pub reason: String,
 }
 
-/// Path of a trace's events: the trace of the run on `cpus` CPUs in which `{n}` was `n`.
-pub fn trace_events_path(study: &Path, cpus: u32, n: u32) -> PathBuf {
-    path_of(study, cpus, n, EVENTS)
+/// Path of the events of a cell's trace.
+pub fn trace_events_path(study: &Path, cell: &Cell) -> PathBuf {
+    trace_path(study, cell, EVENTS)
 }
 
 /// Reads the events of one of [`Study::traces`](crate::Study::traces).
@@ -39,25 +40,41 @@ pub fn trace_events_path(study: &Path, cpus: u32, n: u32) -> PathBuf {
 /// [`StudyError::Io`] if the file cannot be opened, [`StudyError::Events`] if its content cannot be
 /// read.
 pub fn read_trace_events(study: &Path, trace: &TraceHeader) -> Result<Decoded, StudyError> {
-    let path = trace_events_path(study, trace.run.cpus, trace.run.n);
+    let path = trace_events_path(study, &trace.run.cell());
     let file = File::open(&path).map_err(io_error("open", &path))?;
     read_events(file).map_err(|source| StudyError::Events { path, source })
 }
 
-fn path_of(study: &Path, cpus: u32, n: u32, extension: &str) -> PathBuf {
-    study.join(FOLDER).join(format!("{}.{extension}", stem(cpus, n)))
+fn trace_path(study: &Path, cell: &Cell, extension: &str) -> PathBuf {
+    study.join(FOLDER).join(format!("{}.{extension}", stem(cell)))
 }
 
-fn stem(cpus: u32, n: u32) -> String {
-    if n == cpus { cpus.to_string() } else { format!("{cpus}-n{n}") }
+/// Name of a cell's files. Different cells have different names.
+fn stem(cell: &Cell) -> String {
+    let mut stem = cell.get(CPUS_AXIS).map(ToString::to_string).unwrap_or_default();
+    for (axis, value) in cell.coordinates().filter(|(axis, _)| *axis != CPUS_AXIS) {
+        if axis != N_AXIS {
+            stem += &format!("-{}={}", escaped(axis), escaped(&value.to_string()));
+        } else if Some(value) != cell.get(CPUS_AXIS) {
+            stem += &format!("-n{value}");
+        }
+    }
+    stem
+}
+
+/// Text with each byte that might have a meaning in a file name as `%` and two hexadecimal digits.
+fn escaped(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let escape =
+        |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
+    text.bytes().map(escape).collect()
 }
 
 /// Writer of a trace. If it is dropped without [`TraceWriter::commit`], it leaves nothing.
 #[derive(Debug)]
 pub struct TraceWriter {
     study: PathBuf,
-    cpus: u32,
-    n: u32,
+    cell: Cell,
     events: File,
     committed: bool,
 }
@@ -68,12 +85,12 @@ impl TraceWriter {
     ///
     /// # Errors
     /// [`StudyError::Io`].
-    pub fn create(study: &Path, cpus: u32, n: u32) -> Result<Self, StudyError> {
+    pub fn create(study: &Path, cell: Cell) -> Result<Self, StudyError> {
         let folder = study.join(FOLDER);
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
-        let path = unfinished(&path_of(study, cpus, n, EVENTS));
+        let path = unfinished(&trace_path(study, &cell, EVENTS));
         let events = File::create(&path).map_err(io_error("create", &path))?;
-        Ok(Self { study: study.to_owned(), cpus, n, events, committed: false })
+        Ok(Self { study: study.to_owned(), cell, events, committed: false })
     }
 
     /// File of events, empty until the caller writes a stream to it.
@@ -84,13 +101,13 @@ impl TraceWriter {
         self.events.try_clone().map_err(io_error("open", &self.path(EVENTS)))
     }
 
-    /// Adds the trace to the study; it replaces a trace of the same point, if there is one.
+    /// Adds the trace to the study; it replaces a trace of the same cell, if there is one.
     ///
     /// # Errors
-    /// [`StudyError::OtherTrace`] if `header` is of a run on other CPUs; [`StudyError::Io`]. In
+    /// [`StudyError::OtherTrace`] if `header` is of a run of another cell; [`StudyError::Io`]. In
     /// both cases the study is without this trace.
     pub fn commit(mut self, header: &TraceHeader) -> Result<(), StudyError> {
-        if (header.run.cpus, header.run.n) != (self.cpus, self.n) {
+        if header.run.cell() != self.cell {
             return Err(StudyError::OtherTrace(self.path(HEADER)));
         }
         let (json, events) = (self.path(HEADER), self.path(EVENTS));
@@ -105,7 +122,7 @@ impl TraceWriter {
     }
 
     fn path(&self, extension: &str) -> PathBuf {
-        path_of(&self.study, self.cpus, self.n, extension)
+        trace_path(&self.study, &self.cell, extension)
     }
 }
 
@@ -143,17 +160,17 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
                 continue;
             }
         };
-        match understand(&path, &text)? {
+        match parse_header(&path, &text)? {
             Ok(header) => traces.whole.push(header),
             Err(reason) => traces.damaged.push(DamagedTrace { path, reason }),
         }
     }
-    traces.whole.sort_by_key(|trace| (trace.run.cpus, trace.run.n));
+    traces.whole.sort_by_key(|trace| trace.run.cell());
     Ok(traces)
 }
 
 /// Header of a trace, or the defect of the trace.
-fn understand(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, StudyError> {
+fn parse_header(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, StudyError> {
     // The schema is checked before anything else is interpreted.
     let value: serde_json::Value = match serde_json::from_slice(text) {
         Ok(value) => value,
@@ -168,14 +185,14 @@ fn understand(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, S
         }
         _ => return Ok(Err(format!("its schema is `{schema}`, not `{TRACE_SCHEMA}`"))),
     }
-    Ok(serde_json::from_value(value).map_err(|e| e.to_string()).and_then(|header| belongs(path, header)))
+    Ok(serde_json::from_value(value).map_err(|e| e.to_string()).and_then(|header| check_name(path, header)))
 }
 
 /// Header, if the file has the header's own name and its events are beside it.
-fn belongs(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
-    let Run { cpus, n, .. } = header.run;
-    if path.file_stem().is_none_or(|name| name.to_string_lossy() != stem(cpus, n)) {
-        return Err(format!("it is of a run on {cpus} CPUs with {{n}} = {n}, which its name does not say"));
+fn check_name(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
+    let cell = header.run.cell();
+    if path.file_stem().is_none_or(|name| name.to_string_lossy() != stem(&cell)) {
+        return Err(format!("its run is that of {cell}, but the file is named otherwise"));
     }
     if !path.with_extension(EVENTS).exists() {
         return Err("the file of its events is missing".to_owned());

@@ -51,7 +51,7 @@ fn command_line(side: Side<'_>) -> String {
     // Two words that differ only in bytes outside UTF-8 would look equal, so these words are
     // escaped.
     let word = |word: OsString| word.into_string().unwrap_or_else(|word| format!("{word:?}"));
-    variables.chain(side.study.header.command.argv().into_iter().map(word)).collect::<Vec<_>>().join(" ")
+    variables.chain(side.study.header.subject.argv().into_iter().map(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn machine_name(host: &Host) -> String {

@@ -21,8 +21,8 @@ const LEAST_SPLIT_S: f64 = 0.1;
 const FLOOR_TOLERANCE: f64 = 1.02;
 
 impl Sample<'_> {
-    /// Computes the figures of this count. `base` is the smallest count of the study, perhaps this
-    /// one.
+    /// Computes the figures of this count. `base` is the smallest count with the same further axes,
+    /// perhaps this one.
     pub(super) fn point_view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
         let (elapsed, values) = (self.elapsed(), self.values());
         let cpu = CpuTimes::from_runs(&self.runs);
@@ -49,6 +49,7 @@ impl Sample<'_> {
         PointView {
             cpus: self.point.cpus,
             n: self.point.n,
+            axes: self.point.axes.clone(),
             cpu_set: self.point.cpu_set.clone(),
             adds: self.point.adds.clone(),
             limit: plan.limit,

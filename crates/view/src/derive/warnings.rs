@@ -102,7 +102,7 @@ fn whole_study_warnings(study: &Study, points: &[PointView]) -> Vec<Warning> {
     if study.damaged_lines > 0 {
         warnings.push(Warning::DamagedLines { count: study.damaged_lines });
     }
-    let client = program_name(&header.command);
+    let client = program_name(&header.subject);
     if let Some((program, daemon)) = DAEMON_CLIENTS.iter().find(|(name, _)| *name == client) {
         warnings.push(Warning::KnownClient { program: (*program).to_owned(), daemon: (*daemon).to_owned() });
     }
@@ -251,7 +251,7 @@ fn push_thread_warnings(
     points: &[PointView],
     warnings: &mut Vec<Warning>,
 ) {
-    let tells_n = study.header.plan.tells_n(&study.header.command);
+    let tells_n = study.header.plan.tells_n(&study.header.subject);
     let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
     // Points of the same count differ in `n` alone, so they have no more CPUs.

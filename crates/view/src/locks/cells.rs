@@ -47,7 +47,9 @@ impl<'a> Cells<'a> {
     pub(super) fn are_whole(&self) -> bool {
         let is_there =
             |round: u32, cell: &LockCell| self.by_cell.get(cell).is_some_and(|at| at.contains_key(&round));
-        (0..self.plan.rounds).all(|round| self.plan.cells(round).iter().all(|cell| is_there(round, cell)))
+        let experiment = self.plan.experiment();
+        (0..self.plan.rounds)
+            .all(|round| experiment.cells_of_round(round).into_iter().all(|cell| is_there(round, cell)))
     }
 
     /// Returns the share of the CPUs' time that the hypervisor took during contests; none if it

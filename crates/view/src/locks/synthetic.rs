@@ -1,10 +1,10 @@
 //! Synthetic studies of locks with known figures, for the tests.
 
 use morecores_study::lock::{
-    ContestSample, LOCK_STUDY_SCHEMA, LockCell, LockHeader, LockName, LockPlan, LockRun, LockSample,
-    LockStudy, Think,
+    ContestSample, Laboratory, LockCell, LockHeader, LockName, LockPlan, LockRun, LockSample, LockStudy,
+    Think,
 };
-use morecores_study::{CpuId, Host, Nanos};
+use morecores_study::{CpuId, Host, Nanos, STUDY_SCHEMA};
 
 use super::cells::Contention;
 
@@ -29,15 +29,16 @@ impl Synthetic {
             seed: 1,
         };
         let header = LockHeader {
-            schema: LOCK_STUDY_SCHEMA.to_owned(),
+            schema: STUDY_SCHEMA.to_owned(),
             tool: "0.1.0".to_owned(),
             created_at_ns: Nanos(0),
+            subject: Laboratory::Locks,
             plan,
             host: Host::default(),
             closing: None,
             unknown: serde_json::Map::new(),
         };
-        Self { study: LockStudy { header, runs: Vec::new(), damaged_lines: 0 } }
+        Self { study: LockStudy::new(header) }
     }
 
     /// Adds a point to the plan, and with it every combination of its threads, hold and think with
@@ -120,7 +121,7 @@ impl Synthetic {
     pub(super) fn filled(self) -> Self {
         let mut filled = self.point((2, 100, 0));
         for round in 0..filled.study.header.plan.rounds {
-            for cell in filled.study.header.plan.cells(round) {
+            for &cell in filled.study.header.plan.experiment().cells_of_round(round) {
                 let sample = match cell {
                     LockCell::Contest { .. } => LockSample::Contest(ContestSample {
                         window_ns: Nanos::from_millis(100),

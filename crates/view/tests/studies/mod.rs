@@ -10,7 +10,7 @@ pub(crate) fn study(counts: &[u32]) -> Study {
         schema: STUDY_SCHEMA.into(),
         tool: "0.1.0".into(),
         created_at_ns: Nanos(1),
-        command: program("make -j{n}"),
+        subject: program("make -j{n}"),
         plan: Plan {
             limit: Limit::Hotplug,
             stop: Stop { precision: None, min_runs: 6, max_runs: 20, max_time: None, budget: None },

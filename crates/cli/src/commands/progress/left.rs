@@ -6,49 +6,54 @@
 use std::ops::RangeInclusive;
 
 use morecores_measure::budget::Costs;
-use morecores_measure::executor::Trial;
 use morecores_measure::schedule::{Stream, round_order};
-use morecores_study::{Nanos, Phase, Plan, Point};
+use morecores_measure::sweep::Trial;
+use morecores_study::{Cell, Experiment, InCell, Nanos, Phase};
 
 /// Facts known during a run from which the time left is estimated.
 #[derive(Debug)]
-pub(super) struct Outlook<'a> {
-    pub(super) plan: &'a Plan,
+pub(super) struct Outlook<'a, C> {
+    pub(super) experiment: &'a Experiment<C>,
     pub(super) costs: &'a Costs,
-    pub(super) trial: &'a Trial,
+    pub(super) trial: &'a Trial<C>,
     /// Time since the run began.
     pub(super) running: Nanos,
     /// Expected total of timed rounds by the stopping rule: minimum and maximum.
     pub(super) rounds: RangeInclusive<usize>,
-    /// Points that will be traced after this run.
-    pub(super) traces: &'a [Point],
+    /// Cells that will be traced after this run.
+    pub(super) traces: &'a [Cell],
     /// Remainder of the time limit for the study; none without a limit.
     pub(super) budget: Option<Nanos>,
 }
 
-impl Outlook<'_> {
+impl<C: InCell> Outlook<'_, C> {
     /// Time until the end: minimum and maximum. None before the first run has ended.
     pub(super) fn time_left(&self) -> Option<RangeInclusive<Nanos>> {
-        let point = &self.trial.point;
+        let cell = self.trial.cell.cell();
         let traces = self.costs.traced_runs(self.traces)?;
         let (run, rest) = match self.trial.phase {
-            Phase::Traced => (self.costs.traced_runs([point])?, Nanos::ZERO),
-            _ => (self.costs.run(point.cpus)?, self.rest_of_round()?),
+            Phase::Traced => (self.costs.traced_runs([&cell])?, Nanos::ZERO),
+            _ => (self.costs.run(&cell)?, self.rest_of_round(&cell)?),
         };
         let certain = run.since(self.running) + rest + traces;
-        let round = self.costs.runs(&self.plan.points)?;
+        // The first round may hold more cells than the others.
+        let next = if self.trial.phase == Phase::Timed { self.trial.round + 1 } else { 0 };
+        let round = self.costs.runs(&self.cells(next))?;
         let with_rounds = |rounds: usize| certain + round.times(self.further_rounds(rounds, round, certain));
         Some(with_rounds(*self.rounds.start())..=with_rounds(*self.rounds.end()))
     }
 
-    /// Expected time of the remaining runs of this round.
-    fn rest_of_round(&self) -> Option<Nanos> {
-        let points = &self.plan.points;
+    fn cells(&self, round: u32) -> Vec<Cell> {
+        self.experiment.cells_of_round(round).into_iter().map(InCell::cell).collect()
+    }
+
+    /// Expected time of the remaining runs of this round, after that of `cell`.
+    fn rest_of_round(&self, cell: &Cell) -> Option<Nanos> {
+        let cells = self.cells(self.trial.round);
         let stream = if self.trial.phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
-        let order = round_order(self.plan.seed, stream, self.trial.round, points.len());
-        let is_this = |at: &&usize| points[**at] == self.trial.point;
-        let to_come = order.iter().skip_while(|at| !is_this(at)).skip(1);
-        self.costs.runs(to_come.map(|at| &points[*at]))
+        let order = round_order(self.experiment.schedule.seed, stream, self.trial.round, cells.len());
+        let to_come = order.iter().map(|at| &cells[*at]).skip_while(|other| *other != cell).skip(1);
+        self.costs.runs(to_come)
     }
 
     /// Number of rounds after this one if the stopping rule takes `rounds` timed ones, limited by
@@ -56,7 +61,7 @@ impl Outlook<'_> {
     fn further_rounds(&self, rounds: usize, round: Nanos, certain: Nanos) -> usize {
         let made = self.trial.round as usize + 1;
         let further = match self.trial.phase {
-            Phase::Warmup => (self.plan.warmup as usize).saturating_sub(made) + rounds,
+            Phase::Warmup => (self.experiment.schedule.warmup as usize).saturating_sub(made) + rounds,
             Phase::Timed => rounds.saturating_sub(made),
             Phase::Traced => 0,
         };
@@ -69,13 +74,18 @@ impl Outlook<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use morecores_study::{Plan, Point};
     use morecores_testkit::{plan, point};
+
+    fn cells(points: &[Point]) -> Vec<Cell> {
+        points.iter().map(InCell::cell).collect()
+    }
 
     /// Costs of a study with runs of 20 s on 1 CPU and 10 s on 2.
     fn costs() -> Costs {
         let mut costs = Costs::default();
-        costs.add(Phase::Timed, 1, Nanos::from_millis(20_000));
-        costs.add(Phase::Timed, 2, Nanos::from_millis(10_000));
+        costs.add(Phase::Timed, &point(1).cell(), Nanos::from_millis(20_000));
+        costs.add(Phase::Timed, &point(2).cell(), Nanos::from_millis(10_000));
         costs
     }
 
@@ -90,10 +100,11 @@ mod tests {
         let plan = Plan { warmup: 1, ..plan(vec![point(1), point(2)]) };
         let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
         let first = round_order(plan.seed, stream, round, 2)[0];
-        let trial = Trial { index: 0, round, phase, point: plan.points[first].clone() };
+        let trial = Trial { index: 0, round, phase, cell: plan.points[first].clone() };
         let budget = budget.map(|seconds| Nanos::from_millis(seconds * 1000));
-        let (costs, running) = (costs(), Nanos::ZERO);
-        let outlook = Outlook { plan: &plan, costs: &costs, trial: &trial, running, rounds, traces, budget };
+        let (costs, running, traces) = (costs(), Nanos::ZERO, &cells(traces)[..]);
+        let experiment = &plan.experiment();
+        let outlook = Outlook { experiment, costs: &costs, trial: &trial, running, rounds, traces, budget };
         let left = outlook.time_left().unwrap();
         [left.start(), left.end()].map(|time| time.as_secs_f64())
     }
@@ -119,16 +130,16 @@ mod tests {
     fn a_run_that_is_going_on_counts_with_what_is_left_of_it() {
         let plan = plan(vec![point(1), point(2)]);
         let of = |phase: Phase, running: u64, traces: &[Point]| {
-            let trial = Trial { index: 9, round: 0, phase, point: point(2) };
+            let trial = Trial { index: 9, round: 0, phase, cell: point(2) };
             let running = Nanos::from_millis(running);
             let costs = costs();
             Outlook {
-                plan: &plan,
+                experiment: &plan.experiment(),
                 costs: &costs,
                 trial: &trial,
                 running,
                 rounds: 1..=1,
-                traces,
+                traces: &cells(traces),
                 budget: None,
             }
             .time_left()

@@ -4,10 +4,14 @@
 
 use std::collections::VecDeque;
 
-use morecores_measure::sweep::value_of;
+use morecores_measure::executor::Outcome;
 use morecores_report::{cpus, ratio};
 use morecores_statistics::median;
-use morecores_study::{Better, Header, Nanos, Neighbour, Phase, Plan, Run, Surroundings};
+use morecores_study::{
+    Better, Cell, Header, InCell, Nanos, Neighbour, Phase, Plan, Point, Record, Run, Surroundings,
+};
+
+use super::Narrator;
 
 /// Number of CPUs that other programs must keep busy before the display mentions them. The
 /// threshold equals that of the warning about a machine that is not quiet.
@@ -15,7 +19,7 @@ const BUSY: f64 = 0.1;
 
 /// Results of the runs so far.
 #[derive(Clone, Debug)]
-pub(super) struct SoFar {
+pub(in crate::commands) struct SoFar {
     plan: Plan,
     online: u32,
     points: Vec<Values>,
@@ -29,22 +33,16 @@ pub(super) struct SoFar {
 /// Values of one point.
 #[derive(Clone, Debug)]
 struct Values {
-    cpus: u32,
-    n: u32,
+    cell: Cell,
     values: Vec<f64>,
     /// Values of warm-up runs, except the study's first run, which has cold caches.
     warm: Vec<f64>,
 }
 
 impl SoFar {
-    pub(super) fn new(header: &Header) -> Self {
+    pub(in crate::commands) fn new(header: &Header) -> Self {
         let plan = &header.plan;
-        let values = |point: &morecores_study::Point| Values {
-            cpus: point.cpus,
-            n: point.n,
-            values: vec![],
-            warm: vec![],
-        };
+        let values = |point: &Point| Values { cell: point.cell(), values: vec![], warm: vec![] };
         Self {
             plan: plan.clone(),
             online: header.host.topology.online.len() as u32,
@@ -56,7 +54,7 @@ impl SoFar {
     }
 
     /// Counts a finished run.
-    pub(super) fn count(&mut self, run: &Run) {
+    pub(in crate::commands) fn count_run(&mut self, run: &Run) {
         if let Some(around) = &run.surroundings {
             self.others += others(around);
             self.around.push_back(around.clone());
@@ -64,17 +62,36 @@ impl SoFar {
                 self.around.pop_front();
             }
         }
-        let point = self.points.iter_mut().find(|point| (point.cpus, point.n) == (run.cpus, run.n));
+        let point = self.points.iter_mut().find(|point| point.cell == run.cell());
         match (point.filter(|_| run.counts(&self.plan)), run.phase) {
-            (Some(point), Phase::Timed) => point.values.push(value_of(run)),
-            (Some(point), Phase::Warmup) if run.index > 0 => point.warm.push(value_of(run)),
+            (Some(point), Phase::Timed) => point.values.push(run.value()),
+            (Some(point), Phase::Warmup) if run.index > 0 => point.warm.push(run.value()),
             _ => {}
         }
     }
 
-    /// Samples for the estimate of the noise, in the order of the points. They include warm-up runs
-    /// while a point has fewer than two timed runs.
-    pub(super) fn samples(&self) -> Vec<Vec<f64>> {
+    /// Stores the programs that have used the most CPU time so far.
+    fn look(&mut self, neighbours: &[Neighbour]) {
+        self.neighbours = neighbours.to_vec();
+    }
+}
+
+impl Narrator for SoFar {
+    type Cell = Point;
+    type Outcome = Outcome;
+
+    fn cell_name(&self, point: &Point) -> String {
+        cpus(point.cpus)
+    }
+
+    fn count(&mut self, outcome: &Outcome) -> bool {
+        self.count_run(&outcome.run);
+        outcome.neighbours.iter().for_each(|neighbours| self.look(neighbours));
+        outcome.run.counts(&self.plan)
+    }
+
+    /// Samples include warm-up runs while a point has fewer than two timed runs.
+    fn samples(&self) -> Vec<Vec<f64>> {
         let sample = |point: &Values| {
             let warm: &[f64] = if point.values.len() < 2 { &point.warm } else { &[] };
             [warm, &point.values].concat()
@@ -82,14 +99,9 @@ impl SoFar {
         self.points.iter().map(sample).collect()
     }
 
-    /// Stores the programs that have used the most CPU time so far.
-    pub(super) fn look(&mut self, neighbours: &[Neighbour]) {
-        self.neighbours = neighbours.to_vec();
-    }
-
     /// Speedup of the largest CPU count over the smallest: `1.93 times`. None before both have a
     /// run.
-    pub(super) fn answer(&self) -> Option<String> {
+    fn answer(&self) -> Option<String> {
         let [base, .., largest] = self.points.as_slice() else { return None };
         let (there, here) = (median(&base.values)?, median(&largest.values)?);
         let better = self.plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
@@ -102,7 +114,7 @@ impl SoFar {
 
     /// Disturbance during the last runs: `others keep 0.95 of 2 CPUs busy (rustc)`. None below the
     /// threshold.
-    pub(super) fn disturbance(&self) -> Option<String> {
+    fn disturbance(&self) -> Option<String> {
         let sum =
             |what: fn(&Surroundings) -> Nanos| self.around.iter().map(what).sum::<Nanos>().as_secs_f64();
         let busy = sum(others) / sum(|around| around.covers_ns);
@@ -160,11 +172,11 @@ mod tests {
     #[test]
     fn the_answer_is_there_as_soon_as_both_ends_have_a_run() {
         let mut so_far = so_far();
-        so_far.count(&timed(1, 3.0));
-        so_far.count(&Run { exit: Exit::Code(1), ..timed(2, 9.0) });
-        so_far.count(&Run { phase: Phase::Warmup, ..timed(2, 9.0) });
+        so_far.count_run(&timed(1, 3.0));
+        so_far.count_run(&Run { exit: Exit::Code(1), ..timed(2, 9.0) });
+        so_far.count_run(&Run { phase: Phase::Warmup, ..timed(2, 9.0) });
         assert_eq!(so_far.answer(), None);
-        [2.0, 1.5, 0.1].into_iter().for_each(|seconds| so_far.count(&timed(2, seconds)));
+        [2.0, 1.5, 0.1].into_iter().for_each(|seconds| so_far.count_run(&timed(2, seconds)));
         assert_eq!(so_far.answer().as_deref(), Some("2.00 times"));
         so_far.plan.metric =
             Some(Metric { name: None, regex: "x".to_owned(), unit: None, better: Better::Higher });
@@ -175,12 +187,12 @@ mod tests {
     fn who_disturbs_is_said_while_it_does() {
         let mut so_far = so_far();
         assert_eq!(so_far.disturbance(), None);
-        so_far.count(&beside(0.95));
+        so_far.count_run(&beside(0.95));
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy"));
         so_far.look(&[neighbour("rustc", 0.9), neighbour("kdamond.0", 0.06)]);
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy (rustc)"));
         // One round later the disturbance has ended.
-        (0..2).for_each(|_| so_far.count(&beside(0.01)));
+        (0..2).for_each(|_| so_far.count_run(&beside(0.01)));
         assert_eq!(so_far.disturbance(), None);
     }
 }

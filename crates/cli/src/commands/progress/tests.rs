@@ -1,11 +1,11 @@
 //! Tests of the announced time left against the true time left, on a simulated clock.
 
-use std::cell::Cell;
+use std::cell::Cell as Shared;
 
 use morecores_measure::budget::Budget;
-use morecores_measure::executor::{ExecuteError, Executor, Outcome};
-use morecores_measure::sweep::{Keeper, Pulse, sweep};
-use morecores_study::Stop;
+use morecores_measure::executor::{ExecuteError, Outcome};
+use morecores_measure::sweep::{EarlierRuns, Executor, RunRecorder, SweepContext, sweep};
+use morecores_study::{Plan, Point, Record, Run, Stop};
 use morecores_testkit::{plan, point};
 
 use super::*;
@@ -17,11 +17,11 @@ const THIRD: f64 = 1.0 / 3.0;
 /// `--prepare` takes half a second before each run. Times vary by up to `noise`.
 struct World {
     noise: f64,
-    now: Cell<u64>,
-    runs: Cell<u64>,
+    now: Shared<u64>,
+    runs: Shared<u64>,
 }
 
-impl Pulse for World {
+impl SweepContext for World {
     fn now(&self) -> Nanos {
         Nanos(self.now.get())
     }
@@ -33,31 +33,38 @@ impl Pulse for World {
 
 impl World {
     fn new(noise: f64) -> Self {
-        Self { noise, now: Cell::new(0), runs: Cell::new(0) }
+        Self { noise, now: Shared::new(0), runs: Shared::new(0) }
     }
 
     /// Advances the clock by a run's time and returns the run's elapsed time.
-    fn run(&self, trial: &Trial) -> Nanos {
+    fn run(&self, trial: &Trial<Point>) -> Nanos {
         let made = self.runs.replace(self.runs.get() + 1);
         let cold = if made == 0 { 3.0 } else { 1.0 };
         let traced = if trial.phase == Phase::Traced { 1.1 } else { 1.0 };
         // Deviation from -1 to 1, each value once in seven runs.
         let chance = (made * 3 % 7) as f64 / 3.0 - 1.0;
-        let seconds = 20.0 / f64::from(trial.point.cpus) * cold * traced * (1.0 + self.noise * chance);
+        let seconds = 20.0 / f64::from(trial.cell.cpus) * cold * traced * (1.0 + self.noise * chance);
         let elapsed = Nanos::from_secs_f64(seconds);
         self.now.set((self.now() + elapsed + Nanos::from_millis(500)).0);
         elapsed
     }
 }
 
-impl Executor for &World {
-    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+impl Executor<Point> for &World {
+    type Outcome = Outcome;
+    type Error = ExecuteError;
+
+    fn value(&self, outcome: &Outcome) -> Option<f64> {
+        Some(outcome.run.value())
+    }
+
+    fn execute(&mut self, trial: &Trial<Point>) -> Result<Outcome, ExecuteError> {
         let elapsed = self.run(trial);
         let run = Run {
             index: trial.index,
             phase: trial.phase,
             round: trial.round,
-            ..morecores_testkit::run(&trial.point, elapsed)
+            ..morecores_testkit::run(&trial.cell, elapsed)
         };
         Ok(Outcome { run, output: String::new(), no_figure: None, neighbours: None })
     }
@@ -67,32 +74,32 @@ impl Executor for &World {
 struct Watcher<'a> {
     world: &'a World,
     plan: &'a Plan,
-    traces: Vec<Point>,
+    traces: Vec<Cell>,
     costs: Costs,
     so_far: SoFar,
     began: Nanos,
-    said: Vec<Said>,
+    announced: Vec<Announcement>,
 }
 
 /// Time left as announced at the start of a run.
-struct Said {
+struct Announcement {
     phase: Phase,
     round: u32,
     at: Nanos,
     left: RangeInclusive<Nanos>,
 }
 
-impl Keeper for Watcher<'_> {
+impl RunRecorder<Point, Outcome> for Watcher<'_> {
     type Error = std::convert::Infallible;
 
-    fn begins(&mut self, trial: &Trial) {
+    fn begins(&mut self, trial: &Trial<Point>) {
         self.began = self.world.now();
         let samples = self.so_far.samples();
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         let stop = &self.plan.stop;
         let rounds = StoppingRule::from_stop(stop).expect("a rule").expected_rounds(&samples);
         let outlook = Outlook {
-            plan: self.plan,
+            experiment: &self.plan.experiment(),
             costs: &self.costs,
             trial,
             running: Nanos::ZERO,
@@ -101,14 +108,19 @@ impl Keeper for Watcher<'_> {
             budget: stop.time().map(|time| time.since(self.began)),
         };
         if let Some(left) = outlook.time_left() {
-            self.said.push(Said { phase: trial.phase, round: trial.round, at: self.began, left });
+            self.announced.push(Announcement {
+                phase: trial.phase,
+                round: trial.round,
+                at: self.began,
+                left,
+            });
         }
     }
 
     fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
         let run = &outcome.run;
-        self.costs.add(run.phase, run.cpus, self.world.now().since(self.began));
-        self.so_far.count(run);
+        self.costs.add(run.phase, &run.cell(), self.world.now().since(self.began));
+        self.so_far.count_run(run);
         Ok(())
     }
 }
@@ -120,7 +132,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
     let budget = time.map(|seconds| Nanos::from_millis(1000 * seconds));
     let plan = plan(vec![point(1), point(2)]);
     let plan = Plan { warmup: 1, stop: Stop { budget, ..plan.stop }, ..plan };
-    let traces = plan.points.clone();
+    let traces: Vec<Cell> = plan.points.iter().map(InCell::cell).collect();
     let mut watcher = Watcher {
         world: &world,
         plan: &plan,
@@ -128,7 +140,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         costs: Costs::default(),
         so_far: SoFar::new(&morecores_testkit::header(plan.clone())),
         began: Nanos::ZERO,
-        said: Vec::new(),
+        announced: Vec::new(),
     };
     let rule = StoppingRule::from_stop(&plan.stop).expect("a rule");
     let mut enough = |samples: &[Vec<f64>]| {
@@ -136,10 +148,13 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         rule.decide(&samples) == morecores_statistics::Decision::Precise
     };
     let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
-    sweep(&plan, &[], &mut &world, &mut watcher, &mut enough, &mut budget, &world).expect("a sweep");
-    for point in traces {
+    let experiment = plan.experiment();
+    let earlier = EarlierRuns::new(&experiment, &[] as &[Run], |_| true);
+    sweep(&experiment, earlier, &mut &world, &mut watcher, &mut enough, &mut budget, &world)
+        .expect("a sweep");
+    for point in &plan.points {
         watcher.traces.remove(0);
-        let trial = Trial { index: 0, round: 0, phase: Phase::Traced, point };
+        let trial = Trial { index: 0, round: 0, phase: Phase::Traced, cell: point.clone() };
         watcher.begins(&trial);
         world.run(&trial);
     }
@@ -147,8 +162,8 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
     if let Some(time) = plan.stop.time() {
         assert!(end <= time, "it took {end:?}");
     }
-    assert_eq!(watcher.said.iter().map(|said| said.round + 1).max(), Some(rounds), "rounds");
-    for Said { phase, round, at, left } in watcher.said {
+    assert_eq!(watcher.announced.iter().map(|announced| announced.round + 1).max(), Some(rounds), "rounds");
+    for Announcement { phase, round, at, left } in watcher.announced {
         if phase == Phase::Warmup || (phase == Phase::Timed && round == 0) {
             continue;
         }
@@ -156,7 +171,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         let [least, most] = [left.start(), left.end()].map(|left| left.as_secs_f64());
         assert!(
             least * (1.0 - THIRD) <= is && is <= most * (1.0 + THIRD) && most <= least * ONE_FIGURE,
-            "{phase:?} {round} at {at:?}: {least} to {most} s said, {is} s left"
+            "{phase:?} {round} at {at:?}: {least} to {most} s announced, {is} s left"
         );
     }
 }
@@ -173,9 +188,9 @@ fn the_time_left_is_true_to_a_third_from_the_second_round_on() {
 
 #[test]
 fn times_far_apart_are_said_as_a_range() {
-    let said = |least, most| range(&(Duration::from_secs(least)..=Duration::from_secs(most)));
+    let announced = |least, most| range(&(Duration::from_secs(least)..=Duration::from_secs(most)));
     assert_eq!(
-        [said(60, 60), said(60, 80), said(60, 90)],
+        [announced(60, 60), announced(60, 80), announced(60, 90)],
         ["about 1 min 00 s", "about 1 min 10 s", "1 min 00 s to 1 min 30 s"]
     );
 }

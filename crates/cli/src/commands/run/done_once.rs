@@ -3,13 +3,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use morecores_measure::done_once::done_once;
-use morecores_measure::sweep::early;
+use morecores_measure::done_once::EarlyRuns;
 use morecores_report::duration;
 use morecores_study::{Command, Phase, Study, Variable};
 
+use super::super::resume::resume_line;
 use super::from_scratch::{Typed, UNKNOWN, other_name, undo_line};
-use super::resume_line;
 use crate::args::RunArgs;
 
 /// Notes for the user: the observation, the line that measures the whole work in each run, and the
@@ -23,7 +22,7 @@ pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
         ),
         None => from_scratch(study, path, args, words),
     };
-    let left = format!("to measure what is left to do: {}", resume_line(path, "--incremental "));
+    let left = format!("to measure what is left to do: {}", resume_line("run", path, "--incremental "));
     vec![happened(study, path), whole, left]
 }
 
@@ -32,13 +31,13 @@ pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
 pub(super) fn doubt(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Option<String> {
     let plan = &study.header.plan;
     let is_timed = study.runs.iter().any(|run| run.phase == Phase::Timed);
-    let is_known = undo_line(&study.header.command).is_some();
+    let is_known = undo_line(&study.header.subject).is_some();
     (is_known && !is_timed && plan.hooks.prepare.is_none() && !plan.incremental)
         .then(|| format!("a build is done only once; {}", from_scratch(study, path, args, words)))
 }
 
 fn happened(study: &Study, path: &Path) -> String {
-    let took = done_once(early(&study.header.plan, &study.runs)).map(|done| {
+    let took = EarlyRuns::among(&study.header.plan, &study.runs).done_once().map(|done| {
         let times = if done.runs == 1 { "the next".to_owned() } else { format!("the next {}", done.runs) };
         let [first, later] = [done.first, done.later].map(|time| duration(time.as_secs_f64()));
         let at_most = if done.runs == 1 { "" } else { "at most " };
@@ -53,8 +52,8 @@ fn happened(study: &Study, path: &Path) -> String {
 
 fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> String {
     let header = &study.header;
-    let undo = undo_line(&header.command);
-    let (shell, command): (&[&str], _) = match &header.command {
+    let undo = undo_line(&header.subject);
+    let (shell, command): (&[&str], _) = match &header.subject {
         Command::Program { argv } => (&["--"], argv.clone()),
         Command::Shell { line } => (&["--shell", "--"], vec![line.clone()]),
     };

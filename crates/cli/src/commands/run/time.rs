@@ -7,7 +7,7 @@ use std::path::Path;
 use morecores_report::duration;
 use morecores_study::{Nanos, Stop};
 
-use super::resume_line;
+use super::super::resume::resume_line;
 
 /// Factor between the estimated and the proposed time. The margin covers errors of the estimate.
 const MARGIN: f64 = 1.25;
@@ -36,7 +36,7 @@ pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
     format!(
         "the time is used up ({}){why}. Go on with: {}",
         duration(time.as_secs_f64()),
-        resume_line(path, &option)
+        resume_line("run", path, &option)
     )
 }
 

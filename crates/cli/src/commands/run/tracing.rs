@@ -11,16 +11,17 @@ use std::path::Path;
 use morecores_machine::clock::monotonic;
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
-use morecores_measure::executor::{ProcessExecutor, Trial};
+use morecores_measure::executor::ProcessExecutor;
+use morecores_measure::sweep::Trial;
 use morecores_report::{cpus, duration};
 use morecores_statistics::median;
 use morecores_study::trace::TraceHeader;
-use morecores_study::{Exit, Nanos, Phase, Point, Run, Study, TraceMode};
+use morecores_study::{Exit, InCell, Nanos, Phase, Point, Run, Study, TraceMode};
 
 use super::super::derive;
-use super::super::progress::Progress;
+use super::super::progress::{Progress, SoFar};
 use super::super::traced::{TracedRun, how_it_ended, reduced};
-use crate::tracer::{Open, Wanted};
+use crate::tracer::{Open, TraceRequest};
 
 /// Time limit of a run for a prediction: this multiple of the longest timed run, plus
 /// `LIMIT_LEAST`. A program with more threads than CPUs takes hardly longer if it waits in the
@@ -58,7 +59,7 @@ pub(super) struct Tracing<'a> {
     pub(super) next: u32,
     pub(super) open: &'a Open,
     pub(super) control: &'a Control,
-    pub(super) progress: &'a Progress,
+    pub(super) progress: &'a Progress<SoFar>,
 }
 
 impl Tracing<'_> {
@@ -77,7 +78,7 @@ impl Tracing<'_> {
                 break;
             }
             let began = monotonic();
-            if self.control.is_out_of_time() || !budget.allows_traced_run(began, &point) {
+            if self.control.is_out_of_time() || !budget.allows_traced_run(began, &point.cell()) {
                 without_time.push(name(&point));
                 continue;
             }
@@ -85,25 +86,25 @@ impl Tracing<'_> {
                 self.limit_time(beyond, &timed);
                 is_limited = true;
             }
-            let mut trial = Trial { index, round: 0, phase: Phase::Traced, point };
-            let attempts = Attempts::of(&timed, &trial.point);
+            let mut trial = Trial { index, round: 0, phase: Phase::Traced, cell: point };
+            let attempts = Attempts::of(&timed, &trial.cell);
             match self.least_disturbed(&mut trial, attempts, executor, budget) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
                 // The time limit ended the user's `--prepare`.
-                Err(_) if self.control.is_out_of_time() => without_time.push(name(&trial.point)),
+                Err(_) if self.control.is_out_of_time() => without_time.push(name(&trial.cell)),
                 Err(error) => {
                     // An obstacle to tracing one CPU count is also one for the others: a program, a
                     // buffer, a full disk.
                     let is_first = index == self.next;
                     let from =
-                        if is_first { String::new() } else { format!(" from {} on", cpus(trial.point.cpus)) };
+                        if is_first { String::new() } else { format!(" from {} on", cpus(trial.cell.cpus)) };
                     traced.note(format!("not traced{from}: {error:#}"));
                     break;
                 }
             }
-            budget.add(&trial, monotonic().since(began));
+            budget.add(trial.phase, &trial.cell.cell(), monotonic().since(began));
             index += 1;
         }
         self.control.set_limit(None);
@@ -143,7 +144,7 @@ impl Tracing<'_> {
     /// is time. Returns a note for the user, if there is one.
     fn least_disturbed(
         &self,
-        trial: &mut Trial,
+        trial: &mut Trial<Point>,
         mut attempts: Attempts,
         executor: &mut ProcessExecutor,
         budget: &Budget,
@@ -152,7 +153,7 @@ impl Tracing<'_> {
             self.progress.begins(trial);
             let note = self.one(trial, &mut attempts, executor)?;
             let has_time =
-                !self.control.is_out_of_time() && budget.allows_traced_run(monotonic(), &trial.point);
+                !self.control.is_out_of_time() && budget.allows_traced_run(monotonic(), &trial.cell.cell());
             if !attempts.wants_another() || self.control.is_interrupted() || !has_time {
                 return Ok(note);
             }
@@ -164,15 +165,16 @@ impl Tracing<'_> {
     /// fastest so far. Returns a note for the user, if there is one.
     fn one(
         &self,
-        trial: &Trial,
+        trial: &Trial<Point>,
         attempts: &mut Attempts,
         executor: &mut ProcessExecutor,
     ) -> anyhow::Result<Option<String>> {
-        let point = &trial.point;
+        let point = &trial.cell;
         let plan = &self.study.header.plan;
         let for_prediction = !plan.predict.is_empty()
-            && (!derive::is_told_n(self.study) || plan.oversubscribed().contains(point));
-        let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: plan.syscalls || for_prediction };
+            && (!derive::receives_n(self.study) || plan.oversubscribed().contains(point));
+        let wanted =
+            TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls || for_prediction };
         let mut tracer = (self.open)(&wanted)?;
         let made = TracedRun::make(executor, tracer.as_mut(), trial, self.path)?;
         if self.control.is_interrupted() {
@@ -208,7 +210,7 @@ pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
     if plan.trace == TraceMode::Off {
         return Vec::new();
     }
-    let beyond = if derive::is_told_n(study) { plan.oversubscribed() } else { Vec::new() };
+    let beyond = if derive::receives_n(study) { plan.oversubscribed() } else { Vec::new() };
     untraced(&plan.points, &study.traces).chain(untraced(&beyond, &study.traces)).cloned().collect()
 }
 
@@ -229,7 +231,7 @@ struct Attempts {
 
 impl Attempts {
     fn of(timed: &[Run], point: &Point) -> Self {
-        let ours = timed.iter().filter(|run| (run.cpus, run.n) == (point.cpus, point.n));
+        let ours = timed.iter().filter(|run| run.cell() == point.cell());
         let times: Vec<f64> = ours.map(|run| run.elapsed_ns.as_secs_f64()).collect();
         Self { usual: median(&times), best: None, left: ATTEMPTS }
     }
@@ -259,9 +261,7 @@ impl Attempts {
 
 /// Points that have no trace yet.
 fn untraced<'a>(points: &'a [Point], traces: &'a [TraceHeader]) -> impl Iterator<Item = &'a Point> {
-    let has_one = move |point: &&Point| {
-        traces.iter().any(|trace| trace.run.cpus == point.cpus && trace.run.n == point.n)
-    };
+    let has_one = move |point: &&Point| traces.iter().any(|trace| trace.run.cell() == point.cell());
     points.iter().filter(move |point| !has_one(point))
 }
 

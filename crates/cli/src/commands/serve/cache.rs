@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 
-use super::Answer;
+use super::Reply;
 
 /// Largest number of pages in the cache, for a reader who switches between a few studies. A page
 /// takes some megabytes.
@@ -21,16 +21,16 @@ type Stamp = Vec<(PathBuf, SystemTime, u64)>;
 /// Cached answers, by the study's directory.
 #[derive(Default)]
 pub(super) struct Cache {
-    answers: HashMap<PathBuf, (Stamp, Answer)>,
+    answers: HashMap<PathBuf, (Stamp, Reply)>,
 }
 
 impl Cache {
-    /// Answer about the study at `path`. The cached answer is reused if no file of the study has
+    /// Reply about the study at `path`. The cached answer is reused if no file of the study has
     /// changed; otherwise `make` supplies it. An answer that changes is made each time.
     ///
     /// # Errors
     /// Those of `make`.
-    pub(super) fn answer(&mut self, path: &Path, make: impl FnOnce() -> Result<Answer>) -> Result<Answer> {
+    pub(super) fn answer(&mut self, path: &Path, make: impl FnOnce() -> Result<Reply>) -> Result<Reply> {
         // The stamp is taken before the files are read. If a file changes in between, the next
         // request makes the page again.
         let stamp = stamp(path);
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn answered(cache: &mut Cache, path: &Path, text: &str, changes: bool) -> String {
-        let made = Answer { changes, ..Answer::plain(200, text.to_owned()) };
+        let made = Reply { changes, ..Reply::plain(200, text.to_owned()) };
         cache.answer(path, || Ok(made)).map(|answer| answer.text).unwrap_or_default()
     }
 

@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 
 /// Allowed requests.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Route {
     /// List of all studies.
     List,
     /// Classic benchmarks among the studies, then and now.
@@ -61,7 +61,7 @@ impl fmt::Display for Refusal {
 }
 
 /// Parses a request that arrived at `port`.
-pub(super) fn asked(method: &str, hosts: &[&str], port: u16, url: &str) -> Result<Asked, Refusal> {
+pub(super) fn parse_route(method: &str, hosts: &[&str], port: u16, url: &str) -> Result<Route, Refusal> {
     if !matches!(method, "GET" | "HEAD") {
         return Err(Refusal::Method);
     }
@@ -79,10 +79,10 @@ pub(super) fn asked(method: &str, hosts: &[&str], port: u16, url: &str) -> Resul
         text(pairs.find(|(key, _)| *key == name).ok_or(Refusal::Unknown)?.1)
     };
     match path {
-        "/" => Ok(Asked::List),
-        "/suite" => Ok(Asked::Suite),
-        "/compare" => Ok(Asked::Compare { base: parameter("base")?, new: parameter("new")? }),
-        _ => Ok(Asked::Study(text(path.strip_prefix("/study/").ok_or(Refusal::Unknown)?)?)),
+        "/" => Ok(Route::List),
+        "/suite" => Ok(Route::Suite),
+        "/compare" => Ok(Route::Compare { base: parameter("base")?, new: parameter("new")? }),
+        _ => Ok(Route::Study(text(path.strip_prefix("/study/").ok_or(Refusal::Unknown)?)?)),
     }
 }
 
@@ -90,18 +90,18 @@ pub(super) fn asked(method: &str, hosts: &[&str], port: u16, url: &str) -> Resul
 mod tests {
     use super::*;
 
-    fn get(url: &str) -> Result<Asked, Refusal> {
-        asked("GET", &["localhost:7373"], 7373, url)
+    fn get(url: &str) -> Result<Route, Refusal> {
+        parse_route("GET", &["localhost:7373"], 7373, url)
     }
 
     #[test]
     fn addresses_say_what_is_asked_for() {
-        assert_eq!(get("/"), Ok(Asked::List));
-        assert_eq!(get("/suite"), Ok(Asked::Suite));
-        assert_eq!(get("/study/make.study"), Ok(Asked::Study("make.study".to_owned())));
-        assert_eq!(get("/study/a%20b%2Fc.study"), Ok(Asked::Study("a b/c.study".to_owned())));
+        assert_eq!(get("/"), Ok(Route::List));
+        assert_eq!(get("/suite"), Ok(Route::Suite));
+        assert_eq!(get("/study/make.study"), Ok(Route::Study("make.study".to_owned())));
+        assert_eq!(get("/study/a%20b%2Fc.study"), Ok(Route::Study("a b/c.study".to_owned())));
         let (base, new) = ("a&b.study".to_owned(), "c.study".to_owned());
-        assert_eq!(get("/compare?base=a%26b.study&new=c.study"), Ok(Asked::Compare { base, new }));
+        assert_eq!(get("/compare?base=a%26b.study&new=c.study"), Ok(Route::Compare { base, new }));
         for wrong in ["/etc/passwd", "/study", "/compare?base=a", "//", "/study/%ff", ""] {
             assert_eq!(get(wrong), Err(Refusal::Unknown), "{wrong}");
         }
@@ -118,12 +118,12 @@ mod tests {
             "",
         ];
         for host in others {
-            assert_eq!(asked("GET", &[host], 7373, "/"), Err(Refusal::Host), "{host}");
+            assert_eq!(parse_route("GET", &[host], 7373, "/"), Err(Refusal::Host), "{host}");
         }
-        assert_eq!(asked("GET", &[], 7373, "/"), Err(Refusal::Host));
-        assert_eq!(asked("GET", &["localhost:7373", "evil.example"], 7373, "/"), Err(Refusal::Host));
-        assert_eq!(asked("POST", &["localhost:7373"], 7373, "/"), Err(Refusal::Method));
-        assert_eq!(asked("GET", &["LOCALHOST:7373"], 7373, "/"), Ok(Asked::List));
-        assert_eq!(asked("HEAD", &["127.0.0.1:7373"], 7373, "/"), Ok(Asked::List));
+        assert_eq!(parse_route("GET", &[], 7373, "/"), Err(Refusal::Host));
+        assert_eq!(parse_route("GET", &["localhost:7373", "evil.example"], 7373, "/"), Err(Refusal::Host));
+        assert_eq!(parse_route("POST", &["localhost:7373"], 7373, "/"), Err(Refusal::Method));
+        assert_eq!(parse_route("GET", &["LOCALHOST:7373"], 7373, "/"), Ok(Route::List));
+        assert_eq!(parse_route("HEAD", &["127.0.0.1:7373"], 7373, "/"), Ok(Route::List));
     }
 }

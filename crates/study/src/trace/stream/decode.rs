@@ -11,12 +11,12 @@ use crate::{CpuId, CpuSet, Nanos};
 
 use super::frame::{FrameHeader, MOST_CONFINED_CPUS};
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure, kind};
-use super::varint::{Damaged, In};
+use super::varint::{ByteReader, Damaged};
 
 /// Decodes all events of a frame; returns them, and the number of events whose kind this version
 /// does not know.
 pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>, u64), Damaged> {
-    let mut decoder = Decoder { input: In::new(padded), state: State::new(header.time), confined: 0 };
+    let mut decoder = Decoder { input: ByteReader::new(padded), state: State::new(header.time), confined: 0 };
     // `FrameHeader::parse` ensures the bounds.
     let mut events = Vec::with_capacity(header.events as usize);
     let mut unknown = 0;
@@ -30,7 +30,7 @@ pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>,
 }
 
 struct Decoder<'a> {
-    input: In<'a>,
+    input: ByteReader<'a>,
     state: State,
     /// Number of CPUs in the sets of the frame so far.
     confined: u32,

@@ -8,7 +8,7 @@ use crate::trace::{
 };
 
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure_code, kind};
-use super::varint::{Out, length_of};
+use super::varint::{ByteWriter, length_of};
 
 /// Maximum length of one event, in bytes. The longest event holds the set of every second CPU, over
 /// all possible CPU numbers. Each distance and length in it takes at most three bytes. All other
@@ -17,12 +17,12 @@ pub(super) const LONGEST_EVENT: usize = 32 << 10;
 
 /// Encoder for the events of one frame.
 pub(super) struct Encoder<'a> {
-    out: &'a mut Out,
+    out: &'a mut ByteWriter,
     state: State,
 }
 
 impl<'a> Encoder<'a> {
-    pub(super) fn new(out: &'a mut Out, time: u64) -> Self {
+    pub(super) fn new(out: &'a mut ByteWriter, time: u64) -> Self {
         Self { out, state: State::new(time) }
     }
 

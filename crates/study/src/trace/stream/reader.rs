@@ -14,7 +14,7 @@ use super::decode::decode;
 use super::frame::{
     END, EVENTS, FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, MOST_RAW_BYTES, MOST_STORED_BYTES,
 };
-use super::varint::{Damaged, In};
+use super::varint::{ByteReader, Damaged};
 use super::{FILE_HEADER_BYTES, MAGIC, StreamError, VERSION};
 
 /// Events of one CPU, in the order in which they were written. If previous frames of this CPU were
@@ -32,7 +32,7 @@ pub struct EventFrame {
 pub struct StreamReader<R> {
     input: Window<R>,
     decompressor: Decompressor<'static>,
-    /// Content of a frame, and [`In::PADDING`].
+    /// Content of a frame, and [`ByteReader::PADDING`].
     raw: Vec<u8>,
     /// Frames to return before the next frame is read: losses that only the end of the stream
     /// reveals.
@@ -78,7 +78,7 @@ impl<R: Read> StreamReader<R> {
         Ok(Self {
             input,
             decompressor: Decompressor::new()?,
-            raw: vec![0; MOST_RAW_BYTES as usize + In::PADDING],
+            raw: vec![0; MOST_RAW_BYTES as usize + ByteReader::PADDING],
             ready: VecDeque::new(),
             accounted: BTreeMap::new(),
             expected: 0,
@@ -146,7 +146,7 @@ impl<R: Read> StreamReader<R> {
 
     /// Events of the frame whose content was expanded; `None` if the frame holds no events.
     fn content(&mut self, header: &FrameHeader) -> Result<Option<EventFrame>, Damaged> {
-        let padded = &self.raw[..header.raw as usize + In::PADDING];
+        let padded = &self.raw[..header.raw as usize + ByteReader::PADDING];
         match header.kind {
             EVENTS => {
                 let (mut events, unknown) = decode(header, padded)?;
@@ -244,7 +244,7 @@ fn expand(
 
 /// Number of events of each CPU, as the end of a stream gives it.
 fn totals(padded: &[u8]) -> Result<Vec<(u32, u64)>, Damaged> {
-    let mut input = In::new(padded);
+    let mut input = ByteReader::new(padded);
     let cpus: u32 = input.small()?;
     if cpus > MAX_CPU + 1 {
         return Err(Damaged);

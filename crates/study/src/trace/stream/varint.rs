@@ -30,12 +30,12 @@ pub(super) const fn length_of(value: u64) -> u64 {
 
 /// Buffer of fixed size that is filled from its beginning.
 #[derive(Debug)]
-pub(super) struct Out {
+pub(super) struct ByteWriter {
     bytes: Box<[u8]>,
     len: usize,
 }
 
-impl Out {
+impl ByteWriter {
     /// Creates a buffer with room for `size` bytes. Writing more is an error of the caller, and
     /// panics.
     pub(super) fn new(size: usize) -> Self {
@@ -83,18 +83,18 @@ impl Out {
 
 /// Bytes being read.
 #[derive(Debug)]
-pub(super) struct In<'a> {
-    /// Bytes to be read, and [`In::PADDING`].
+pub(super) struct ByteReader<'a> {
+    /// Bytes to be read, and [`ByteReader::PADDING`].
     bytes: &'a [u8],
     at: usize,
     end: usize,
 }
 
-impl<'a> In<'a> {
+impl<'a> ByteReader<'a> {
     /// Number of bytes that must follow the data, so that a number can be read as a whole word.
     pub(super) const PADDING: usize = LONGEST;
 
-    /// Creates a reader of `padded` without its last [`In::PADDING`] bytes.
+    /// Creates a reader of `padded` without its last [`ByteReader::PADDING`] bytes.
     pub(super) fn new(padded: &'a [u8]) -> Self {
         Self { bytes: padded, at: 0, end: padded.len().saturating_sub(Self::PADDING) }
     }
@@ -171,14 +171,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn written(values: &[u64]) -> Vec<u8> {
-        let mut out = Out::new(values.len() * LONGEST);
+        let mut out = ByteWriter::new(values.len() * LONGEST);
         values.iter().for_each(|&value| out.number(value));
         out.written().to_vec()
     }
 
-    /// Adds the padding that [`In`] requires.
+    /// Adds the padding that [`ByteReader`] requires.
     fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
-        bytes.extend([0xff; In::PADDING]);
+        bytes.extend([0xff; ByteReader::PADDING]);
         bytes
     }
 
@@ -206,7 +206,7 @@ mod tests {
         fn numbers_round_trip(values: Vec<u64>, shift in 0_u32..64) {
             let values: Vec<u64> = values.into_iter().map(|value| value >> shift).collect();
             let bytes = padded(written(&values));
-            let mut input = In::new(&bytes);
+            let mut input = ByteReader::new(&bytes);
             for value in values {
                 prop_assert_eq!(input.number(), Ok(value));
             }
@@ -223,7 +223,7 @@ mod tests {
             let mut bytes = written(&[value]);
             bytes.truncate(bytes.len() - 1 - cut.min(bytes.len() - 1));
             let bytes = padded(bytes);
-            prop_assert_eq!(In::new(&bytes).number(), Err(Damaged));
+            prop_assert_eq!(ByteReader::new(&bytes).number(), Err(Damaged));
         }
     }
 }

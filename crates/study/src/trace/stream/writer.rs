@@ -16,7 +16,7 @@ use super::frame::{
     END, EVENTS, FRAME_HEADER_BYTES, FrameHeader, MOST_CONFINED_CPUS, MOST_EVENTS, MOST_RAW_BYTES,
     MOST_STORED_BYTES,
 };
-use super::varint::Out;
+use super::varint::ByteWriter;
 use super::{FILE_HEADER_BYTES, MAGIC, VERSION};
 
 /// Compression level of zstd. Costs per event by `cargo bench -p morecores-study --bench stream`,
@@ -39,7 +39,7 @@ pub struct StreamWriter<W: Write> {
     output: W,
     compressor: Compressor<'static>,
     /// Content of the frame being written.
-    raw: Out,
+    raw: ByteWriter,
     /// Frame as it is stored: header and compressed content.
     stored: Box<[u8]>,
     /// Number of frames so far.
@@ -76,7 +76,7 @@ impl<W: Write> StreamWriter<W> {
         Ok(Self {
             output,
             compressor: Compressor::new(level)?,
-            raw: Out::new(MOST_RAW_BYTES as usize),
+            raw: ByteWriter::new(MOST_RAW_BYTES as usize),
             stored: vec![0; FRAME_HEADER_BYTES + MOST_STORED_BYTES as usize].into_boxed_slice(),
             frames: 0,
             events: BTreeMap::new(),

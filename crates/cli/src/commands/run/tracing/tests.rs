@@ -52,7 +52,7 @@ impl Fixture {
         self.dir.path().join("study")
     }
 
-    fn trace(&self, open: impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static) -> Traced {
+    fn trace(&self, open: impl Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send + 'static) -> Traced {
         self.trace_within(None, open)
     }
 
@@ -61,18 +61,19 @@ impl Fixture {
     fn trace_within(
         &self,
         time: Option<Nanos>,
-        open: impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static,
+        open: impl Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send + 'static,
     ) -> Traced {
         let mut executor = ProcessExecutor::new(
-            &self.header.command,
+            &self.header.subject,
             &self.header.plan,
             Input::none(),
             Arc::clone(&self.control),
         )
         .expect("an executor");
-        let progress = Progress::new(&self.header, true);
+        let progress = Progress::new(self.header.plan.experiment(), SoFar::new(&self.header), true);
         let study = Study::read(&self.path()).expect("the study");
-        let mut budget = Budget::new(Nanos::ZERO, time, &[], missing_traces(&study));
+        let missing = missing_traces(&study).iter().map(InCell::cell).collect();
+        let mut budget = Budget::new(Nanos::ZERO, time, &[], missing);
         let tracing = Tracing {
             study: &study,
             path: &self.path(),
@@ -121,7 +122,7 @@ fn seen() -> Event {
 }
 
 impl Pretend {
-    fn open(self) -> impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static {
+    fn open(self) -> impl Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send + 'static {
         move |_| Ok(Box::new(Pretending { told: self, sink: None }))
     }
 }
@@ -210,7 +211,7 @@ fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
         let opened = Arc::new(AtomicU32::new(0));
         let counting = {
             let opened = Arc::clone(&opened);
-            move |wanted: &Wanted| {
+            move |wanted: &TraceRequest| {
                 opened.fetch_add(1, Ordering::SeqCst);
                 Pretend::default().open()(wanted)
             }
@@ -252,7 +253,7 @@ fn only_missing_traces_are_made_when_a_study_is_gone_on_with() {
     let opened = Arc::new(AtomicU32::new(0));
     let counting = |opened: &Arc<AtomicU32>, room: u32| {
         let opened = Arc::clone(opened);
-        move |wanted: &Wanted| match opened.fetch_add(1, Ordering::SeqCst) {
+        move |wanted: &TraceRequest| match opened.fetch_add(1, Ordering::SeqCst) {
             before if before < room => Pretend::default().open()(wanted),
             _ => bail!("no more"),
         }

@@ -13,57 +13,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::{StudyError, io_error};
-use crate::STUDY_SCHEMA;
-use crate::lock::LOCK_STUDY_SCHEMA;
+use super::upgrade::{LOCKS_1_LINES, SchemaError, upgraded};
+use super::{Closing, RecordHeader, STUDY_SCHEMA, StudyRecord, traces};
+use crate::lock::Laboratory;
+use crate::{Command, Subject};
 
 const HEADER_FILE: &str = "study.json";
-
-/// Kind of study: the types of its header and lines, and its additional data.
-pub trait Studied: Sized {
-    /// Content of `study.json`.
-    type Header: Clone + Debug + Serialize + DeserializeOwned;
-    /// Line of [`LINES`](Self::LINES).
-    type Line: Serialize + DeserializeOwned;
-    /// Facts that are known only at the end.
-    type Closing;
-    /// Name of the schema that this version reads and writes, with its number.
-    const SCHEMA: &'static str;
-    /// Name of the file of lines.
-    const LINES: &'static str;
-    /// Action on a line, as an error message names it.
-    const APPEND: &'static str;
-
-    /// Creates a study in memory, without its additional data.
-    fn of(header: Self::Header, lines: Vec<Self::Line>, damaged_lines: usize) -> Self;
-
-    /// Header of the study.
-    fn header(&mut self) -> &mut Self::Header;
-
-    /// Records the end of the study; `None` records that the study has not ended.
-    fn close(header: &mut Self::Header, closing: Option<Self::Closing>);
-
-    /// Reads the additional data.
-    ///
-    /// # Errors
-    /// [`StudyError`].
-    fn read_besides(&mut self, _path: &Path) -> Result<(), StudyError> {
-        Ok(())
-    }
-
-    /// Removes what a killed process left of the additional data.
-    ///
-    /// # Errors
-    /// [`StudyError`].
-    fn clean_besides(_path: &Path) -> Result<(), StudyError> {
-        Ok(())
-    }
-}
+/// File of the runs, one line each.
+const LINES: &str = "runs.jsonl";
 
 /// Writer of a study. It holds a lock on the file of lines for its whole lifetime.
 #[derive(Debug)]
-pub struct StudyWriter<S: Studied> {
+pub struct RecordWriter<S: Subject> {
     path: PathBuf,
-    header: S::Header,
+    header: RecordHeader<S>,
     lines: File,
     /// Whether this writer created the study; such a study holds no data of other writers.
     new: bool,
@@ -71,13 +34,13 @@ pub struct StudyWriter<S: Studied> {
     line: Vec<u8>,
 }
 
-impl<S: Studied> StudyWriter<S> {
+impl<S: Subject> RecordWriter<S> {
     /// Creates the directory and its two files.
     ///
     /// # Errors
     /// [`StudyError::Exists`] if anything exists at `path`; [`StudyError::Io`] if the directory
     /// cannot be written.
-    pub fn create(path: &Path, header: S::Header) -> Result<Self, StudyError> {
+    pub fn create(path: &Path, header: RecordHeader<S>) -> Result<Self, StudyError> {
         if path.symlink_metadata().is_ok() {
             return Err(StudyError::Exists(path.to_owned()));
         }
@@ -97,9 +60,9 @@ impl<S: Studied> StudyWriter<S> {
         made
     }
 
-    fn fill(new: &Path, path: &Path, header: S::Header) -> Result<Self, StudyError> {
+    fn fill(new: &Path, path: &Path, header: RecordHeader<S>) -> Result<Self, StudyError> {
         write_header(new, &header)?;
-        let lines = open_lines(new, S::LINES)?;
+        let lines = open_lines(new)?;
         fs::rename(new, path).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists
             | io::ErrorKind::DirectoryNotEmpty
@@ -115,16 +78,20 @@ impl<S: Studied> StudyWriter<S> {
     /// # Errors
     /// The errors of reading the study; [`StudyError::Busy`] while another process writes to the
     /// study.
-    pub fn resume(path: &Path, adjust: impl FnOnce(&mut S::Header)) -> Result<(S, Self), StudyError> {
-        let mut study: S = read(path)?;
-        let mut lines = open_lines(path, S::LINES)?;
-        end_last_line(&mut lines).map_err(io_error("read", &path.join(S::LINES)))?;
-        S::clean_besides(path)?;
+    pub fn resume(
+        path: &Path,
+        adjust: impl FnOnce(&mut RecordHeader<S>),
+    ) -> Result<(StudyRecord<S>, Self), StudyError> {
+        let mut study = read(path)?;
+        let mut lines = open_lines(path)?;
+        end_last_line(&mut lines).map_err(io_error("read", &lines_file(path)))?;
+        traces::clean(path)?;
         // The study is unfinished again from here on.
-        S::close(study.header(), None);
-        adjust(study.header());
-        write_header(path, study.header())?;
-        let header = study.header().clone();
+        study.header.closing = None;
+        adjust(&mut study.header);
+        write_header(path, &study.header)?;
+        upgrade_lines_file(path)?;
+        let header = study.header.clone();
         let writer = Self { path: path.to_owned(), header, lines, new: false, line: Vec::new() };
         Ok((study, writer))
     }
@@ -149,14 +116,14 @@ impl<S: Studied> StudyWriter<S> {
         }
     }
 
-    /// Appends one line.
+    /// Appends one run.
     ///
     /// # Errors
     /// [`StudyError::Io`], for example on a full disk; the previous lines are intact.
-    pub fn append(&mut self, line: &S::Line) -> Result<(), StudyError> {
+    pub fn append(&mut self, run: &S::Run) -> Result<(), StudyError> {
         self.line.clear();
-        let encoded = serde_json::to_writer(&mut self.line, line).map_err(io::Error::from);
-        encoded.and_then(|()| self.write_line()).map_err(io_error(S::APPEND, &self.path.join(S::LINES)))
+        let encoded = serde_json::to_writer(&mut self.line, run).map_err(io::Error::from);
+        encoded.and_then(|()| self.write_line()).map_err(io_error("append a run to", &self.path.join(LINES)))
     }
 
     /// Writes the buffered line whole or not at all, as far as the file system allows.
@@ -174,19 +141,19 @@ impl<S: Studied> StudyWriter<S> {
     ///
     /// # Errors
     /// [`StudyError::Io`]; the study stays readable as an unfinished one.
-    pub fn close(mut self, closing: S::Closing) -> Result<(), StudyError> {
-        S::close(&mut self.header, Some(closing));
+    pub fn close(mut self, closing: Closing) -> Result<(), StudyError> {
+        self.header.closing = Some(closing);
         write_header(&self.path, &self.header)
     }
 }
 
 /// Reads a study, finished or not. Lines that cannot be read are counted, not fatal.
-pub(crate) fn read<S: Studied>(path: &Path) -> Result<S, StudyError> {
-    let header = read_header(path, S::SCHEMA)?;
-    let (lines, damaged_lines) = read_lines(&path.join(S::LINES))?;
-    let mut study = S::of(header, lines, damaged_lines);
-    study.read_besides(path)?;
-    Ok(study)
+pub(super) fn read<S: Subject>(path: &Path) -> Result<StudyRecord<S>, StudyError> {
+    let header = read_header(path)?;
+    let (runs, damaged_lines) = read_lines(&lines_file(path))?;
+    let traces = traces::read(path)?;
+    let (traces, damaged_traces) = (traces.whole, traces.damaged);
+    Ok(StudyRecord { header, runs, damaged_lines, traces, damaged_traces })
 }
 
 /// Readable lines, in order, and the number of unreadable lines.
@@ -222,13 +189,7 @@ fn write_header(path: &Path, header: &impl Serialize) -> Result<(), StudyError> 
     .map_err(io_error("write", &file))
 }
 
-/// Name of a schema, and its number.
-fn parts_of(schema: &str) -> Option<(&str, u32)> {
-    let (name, number) = schema.rsplit_once('/')?;
-    Some((name, number.parse().ok().filter(|number| *number > 0)?))
-}
-
-fn read_header<H: DeserializeOwned>(path: &Path, known: &'static str) -> Result<H, StudyError> {
+fn read_header<S: Subject>(path: &Path) -> Result<RecordHeader<S>, StudyError> {
     let file = path.join(HEADER_FILE);
     let text = match fs::read(&file) {
         Ok(text) => text,
@@ -238,26 +199,32 @@ fn read_header<H: DeserializeOwned>(path: &Path, known: &'static str) -> Result<
         Err(e) => return Err(io_error("read", &file)(e)),
     };
     let damaged = |reason: String| StudyError::DamagedHeader { path: file.clone(), reason };
-    // The schema is checked before anything else is interpreted.
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
-    let schema = value.get("schema").and_then(|s| s.as_str()).unwrap_or_default();
-    let is_of = |kind: &str| parts_of(schema).map(|(name, _)| name) == parts_of(kind).map(|(name, _)| name);
-    if !is_of(known) {
-        return Err(match schema {
-            _ if is_of(STUDY_SCHEMA) => StudyError::OfCommand(path.to_owned()),
-            _ if is_of(LOCK_STUDY_SCHEMA) => StudyError::OfLocks(path.to_owned()),
-            _ => damaged(format!("its schema is `{schema}`, not `{known}`")),
-        });
-    }
-    if parts_of(schema) > parts_of(known) {
-        return Err(StudyError::NewerSchema { path: path.to_owned(), found: schema.to_owned(), known });
+    // The schema and the subject are checked before anything else is interpreted.
+    let value = upgraded(value).map_err(|error| match error {
+        SchemaError::Newer { found, known } => {
+            StudyError::NewerSchema { path: path.to_owned(), found, known }
+        }
+        SchemaError::Unknown(schema) => damaged(format!("its schema is `{schema}`, not `{STUDY_SCHEMA}`")),
+    })?;
+    match value["subject"]["kind"].as_str().unwrap_or_default() {
+        kind if S::KINDS.contains(&kind) => {}
+        kind if Command::KINDS.contains(&kind) => return Err(StudyError::OfCommand(path.to_owned())),
+        kind if Laboratory::KINDS.contains(&kind) => return Err(StudyError::OfLocks(path.to_owned())),
+        kind => return Err(damaged(format!("its subject is of the unknown kind `{kind}`"))),
     }
     serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
 }
 
-/// Opens the file of lines for appending and locks it against a second writer.
-fn open_lines(path: &Path, name: &str) -> Result<File, StudyError> {
-    let file = path.join(name);
+/// File of the runs. Studies of locks in the earlier schema have another name for it.
+fn lines_file(path: &Path) -> PathBuf {
+    let (lines, earlier) = (path.join(LINES), path.join(LOCKS_1_LINES));
+    if !lines.exists() && earlier.exists() { earlier } else { lines }
+}
+
+/// Opens the file of runs for appending and locks it against a second writer.
+fn open_lines(path: &Path) -> Result<File, StudyError> {
+    let file = lines_file(path);
     let lines = OpenOptions::new()
         .read(true)
         .append(true)
@@ -271,11 +238,17 @@ fn open_lines(path: &Path, name: &str) -> Result<File, StudyError> {
     }
 }
 
-/// Returns whether a process adds to the study at `path`: a writer holds a lock on the file of
-/// lines for its whole lifetime.
-pub(super) fn is_written_to<S: Studied>(path: &Path) -> bool {
+/// Gives the file of runs its present name. The lock of its writer stays with the file.
+fn upgrade_lines_file(path: &Path) -> Result<(), StudyError> {
+    let (file, lines) = (lines_file(path), path.join(LINES));
+    if file == lines { Ok(()) } else { fs::rename(&file, &lines).map_err(io_error("rename", &file)) }
+}
+
+/// Returns whether a process adds to the study at `path`: a writer holds a lock on the file of runs
+/// for its whole lifetime.
+pub(super) fn is_written_to(path: &Path) -> bool {
     // If nobody holds a lock, this call takes one; closing the file releases it at once.
-    let lines = File::open(path.join(S::LINES));
+    let lines = File::open(lines_file(path));
     lines.is_ok_and(|lines| matches!(lines.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 

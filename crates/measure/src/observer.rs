@@ -1,8 +1,8 @@
-//! Witness of a run, such as a tracer. It watches from just before the creation of the process to
+//! Observer of a run, such as a tracer. It watches from just before the creation of the process to
 //! just after the end of its main process.
 //!
 //! This module has only the interface. This crate knows nothing of tracing, so that it can measure
-//! without the requirements of a tracer. The caller supplies the witness.
+//! without the requirements of a tracer. The caller supplies the observer.
 
 use std::error::Error;
 
@@ -11,33 +11,33 @@ use morecores_study::{Nanos, Point};
 use crate::executor::Outcome;
 
 /// Watches one run at a time.
-pub trait Witness {
+pub trait RunObserver {
     /// Starts watching, just before the calling thread creates the process of a run. Caches have
-    /// been dropped and `--prepare` has ended, and neither is to be watched.
+    /// been dropped and `--prepare` has ended, and neither is to be observed.
     ///
     /// A program may have to be started by other means, for example a script without `#!`. Each
     /// further attempt then calls this method again, after [`ended`](Self::ended) for the previous
     /// attempt.
     ///
     /// # Errors
-    /// The witness cannot watch; the run is then not made.
-    fn begins(&mut self, point: &Point) -> Result<(), WitnessError>;
+    /// The observer cannot watch; the run is then not made.
+    fn begins(&mut self, point: &Point) -> Result<(), ObserverError>;
 
     /// Stops watching after the end of the main process; processes that outlived it may still run.
     /// Called once after each successful `begins`, even if no process could be created.
     ///
     /// # Errors
     /// The observations cannot be kept; the run itself is still valid.
-    fn ended(&mut self) -> Result<(), WitnessError>;
+    fn ended(&mut self) -> Result<(), ObserverError>;
 }
 
-/// Reason for which a run could not be watched, in the witness's own words.
+/// Reason for which a run could not be observed, in the observer's own words.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct WitnessError(Box<dyn Error + Send + Sync>);
+pub struct ObserverError(Box<dyn Error + Send + Sync>);
 
-impl WitnessError {
-    /// Wraps the error of a witness.
+impl ObserverError {
+    /// Wraps the error of a observer.
     pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(cause.into())
     }
@@ -45,7 +45,7 @@ impl WitnessError {
 
 /// A run with its observation.
 #[derive(Debug)]
-pub struct Witnessed {
+pub struct ObservedRun {
     /// The run, accounted for like any other.
     pub outcome: Outcome,
     /// `CLOCK_MONOTONIC` at the main process's exec.
@@ -53,19 +53,19 @@ pub struct Witnessed {
     /// `CLOCK_MONOTONIC` at the main process's end.
     pub ended: Nanos,
     /// Result of the watching.
-    pub watched: Result<(), WitnessError>,
+    pub observed: Result<(), ObserverError>,
 }
 
-/// Witness that watches nothing, for timed runs.
+/// Observer that watches nothing, for timed runs.
 #[derive(Debug)]
-pub(crate) struct Nobody;
+pub(crate) struct NoObserver;
 
-impl Witness for Nobody {
-    fn begins(&mut self, _: &Point) -> Result<(), WitnessError> {
+impl RunObserver for NoObserver {
+    fn begins(&mut self, _: &Point) -> Result<(), ObserverError> {
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<(), WitnessError> {
+    fn ended(&mut self) -> Result<(), ObserverError> {
         Ok(())
     }
 }

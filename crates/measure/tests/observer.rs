@@ -1,5 +1,5 @@
-//! Runs with a witness: the witness's view of the run, and the independence of the run from the
-//! witness.
+//! Runs with a observer: the observer's view of the run, and the independence of the run from the
+//! observer.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs;
@@ -10,9 +10,10 @@ use std::thread::{self, ThreadId};
 use morecores_machine::clock::monotonic;
 use morecores_machine::process;
 use morecores_measure::control::Control;
-use morecores_measure::executor::{ExecuteError, Executor, ProcessExecutor, Trial};
+use morecores_measure::executor::{ExecuteError, ProcessExecutor};
 use morecores_measure::input::Input;
-use morecores_measure::witness::{Witness, WitnessError};
+use morecores_measure::observer::{ObserverError, RunObserver};
+use morecores_measure::sweep::{Executor, Trial};
 use morecores_study::*;
 
 /// Lock for one test at a time, because a child of this process belongs to whatever run is in
@@ -33,15 +34,15 @@ fn executor(command: Command, plan: &Plan) -> ProcessExecutor {
     ProcessExecutor::new(&command, plan, Input::none(), Arc::new(Control::default())).unwrap()
 }
 
-fn trial(plan: &Plan) -> Trial {
-    Trial { index: 3, round: 0, phase: Phase::Traced, point: plan.points[0].clone() }
+fn trial(plan: &Plan) -> Trial<Point> {
+    Trial { index: 3, round: 0, phase: Phase::Traced, cell: plan.points[0].clone() }
 }
 
 fn shell(line: &str) -> Command {
     Command::Shell { line: line.into() }
 }
 
-/// Witness that notes its calls and their thread, reads a file at each call, and fails as
+/// Observer that notes its calls and their thread, reads a file at each call, and fails as
 /// instructed.
 #[derive(Default)]
 struct Notes<'a> {
@@ -61,21 +62,21 @@ impl Notes<'_> {
     }
 }
 
-impl Witness for Notes<'_> {
-    fn begins(&mut self, point: &Point) -> Result<(), WitnessError> {
+impl RunObserver for Notes<'_> {
+    fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
         assert_eq!(point.cpus as usize, point.cpu_set.len());
         self.look();
         if self.refuses {
-            return Err(WitnessError::new("no BPF here"));
+            return Err(ObserverError::new("no BPF here"));
         }
         self.began.push(monotonic());
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<(), WitnessError> {
+    fn ended(&mut self) -> Result<(), ObserverError> {
         self.ended.push(monotonic());
         self.look();
-        if self.loses { Err(WitnessError::new("disk full")) } else { Ok(()) }
+        if self.loses { Err(ObserverError::new("disk full")) } else { Ok(()) }
     }
 }
 
@@ -88,11 +89,11 @@ fn the_process_is_watched_from_before_it_is_made_until_it_has_ended_and_the_hook
     plan.hooks.prepare = Some(format!("echo prepared >>{}", file.display()).into());
     let mut executor = executor(shell(&format!("echo ran >>{}; sleep 0.02", file.display())), &plan);
     let mut notes = Notes { file: Some(&file), ..Notes::default() };
-    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+    let made = executor.execute_observed(&trial(&plan), &mut notes).unwrap();
 
     assert_eq!(notes.seen, ["prepared\n", "prepared\nran\n"]);
     assert_eq!(notes.callers, [thread::current().id(); 2]);
-    assert!(made.watched.is_ok());
+    assert!(made.observed.is_ok());
     let instants = [notes.began[0], made.began, made.ended, notes.ended[0]];
     assert!(instants.is_sorted(), "{instants:?}");
     let run = &made.outcome.run;
@@ -109,8 +110,8 @@ fn a_witness_that_refuses_leaves_the_run_unmade_and_the_next_one_as_it_was() {
     let plan = plan();
     let mut executor = executor(shell(&format!("echo ran >>{}", file.display())), &plan);
     let mut notes = Notes { refuses: true, ..Notes::default() };
-    let error = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap_err();
-    assert!(matches!(error, ExecuteError::Witness(_)), "{error:?}");
+    let error = executor.execute_observed(&trial(&plan), &mut notes).unwrap_err();
+    assert!(matches!(error, ExecuteError::Observer(_)), "{error:?}");
     assert_eq!(error.to_string(), "no BPF here");
     assert!(notes.ended.is_empty() && !file.exists());
 
@@ -124,9 +125,9 @@ fn a_witness_that_loses_what_it_saw_spoils_no_run() {
     let plan = plan();
     let mut executor = executor(shell("exit 3"), &plan);
     let mut notes = Notes { loses: true, ..Notes::default() };
-    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+    let made = executor.execute_observed(&trial(&plan), &mut notes).unwrap();
     assert_eq!(made.outcome.run.exit, Exit::Code(3));
-    assert_eq!(made.watched.unwrap_err().to_string(), "disk full");
+    assert_eq!(made.observed.unwrap_err().to_string(), "disk full");
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn what_outlives_the_command_is_named_and_ended_after_the_watching() {
     let plan = plan();
     let mut executor = executor(shell("setsid sleep 60 & exit 0"), &plan);
     let mut notes = Notes::default();
-    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+    let made = executor.execute_observed(&trial(&plan), &mut notes).unwrap();
     assert_eq!(made.outcome.run.survivors, ["sleep"]);
     assert!(monotonic().since(notes.ended[0]) >= Nanos::from_millis(100), "survivors get their time to end");
     assert!(process::descendants(std::process::id()).is_empty());
@@ -152,7 +153,7 @@ fn each_attempt_to_start_the_command_is_watched_by_itself() {
     let argv = vec![script.clone().into_os_string()];
     let mut executor = executor(Command::Program { argv }, &plan);
     let mut notes = Notes::default();
-    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+    let made = executor.execute_observed(&trial(&plan), &mut notes).unwrap();
     assert!(made.outcome.run.exit.is_success());
     assert_eq!((notes.began.len(), notes.ended.len()), (2, 2));
     assert!(notes.ended[0] <= notes.began[1] && notes.began[1] <= made.began);

@@ -1,23 +1,22 @@
-//! Keeps each run as it ends, and informs the progress display.
+//! Keeps each run of a study as it ends, and informs the progress display.
 
 use std::path::Path;
 
-use morecores_measure::executor::{Outcome, Trial};
-use morecores_measure::sweep::Keeper;
-use morecores_study::{Closing, StudyError, StudyWriter};
+use morecores_measure::sweep::{RunRecorder, Trial};
+use morecores_study::{Closing, RecordWriter, StudyError, Subject};
 
-use super::super::progress::Progress;
+use super::progress::{Narrator, Progress};
 
 /// Writer of runs to a study.
 #[derive(Debug)]
-pub(super) struct StudyKeeper<'a> {
-    writer: StudyWriter,
-    progress: &'a Progress,
+pub(super) struct StudyRecorder<'a, S: Subject, N: Narrator> {
+    writer: RecordWriter<S>,
+    progress: &'a Progress<N>,
     made: usize,
 }
 
-impl<'a> StudyKeeper<'a> {
-    pub(super) fn new(writer: StudyWriter, progress: &'a Progress) -> Self {
+impl<'a, S: Subject, N: Narrator> StudyRecorder<'a, S, N> {
+    pub(super) fn new(writer: RecordWriter<S>, progress: &'a Progress<N>) -> Self {
         Self { writer, progress, made: 0 }
     }
 
@@ -42,16 +41,18 @@ impl<'a> StudyKeeper<'a> {
     }
 }
 
-impl Keeper for StudyKeeper<'_> {
+impl<S: Subject, N: Narrator<Outcome: AsRef<S::Run>>> RunRecorder<N::Cell, N::Outcome>
+    for StudyRecorder<'_, S, N>
+{
     type Error = StudyError;
 
-    fn begins(&mut self, trial: &Trial) {
+    fn begins(&mut self, trial: &Trial<N::Cell>) {
         self.progress.begins(trial);
     }
 
-    fn ended(&mut self, outcome: &Outcome) -> Result<(), StudyError> {
+    fn ended(&mut self, outcome: &N::Outcome) -> Result<(), StudyError> {
         self.made += 1;
         self.progress.ended(outcome);
-        self.writer.append(&outcome.run)
+        self.writer.append(outcome.as_ref())
     }
 }

@@ -1,0 +1,274 @@
+//! Sweeps over other axes than CPU counts: those of the lock laboratory, and one that no code
+//! knows.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::cell::Cell as Shared;
+use std::collections::BTreeSet;
+
+use morecores_measure::budget::Budget;
+use morecores_measure::executor::ExecuteError;
+use morecores_measure::lock_cell::LockCellError;
+use morecores_measure::program::ProgramError;
+use morecores_measure::sweep::{
+    EarlierRuns, Executor, Finish, RunRecorder, SweepContext, SweepError, Trial, sweep,
+};
+use morecores_study::lock::*;
+use morecores_study::*;
+use morecores_testkit::{header, lock_plan, lock_time, plan, point};
+
+#[derive(Default)]
+struct World {
+    interrupted: Shared<bool>,
+}
+
+impl SweepContext for World {
+    fn now(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.get()
+    }
+}
+
+/// Decides, by the number of the attempt and its cell, whether a measurement fails.
+type Fails<'a> = dyn Fn(usize, &LockCell) -> Option<LockCellError> + 'a;
+
+/// Laboratory that fails as instructed, and counts its attempts.
+struct Pretend<'a> {
+    attempts: usize,
+    fails: Box<Fails<'a>>,
+}
+
+impl<'a> Pretend<'a> {
+    fn new() -> Self {
+        Self::failing(|_, _| None)
+    }
+
+    fn failing(fails: impl Fn(usize, &LockCell) -> Option<LockCellError> + 'a) -> Self {
+        Self { attempts: 0, fails: Box::new(fails) }
+    }
+}
+
+impl Executor<LockCell> for Pretend<'_> {
+    type Outcome = LockRun;
+    type Error = LockCellError;
+
+    fn execute(&mut self, trial: &Trial<LockCell>) -> Result<LockRun, LockCellError> {
+        self.attempts += 1;
+        let run = || lock_time(trial.round, trial.cell, 1.0);
+        (self.fails)(self.attempts, &trial.cell).map_or_else(|| Ok(run()), Err)
+    }
+
+    fn value(&self, run: &LockRun) -> Option<f64> {
+        Some(run.value())
+    }
+
+    fn concerns_one_cell(&self, error: &LockCellError) -> bool {
+        !matches!(error, LockCellError::Program(_))
+    }
+}
+
+/// Recorder that holds runs in memory; the disk is full after `room` of them.
+struct Memory<R> {
+    begun: usize,
+    runs: Vec<R>,
+    room: usize,
+}
+
+impl<R> Default for Memory<R> {
+    fn default() -> Self {
+        Self { begun: 0, runs: Vec::new(), room: usize::MAX }
+    }
+}
+
+impl<C, R: Clone> RunRecorder<C, R> for Memory<R> {
+    type Error = &'static str;
+
+    fn begins(&mut self, _: &Trial<C>) {
+        self.begun += 1;
+    }
+
+    fn ended(&mut self, run: &R) -> Result<(), Self::Error> {
+        if self.room == self.runs.len() {
+            return Err("disk full");
+        }
+        self.runs.push(run.clone());
+        Ok(())
+    }
+}
+
+type LockFinish = Finish<LockCell, LockRun, LockCellError>;
+
+fn sweep_locks(
+    done: &[LockRun],
+    laboratory: &mut Pretend<'_>,
+    memory: &mut Memory<LockRun>,
+    world: &World,
+) -> Result<LockFinish, SweepError<LockCellError, &'static str>> {
+    let experiment = lock_plan().experiment();
+    let earlier = EarlierRuns::new(&experiment, done, |_| true);
+    sweep(&experiment, earlier, laboratory, memory, &mut |_| false, &mut Budget::unlimited(), world)
+}
+
+fn swept(done: &[LockRun], laboratory: &mut Pretend<'_>, world: &World) -> (LockFinish, Vec<LockRun>) {
+    let mut memory = Memory::default();
+    let finish = sweep_locks(done, laboratory, &mut memory, world).unwrap();
+    assert_eq!(memory.begun, laboratory.attempts);
+    (finish, memory.runs)
+}
+
+fn failure() -> LockCellError {
+    LockCellError::TimedOut(Nanos(1))
+}
+
+#[test]
+fn every_round_measures_every_lock_cell_once_and_orders_differ() {
+    let (finish, runs) = swept(&[], &mut Pretend::new(), &World::default());
+    assert_eq!((finish.reason, finish.left_out.len()), (StopReason::RunsExhausted, 0));
+    let experiment = lock_plan().experiment();
+    let mut orders = Vec::new();
+    for round in 0..lock_plan().rounds {
+        let cells: Vec<&LockCell> =
+            runs.iter().filter(|run| run.round == round).map(|run| &run.cell).collect();
+        let planned = experiment.cells_of_round(round);
+        assert_eq!(cells.len(), planned.len());
+        assert_eq!(cells.iter().collect::<BTreeSet<_>>(), planned.iter().collect(), "round {round}");
+        orders.push(cells);
+    }
+    assert!(runs.is_sorted_by_key(|run| run.round), "one round after the other");
+    // Rounds 1 and 2 have the same cells.
+    assert_ne!(orders[1], orders[2]);
+}
+
+#[test]
+fn a_sweep_of_locks_cut_anywhere_goes_on_as_if_it_had_not_been() {
+    let (_, whole) = swept(&[], &mut Pretend::new(), &World::default());
+    for cut in 0..=whole.len() {
+        let (_, rest) = swept(&whole[..cut], &mut Pretend::new(), &World::default());
+        assert_eq!(rest, whole[cut..], "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_lock_cell_that_fails_costs_only_itself_and_is_not_tried_again() {
+    let hangs = LockCell::HandOver { lock: LockName::Std };
+    let mut laboratory = Pretend::failing(|_, cell| (*cell == hangs).then(failure));
+    let (finish, runs) = swept(&[], &mut laboratory, &World::default());
+    assert_eq!(finish.reason, StopReason::RunFailed);
+    assert_eq!(finish.left_out.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), [hangs]);
+    let rounds = lock_plan().rounds;
+    let all: usize = (0..rounds).map(|round| lock_plan().experiment().cells_of_round(round).len()).sum();
+    assert_eq!(runs.len(), all - rounds as usize);
+    assert_eq!(laboratory.attempts, runs.len() + 1);
+}
+
+#[test]
+fn where_no_cell_can_be_measured_it_ends_at_once() {
+    let missing = || LockCellError::Program(ProgramError::NotFound("morecores-work".into()));
+    let mut laboratory = Pretend::failing(|_, _| Some(missing()));
+    let mut memory = Memory::default();
+    let result = sweep_locks(&[], &mut laboratory, &mut memory, &World::default());
+    assert!(matches!(result, Err(SweepError::Execute(_))));
+    assert_eq!((laboratory.attempts, memory.runs.len()), (1, 0));
+}
+
+#[test]
+fn an_interruption_ends_it_and_the_cell_cut_short_is_nobodys() {
+    let world = World::default();
+    let mut laboratory = Pretend::failing(|attempts, _| {
+        world.interrupted.set(attempts == 5);
+        (attempts == 5).then(failure)
+    });
+    let (finish, runs) = swept(&[], &mut laboratory, &world);
+    assert_eq!((finish.reason, finish.left_out.len(), runs.len()), (StopReason::Interrupted, 0, 4));
+
+    // A cell that was complete when the signal came is kept.
+    let world = World::default();
+    let mut laboratory = Pretend::failing(|attempts, _| {
+        world.interrupted.set(attempts == 5);
+        None
+    });
+    let (finish, runs) = swept(&[], &mut laboratory, &world);
+    assert_eq!((finish.reason, runs.len()), (StopReason::Interrupted, 5));
+}
+
+#[test]
+fn a_cell_that_cannot_be_kept_ends_it_at_once() {
+    let mut memory = Memory { room: 3, ..Memory::default() };
+    let result = sweep_locks(&[], &mut Pretend::new(), &mut memory, &World::default());
+    assert!(matches!(result, Err(SweepError::Keep("disk full"))));
+    assert_eq!(memory.runs.len(), 3);
+}
+
+/// A command whose runs take 1 s divided by the share of the CPUs that the quota leaves.
+struct Throttled;
+
+impl Executor<Point> for Throttled {
+    type Outcome = Run;
+    type Error = ExecuteError;
+
+    fn execute(&mut self, trial: &Trial<Point>) -> Result<Run, ExecuteError> {
+        let percent = trial.cell.cell().number("quota_percent").unwrap();
+        let elapsed = Nanos::from_millis(100_000 / (percent * u64::from(trial.cell.cpus)));
+        let run = morecores_testkit::run(&trial.cell, elapsed);
+        Ok(Run { index: trial.index, round: trial.round, phase: trial.phase, ..run })
+    }
+
+    fn value(&self, run: &Run) -> Option<f64> {
+        Some(run.value())
+    }
+}
+
+/// Recorder that writes a study.
+struct Disk(StudyWriter);
+
+impl RunRecorder<Point, Run> for Disk {
+    type Error = StudyError;
+
+    fn begins(&mut self, _: &Trial<Point>) {}
+
+    fn ended(&mut self, run: &Run) -> Result<(), StudyError> {
+        self.0.append(run)
+    }
+}
+
+/// An axis that no code knows, here a quota of CPU time, is a value of each cell: it is swept,
+/// kept, read, and resumed like any other.
+#[test]
+fn a_new_axis_is_a_value_of_the_cells() {
+    let at = |cpus, percent| Point {
+        axes: [("quota_percent".to_owned(), AxisValue::Number(percent))].into(),
+        ..point(cpus)
+    };
+    let points = [1, 2].into_iter().flat_map(|cpus| [50, 100].map(|percent| at(cpus, percent))).collect();
+    let stop = Stop { precision: None, max_runs: 2, ..plan(Vec::new()).stop };
+    let plan = Plan { stop, ..plan(points) };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("quota.study");
+    let mut disk = Disk(StudyWriter::create(&path, header(plan.clone())).unwrap());
+    let run_all = |done: &[Run], disk: &mut Disk| {
+        let experiment = plan.experiment();
+        let earlier = EarlierRuns::new(&experiment, done, |run| run.counts(&plan));
+        let (mut enough, mut budget) = (|_: &[Vec<f64>]| false, Budget::unlimited());
+        sweep(&experiment, earlier, &mut Throttled, disk, &mut enough, &mut budget, &World::default())
+            .unwrap()
+    };
+    assert_eq!(run_all(&[], &mut disk).reason, StopReason::RunsExhausted);
+
+    let study = Study::read(&path).unwrap();
+    let axes = study.header.plan.experiment().axes();
+    assert_eq!(
+        axes.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>(),
+        ["cpus", "n", "quota_percent"]
+    );
+    for planned in &study.header.plan.points {
+        let runs: Vec<&Run> = study.runs.iter().filter(|run| run.cell() == planned.cell()).collect();
+        let percent = planned.cell().number("quota_percent").unwrap();
+        assert_eq!(runs.len(), 2);
+        assert!(runs.iter().all(|run| run.elapsed_ns.0 * percent * u64::from(run.cpus) == 100_000_000_000));
+    }
+    // A resumed study makes the missing runs only.
+    assert_eq!(run_all(&study.runs, &mut disk).reason, StopReason::RunsExhausted);
+    assert_eq!(Study::read(&path).unwrap().runs.len(), 8);
+}

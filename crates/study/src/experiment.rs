@@ -1,0 +1,244 @@
+//! Experiment: the cells that are measured, and the schedule of their runs.
+//!
+//! A cell is one value on each axis. The runs of a command differ in the axes `cpus` and `n`, and
+//! in any axis that its plan adds; the cells of the lock laboratory differ in `lock`, `threads`,
+//! `hold_ns` and others. The sweep, the budget, the storage and the figures know only cells, so
+//! that a new axis needs no code in them. Nothing here measures or decides.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Phase, Stop};
+
+/// Name of the axis of the number of allotted CPUs.
+pub const CPUS_AXIS: &str = "cpus";
+/// Name of the axis of the number that replaces `{n}`.
+pub const N_AXIS: &str = "n";
+
+/// Value on an axis. The name of a numeric axis ends in the unit of its values, such as `_ns`,
+/// unless the values are counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AxisValue {
+    /// One of two conditions.
+    Flag(bool),
+    /// Count, or quantity in the unit of the axis.
+    Number(u64),
+    /// Name, such as that of a lock or of a variant of the command.
+    Text(String),
+}
+
+impl fmt::Display for AxisValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+/// Values on axes, by the name of the axis.
+pub type Coordinates = BTreeMap<String, AxisValue>;
+
+/// Cell: the subject of a run, as one value on each axis. Two runs with equal cells measure the
+/// same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cell(Coordinates);
+
+impl Cell {
+    /// Creates the cell of a command: a number of CPUs, a value of `{n}`, and further axes.
+    pub fn of_command(cpus: u32, n: u32, further: &Coordinates) -> Self {
+        let mut coordinates = further.clone();
+        coordinates.insert(CPUS_AXIS.to_owned(), AxisValue::Number(cpus.into()));
+        coordinates.insert(N_AXIS.to_owned(), AxisValue::Number(n.into()));
+        Self(coordinates)
+    }
+
+    /// The same cell with this value on the axis.
+    #[must_use]
+    pub fn with(mut self, axis: &str, value: AxisValue) -> Self {
+        self.0.insert(axis.to_owned(), value);
+        self
+    }
+
+    /// Value on an axis; `None` if the cell has no value on this axis.
+    pub fn get(&self, axis: &str) -> Option<&AxisValue> {
+        self.0.get(axis)
+    }
+
+    /// Number on an axis; `None` if the axis is absent or not numeric.
+    pub fn number(&self, axis: &str) -> Option<u64> {
+        match self.get(axis) {
+            Some(AxisValue::Number(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Values by axis, sorted by the name of the axis.
+    pub fn coordinates(&self) -> impl Iterator<Item = (&str, &AxisValue)> {
+        self.0.iter().map(|(axis, value)| (axis.as_str(), value))
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (axis, value)) in self.coordinates().enumerate() {
+            write!(f, "{}{axis} = {value}", if index == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// Anything that belongs to one cell: a planned run, a finished run.
+pub trait InCell {
+    /// Cell of this object.
+    fn cell(&self) -> Cell;
+}
+
+impl InCell for Cell {
+    fn cell(&self) -> Cell {
+        self.clone()
+    }
+}
+
+/// Record of a finished run.
+pub trait Record: InCell {
+    /// Phase of the run.
+    fn phase(&self) -> Phase;
+
+    /// Round of the run, from 0; warm-up rounds are numbered separately.
+    fn round(&self) -> u32;
+
+    /// Value of the run, in the unit of its cell: the figure that the experiment is about.
+    fn value(&self) -> f64;
+}
+
+/// Axis: a property in which the cells of an experiment differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Name of the axis.
+    pub name: String,
+    /// Values of the cells on this axis, each once, in the order of the cells.
+    pub values: Vec<AxisValue>,
+}
+
+/// Planned cell, with the number of its rounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduledCell<C> {
+    /// Cell, with whatever its run needs to know.
+    pub cell: C,
+    /// Number of rounds that contain this cell, counted from the first round; `None` for all.
+    pub rounds: Option<u32>,
+}
+
+impl<C> From<C> for ScheduledCell<C> {
+    fn from(cell: C) -> Self {
+        Self { cell, rounds: None }
+    }
+}
+
+/// Consequence of a failed run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The sweep ends.
+    End,
+    /// The sweep continues; the cell runs again in the next round.
+    Continue,
+    /// The sweep continues without the cell.
+    LeaveOut,
+}
+
+/// Rules of the rounds. A round holds every cell once, in an order that is shuffled for each round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Seed of the shuffle.
+    pub seed: u64,
+    /// Number of warm-up rounds before the timed rounds.
+    pub warmup: u32,
+    /// Rules for the end of the sweep.
+    pub stop: Stop,
+    /// Consequence of a failed run.
+    pub on_failure: OnFailure,
+}
+
+/// Cells and their schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment<C> {
+    /// Cells, in the order of the plan.
+    pub cells: Vec<ScheduledCell<C>>,
+    /// Rules of the rounds.
+    pub schedule: Schedule,
+}
+
+impl<C: InCell> Experiment<C> {
+    /// Cells of a round, in the order of the plan.
+    pub fn cells_of_round(&self, round: u32) -> Vec<&C> {
+        let is_in_round = |planned: &&ScheduledCell<C>| planned.rounds.is_none_or(|rounds| round < rounds);
+        self.cells.iter().filter(is_in_round).map(|planned| &planned.cell).collect()
+    }
+
+    /// Axes of the cells, sorted by name.
+    pub fn axes(&self) -> Vec<Axis> {
+        let mut axes: BTreeMap<String, Vec<AxisValue>> = BTreeMap::new();
+        for planned in &self.cells {
+            for (axis, value) in planned.cell.cell().0 {
+                let values = axes.entry(axis).or_default();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        axes.into_iter().map(|(name, values)| Axis { name, values }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota(percent: u64) -> Coordinates {
+        [("quota_percent".to_owned(), AxisValue::Number(percent))].into()
+    }
+
+    fn schedule() -> Schedule {
+        let stop = Stop { precision: None, min_runs: 1, max_runs: 2, max_time: None, budget: None };
+        Schedule { seed: 1, warmup: 0, stop, on_failure: OnFailure::End }
+    }
+
+    #[test]
+    fn axes_are_the_values_in_which_cells_differ() {
+        let cells =
+            [(1, 50), (1, 100), (2, 50)].map(|(cpus, percent)| Cell::of_command(cpus, cpus, &quota(percent)));
+        let experiment =
+            Experiment { cells: cells.into_iter().map(Into::into).collect(), schedule: schedule() };
+        let axes = experiment.axes();
+        assert_eq!(
+            axes.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>(),
+            ["cpus", "n", "quota_percent"]
+        );
+        assert_eq!(axes[2].values, [50, 100].map(AxisValue::Number));
+    }
+
+    #[test]
+    fn a_cell_with_a_number_of_rounds_is_in_the_first_rounds_only() {
+        let [always, first] = [1, 2].map(|cpus| Cell::of_command(cpus, cpus, &Coordinates::new()));
+        let cells = vec![always.clone().into(), ScheduledCell { cell: first.clone(), rounds: Some(1) }];
+        let experiment = Experiment { cells, schedule: schedule() };
+        assert_eq!(experiment.cells_of_round(0), [&always, &first]);
+        assert_eq!(experiment.cells_of_round(1), [&always]);
+    }
+
+    #[test]
+    fn a_cell_is_kept_as_the_values_by_axis() {
+        let cell =
+            Cell::of_command(2, 4, &quota(150)).with("variant", AxisValue::Text("mimalloc".to_owned()));
+        let text = serde_json::to_string(&cell).unwrap();
+        assert_eq!(text, r#"{"cpus":2,"n":4,"quota_percent":150,"variant":"mimalloc"}"#);
+        assert_eq!(serde_json::from_str::<Cell>(&text).unwrap(), cell);
+        assert_eq!(cell.to_string(), "cpus = 2, n = 4, quota_percent = 150, variant = mimalloc");
+    }
+}
