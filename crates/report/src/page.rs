@@ -167,7 +167,7 @@ fn clause_to_sentence(text: &str) -> String {
 /// Parts of the bars, selected as for the terminal's bars.
 fn stack_parts(view: &View) -> Vec<StackPart> {
     let parts = Parts::from_view(view, false);
-    let of = |stack: &StackView| {
+    let bar_parts = |stack: &StackView| {
         let part = |part: Part| StackPart {
             of: stack.cpus,
             key: part.key().to_owned(),
@@ -176,7 +176,7 @@ fn stack_parts(view: &View) -> Vec<StackPart> {
         };
         parts.rows().into_iter().map(part).collect::<Vec<_>>()
     };
-    view.stack.iter().flat_map(of).collect()
+    view.stack.iter().flat_map(bar_parts).collect()
 }
 
 #[cfg(test)]
@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn keys_are_those_of_the_record() {
         let keys: BTreeSet<String> = Component::ALL.iter().map(|c| c.key().to_owned()).collect();
-        let of = |value: serde_json::Value| -> BTreeSet<String> {
+        let object_keys = |value: serde_json::Value| -> BTreeSet<String> {
             value.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default()
         };
-        assert_eq!(keys, of(serde_json::to_value(Losses::default()).unwrap()));
+        assert_eq!(keys, object_keys(serde_json::to_value(Losses::default()).unwrap()));
     }
 
     #[test]

@@ -82,7 +82,7 @@ mod tests {
             spin_ns: 12.5,
             spins: 800,
         };
-        let said = report(&tuning);
+        let text = report(&tuning);
         for part in [
             "800 spins at most before a waiter sleeps.",
             "A sleep and a wake-up: 5.00 µs, the median of 3, which took from 4.90 µs to 62.0 µs.",
@@ -90,10 +90,10 @@ mod tests {
             "800 spins take 10.0 µs, 2.00 times a sleep and a wake-up.",
             "2 CPUs are usable",
         ] {
-            assert!(said.contains(part), "`{part}` is not in: {said}");
+            assert!(text.contains(part), "`{part}` is not in: {text}");
         }
         let alike = SpinTuning { spins: 399, ..tuning.clone() };
-        assert!(self::report(&alike).contains("399 spins take 4.99 µs, as long as a sleep and a wake-up."));
+        assert!(report(&alike).contains("399 spins take 4.99 µs, as long as a sleep and a wake-up."));
         assert!(spin_tuning_report(&tuning, &style()).lines().all(|line| line.chars().count() <= 100));
     }
 
@@ -101,8 +101,8 @@ mod tests {
     fn on_one_cpu_nothing_spins_and_what_was_not_measured_is_no_measurement() {
         let tuning =
             SpinTuning { cpus: 1, sleep_ns: 10_000.0, sleeps: vec![0.0; 3], spin_ns: 12.5, spins: 0 };
-        let said = report(&tuning);
-        assert!(said.starts_with("No spinning: 1 CPU is usable"), "{said}");
-        assert!(said.contains("10.0 µs, assumed") && !said.contains("take"), "{said}");
+        let text = report(&tuning);
+        assert!(text.starts_with("No spinning: 1 CPU is usable"), "{text}");
+        assert!(text.contains("10.0 µs, assumed") && !text.contains("take"), "{text}");
     }
 }

@@ -34,8 +34,9 @@ fn the_largest_come_first_and_small_ones_not_at_all() {
         steal: Some(0.039),
         ..Losses::default()
     });
-    let said: Vec<Component> = causes(largest_stack(&view), &view).iter().map(|c| c.component).collect();
-    assert_eq!(said, [Component::OtherProcesses, Component::IdleTooLittleWork, Component::IdleDisk]);
+    let components: Vec<Component> =
+        causes(largest_stack(&view), &view).iter().map(|c| c.component).collect();
+    assert_eq!(components, [Component::OtherProcesses, Component::IdleTooLittleWork, Component::IdleDisk]);
 }
 
 #[test]
@@ -43,12 +44,13 @@ fn nothing_below_what_is_unexplained_is_said() {
     for unexplained in [0.1, -0.1] {
         let losses = Losses { other_processes: 0.3, idle_disk: Some(0.09), unexplained, ..Losses::default() };
         let view = view_with_losses(losses);
-        let said: Vec<Component> = causes(largest_stack(&view), &view).iter().map(|c| c.component).collect();
+        let components: Vec<Component> =
+            causes(largest_stack(&view), &view).iter().map(|c| c.component).collect();
         assert!(
-            said.contains(&Component::OtherProcesses) && !said.contains(&Component::IdleDisk),
-            "{said:?}"
+            components.contains(&Component::OtherProcesses) && !components.contains(&Component::IdleDisk),
+            "{components:?}"
         );
-        assert!(!said.contains(&Component::Unexplained));
+        assert!(!components.contains(&Component::Unexplained));
     }
 }
 
@@ -70,16 +72,16 @@ fn at_most_four_are_said() {
 #[test]
 fn what_the_holder_of_a_lock_waits_for_is_said() {
     let mut view = view_with_losses(Losses { idle_user_lock: Some(0.2), ..Losses::default() });
-    let said =
+    let waiting_clause =
         |view: &View| clauses(view).into_iter().find(|words| words.contains("locks of the command's own"));
     assert_eq!(
-        said(&view).as_deref(),
+        waiting_clause(&view).as_deref(),
         Some("0.20 of 2 CPUs idle, waiting for locks of the command's own (futex)")
     );
     view.traces[0].components.idle_user_lock_s = Some(1.0);
     view.traces[0].behind_user_lock = HolderWaits { disk_s: 0.8, peer_s: 0.1, timer_s: 0.0 };
     assert_eq!(
-        said(&view).as_deref(),
+        waiting_clause(&view).as_deref(),
         Some(
             "0.20 of 2 CPUs idle, waiting for locks of the command's own (futex), whose holders mostly waited for a disk"
         )
@@ -140,9 +142,9 @@ fn idle_time_that_may_be_others_is_blamed_on_no_waking() {
     let mut view = view_with_losses(Losses { idle_scheduling: 0.4, ..Losses::default() });
     assert!(clauses(&view)[0].ends_with("an idle CPU takes time to wake"), "{:?}", clauses(&view));
     view.traces[0].untold_others_s = Some(2.0);
-    let said =
+    let start =
         "0.40 of 2 CPUs idle or used by other processes, which this trace does not tell, although threads";
-    assert!(clauses(&view)[0].starts_with(said), "{:?}", clauses(&view));
+    assert!(clauses(&view)[0].starts_with(start), "{:?}", clauses(&view));
 }
 
 #[test]
@@ -164,8 +166,11 @@ fn where_nothing_ran_no_program_is_named() {
 
 #[test]
 fn gained_cpus_are_said_as_such() {
-    let said = clauses(&support::gaining());
-    assert!(said[0].starts_with("0.36 of 2 CPUs gained: less time in user mode than"), "{said:?}");
+    let gain_clauses = clauses(&support::gaining());
+    assert!(
+        gain_clauses[0].starts_with("0.36 of 2 CPUs gained: less time in user mode than"),
+        "{gain_clauses:?}"
+    );
     let view = view_with_losses(Losses { idle_disk: Some(-0.2), ..Losses::default() });
     assert!(clauses(&view)[1].ends_with("gained: less than on 1 was \"idle: disk\""));
 }
@@ -204,11 +209,11 @@ fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
     };
     let named = overhead(0.2);
     assert!(verdict_text(&decide(&named)).contains("What stops it most") && !clauses(&named).is_empty());
-    for (o, said) in [(8.65, "took 9.65 times as long"), (-0.4, "took 0.600 times as long")] {
+    for (o, ratio) in [(8.65, "took 9.65 times as long"), (-0.4, "took 0.600 times as long")] {
         let view = overhead(o);
         assert!(clauses(&view).is_empty());
         let text = verdict_text(&decide(&view));
-        assert!(text.contains(said) && !text.contains("What stops it most"), "{text}");
+        assert!(text.contains(ratio) && !text.contains("What stops it most"), "{text}");
     }
     // As slow as the slowest of the timed runs: that is their noise.
     let mut noisy = overhead(0.3);
@@ -245,12 +250,19 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
 #[test]
 fn cpus_that_are_not_balanced_do_not_take_time_to_wake() {
     let mut view = view_with_losses(Losses { idle_scheduling: 0.5, ..Losses::default() });
-    assert!(clauses(&view).iter().any(|said| said.contains("takes time to wake")), "{:?}", clauses(&view));
+    assert!(
+        clauses(&view).iter().any(|clause| clause.contains("takes time to wake")),
+        "{:?}",
+        clauses(&view)
+    );
     let cpu_set = (0..2).map(CpuId).collect();
     view.warnings.push(Warning::NotBalanced { cpus: 2, cpu_set, by_cpuset: true });
-    let said = clauses(&view);
-    assert!(said.iter().any(|said| said.contains("does not balance these CPUs")), "{said:?}");
-    assert!(!said.iter().any(|said| said.contains("takes time to wake")), "{said:?}");
+    let cause_clauses = clauses(&view);
+    assert!(
+        cause_clauses.iter().any(|clause| clause.contains("does not balance these CPUs")),
+        "{cause_clauses:?}"
+    );
+    assert!(!cause_clauses.iter().any(|clause| clause.contains("takes time to wake")), "{cause_clauses:?}");
 }
 
 #[test]
@@ -266,8 +278,11 @@ fn what_a_crowded_base_took_longer_is_not_explained_by_caches() {
         no_cause_reason(largest_stack(&view), &view),
         Some(NoCauseReason::NoBaseline { cpus: 1, threads: 7 })
     );
-    let said = clauses(&crowded(false));
-    assert!(said.iter().any(|s| s.ends_with("on 1, where 7 threads took turns")), "{said:?}");
+    let crowded_clauses = clauses(&crowded(false));
+    assert!(
+        crowded_clauses.iter().any(|s| s.ends_with("on 1, where 7 threads took turns")),
+        "{crowded_clauses:?}"
+    );
 }
 
 #[test]

@@ -283,16 +283,19 @@ fn csv_has_a_row_a_lock_and_point() {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 1 + 8 * 4);
     assert!(lines.iter().all(|fields| fields.len() == lines[0].len()));
-    let of = |row: usize, name: &str| {
+    let cell = |row: usize, name: &str| {
         lines[row][lines[0].iter().position(|header| *header == name).expect("a column")]
     };
     assert_eq!(
-        (of(1, "lock"), of(1, "threads"), of(1, "hold_ns"), of(1, "think_ns")),
+        (cell(1, "lock"), cell(1, "threads"), cell(1, "hold_ns"), cell(1, "think_ns")),
         ("spin", "1", "100", "0")
     );
-    assert_eq!((of(1, "longest_wait_ns"), of(1, "holds_low_per_s")), ("", ""));
-    assert_eq!(of(2, "longest_wait_ns"), "3200000");
-    assert_eq!(of(2, "holds_per_s").parse::<f64>().expect("a number"), view.points[0].results[1].per_s.value);
+    assert_eq!((cell(1, "longest_wait_ns"), cell(1, "holds_low_per_s")), ("", ""));
+    assert_eq!(cell(2, "longest_wait_ns"), "3200000");
+    assert_eq!(
+        cell(2, "holds_per_s").parse::<f64>().expect("a number"),
+        view.points[0].results[1].per_s.value
+    );
 }
 
 #[test]

@@ -186,16 +186,17 @@ fn json_has_the_view_or_why_there_is_none() {
 fn summary() -> SuiteSummary {
     let (build, rates, mut one) = (support::build(), support::rates(), support::build());
     one.points.truncate(1);
-    let of = |name: &str, studies| BenchmarkResult { benchmark: Benchmark::named(name).unwrap(), studies };
+    let benchmark_result =
+        |name: &str, studies| BenchmarkResult { benchmark: Benchmark::named(name).unwrap(), studies };
     let gone = || Err("`morecores run` ended with exit status 1".to_owned());
     let results = [
-        of("build", vec![Ok(&build), Ok(&build)]),
-        of("counter", vec![Ok(&rates), Ok(&rates), Err("not begun".to_owned())]),
-        of("keysearch", vec![Ok(&build)]),
-        of("matmul", vec![Ok(&one), gone()]),
-        of("pipe", vec![gone(), Ok(&rates), Ok(&build)]),
-        of("soften", vec![Ok(&build)]),
-        of("web", vec![Ok(&rates), gone()]),
+        benchmark_result("build", vec![Ok(&build), Ok(&build)]),
+        benchmark_result("counter", vec![Ok(&rates), Ok(&rates), Err("not begun".to_owned())]),
+        benchmark_result("keysearch", vec![Ok(&build)]),
+        benchmark_result("matmul", vec![Ok(&one), gone()]),
+        benchmark_result("pipe", vec![gone(), Ok(&rates), Ok(&build)]),
+        benchmark_result("soften", vec![Ok(&build)]),
+        benchmark_result("web", vec![Ok(&rates), gone()]),
     ];
     suite_summary(&results, &Published::read().unwrap())
 }

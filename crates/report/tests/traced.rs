@@ -276,15 +276,15 @@ fn what_did_not_fit_together_is_said_of_the_trace() {
     assert!(!trace_report(trace, None, &style).contains("fit together"));
     trace.misfits = Inconsistencies { misplaced: 3, unborn: 0, unwoken: 1, early: 9 };
     let text = trace_report(trace, None, &style);
-    let said = "did not fit together: 3 switches that did not fit the one before, 1 wait that nobody was seen to end";
-    assert!(text.contains(said), "{text}");
+    let caveat = "did not fit together: 3 switches that did not fit the one before, 1 wait that nobody was seen to end";
+    assert!(text.contains(caveat), "{text}");
     // Perf events begin with a thread made by a process outside the trace.
     trace.misfits = Inconsistencies { unborn: 1, ..Inconsistencies::default() };
-    let told =
+    let is_reported =
         |trace: &TraceView| trace_report(trace, None, &style).contains("1 thread that nobody was seen");
-    assert!(told(trace));
+    assert!(is_reported(trace));
     trace.source = TraceSource::Perf;
-    assert!(!told(trace));
+    assert!(!is_reported(trace));
 }
 
 #[test]
@@ -306,9 +306,9 @@ fn idle_time_that_may_be_others_is_called_so() {
 #[test]
 fn what_was_accounted_too_early_is_said() {
     let mut trace = support::trace(2, 10.0, |t| t.overaccounted_s = 0.9);
-    let said = "The kernel accounted 900 ms more to threads than they were on these CPUs (4.5% of the";
+    let caveat = "The kernel accounted 900 ms more to threads than they were on these CPUs (4.5% of the";
     let style = Style { width: 100, ..PLAIN };
-    assert!(traced(&trace, style).contains(said), "{}", traced(&trace, style));
+    assert!(traced(&trace, style).contains(caveat), "{}", traced(&trace, style));
     trace.overaccounted_s = 0.19;
     assert!(!traced(&trace, style).contains("The kernel accounted"), "below 1%");
 }

@@ -192,11 +192,11 @@ fn advice_goes_on_from_what_was_planned() {
         (view.plan.warmup, view.plan.stop.max_runs) = (1, runs);
         view.closing.as_mut().expect("a closing").reason = reason;
         let verdict = decide(&view);
-        let mut told = notices(&view.warnings, &verdict);
+        let mut all_notices = notices(&view.warnings, &verdict);
         view.points.truncate(1);
-        told.extend(notices(&view.warnings[1..], &decide(&view)));
-        let told: Vec<String> = told.into_iter().map(|notice| notice.text).collect();
-        verdict_text(&verdict) + " " + &told.join(" ")
+        all_notices.extend(notices(&view.warnings[1..], &decide(&view)));
+        let notice_texts: Vec<String> = all_notices.into_iter().map(|notice| notice.text).collect();
+        verdict_text(&verdict) + " " + &notice_texts.join(" ")
     };
     let text = advice(5, StopReason::RunsExhausted);
     assert!(text.contains("an interval: --runs 6. ") && text.contains("Use --runs 6 or more."), "{text}");

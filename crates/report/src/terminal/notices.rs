@@ -46,12 +46,12 @@ mod tests {
     #[test]
     fn what_is_not_said_is_counted() {
         let style = Style { width: 80, colour: false, unicode: true, wide: false };
-        let of = |severities: &[Severity]| -> Vec<Notice> {
+        let notices_with = |severities: &[Severity]| -> Vec<Notice> {
             let notice = |severity: &Severity| Notice { severity: *severity, text: "x".to_owned() };
             severities.iter().map(notice).collect()
         };
         use Severity::{Caution, Note, Serious};
-        let six = of(&[Serious, Serious, Caution, Note, Note, Note]);
+        let six = notices_with(&[Serious, Serious, Caution, Note, Note, Note]);
         let counted = ["warning: x", "warning: x", "1 more warning and 3 more notes: --wide"];
         assert_eq!(notice_lines(&six, &style), counted);
         assert_eq!(notice_lines(&six[3..], &style), ["note: x", "note: x", "1 more note: --wide"]);

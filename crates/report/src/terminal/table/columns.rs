@@ -231,9 +231,13 @@ mod tests {
     #[test]
     fn figures_and_ranges_stand_below_each_other_at_their_points() {
         let style = Style { width: 80, colour: false, unicode: true, wide: false };
-        let of = |value, low, high| UncertainFigure::new(value, Some([low, high]), 1.0);
-        let cells =
-            [of(2.19, 2.02, 2.36), of(2.1, 2.0, 3.0), of(10.0, 9.8, 10.2), UncertainFigure::exact("1")];
+        let figure = |value, low, high| UncertainFigure::new(value, Some([low, high]), 1.0);
+        let cells = [
+            figure(2.19, 2.02, 2.36),
+            figure(2.1, 2.0, 3.0),
+            figure(10.0, 9.8, 10.2),
+            UncertainFigure::exact("1"),
+        ];
         let aligned = align_figures(&cells, &style);
         assert_eq!(aligned, [" 2.19 ± 0.17", " 2.0 to 3.0 ", "10.0  ± 0.2 ", " 1          "]);
     }
