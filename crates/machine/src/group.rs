@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use morecores_study::{Bytes, CpuSet, Nanos};
+use tracing::{debug, info};
 
 use crate::cgroup::Hierarchies;
 use crate::undo::{Change, Journal, JournalError};
@@ -135,22 +136,41 @@ impl StudyGroup {
                 Ok(dir) => {
                     location.copy_limits(&dir)?;
                     group.share = Share::v2(&dir).filter(|_| location.limits_from.is_none());
+                    info!("the command runs in the version 2 cgroup {}", dir.display());
                     group.set_up_v2(dir)?;
                 }
-                Err(error) => refused = error,
+                Err(error) => {
+                    info!("no version 2 cgroup: {error}");
+                    refused = error;
+                }
             }
+        } else {
+            debug!("no version 2 cgroup: no mount shows this process's own cgroup in version 2");
         }
         for (name, wanted) in
             [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", limit)]
         {
             if let Some(parent) = hierarchies.v1.get(name).filter(|_| wanted) {
                 match make_cgroup(parent.own(), keep, journal) {
-                    Ok(dir) => group.set_up_v1(name, dir)?,
+                    Ok(dir) => {
+                        info!("the command runs in the version 1 cgroup {} ({name})", dir.display());
+                        group.set_up_v1(name, dir)?;
+                    }
                     Err(error) if name == "cpuset" => return Err(error),
-                    Err(error) => refused = error,
+                    Err(error) => {
+                        info!("no version 1 cgroup of {name}: {error}");
+                        refused = error;
+                    }
                 }
             }
         }
+        debug!(
+            "the cgroups count CPU time: {}, peak memory: {}, swap: {}, block devices: {}",
+            yes_or_no(group.cpu.is_some()),
+            yes_or_no(group.peak.is_some()),
+            yes_or_no(group.memory_stat.is_some()),
+            yes_or_no(group.io_stat.is_some())
+        );
         if limit && group.cpuset.is_none() {
             return Err(GroupError::NoCpuset(refused.to_string()));
         }
@@ -360,6 +380,10 @@ fn make_cgroup(parent: &Path, keep: bool, journal: &mut Journal) -> Result<PathB
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(io_error("make the cgroup", &dir)(e)),
         _ => Ok(dir),
     }
+}
+
+const fn yes_or_no(there: bool) -> &'static str {
+    if there { "yes" } else { "no" }
 }
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupError {

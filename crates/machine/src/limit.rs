@@ -6,6 +6,7 @@
 mod hotplug;
 
 use morecores_study::{CpuSet, Limit};
+use tracing::debug;
 
 use crate::group::{GroupError, StudyGroup};
 use crate::undo::{Journal, JournalError};
@@ -64,6 +65,7 @@ impl Limiter {
             Self::Cpuset { current } => {
                 let group = group.ok_or_else(|| GroupError::NoCpuset("there is no cgroup".to_owned()))?;
                 group.set_cpus(cpus)?;
+                debug!("the cpuset of the command has CPUs {cpus}");
                 current.clone_from(cpus);
                 Ok(true)
             }

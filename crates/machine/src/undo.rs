@@ -14,6 +14,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tracing::{debug, warn};
 
 pub(crate) use change::set_online;
 pub use change::{Change, UndoError};
@@ -86,6 +87,7 @@ impl Journal {
         if self.content.changes.contains(&change) {
             return Ok(());
         }
+        debug!("to undo at the end: {change} (noted in {})", self.directory.join(&self.name).display());
         self.content.changes.push(change);
         self.write().map_err(|source| {
             self.content.changes.pop();
@@ -99,9 +101,13 @@ impl Journal {
         let mut errors = Vec::new();
         let mut left = Vec::new();
         for change in std::mem::take(&mut self.content.changes).into_iter().rev() {
-            if let Err(error) = change.undo() {
-                errors.push(error);
-                left.insert(0, change);
+            match change.undo() {
+                Ok(()) => debug!("undid a change: {change}"),
+                Err(error) => {
+                    debug!("cannot undo a change: {error}");
+                    errors.push(error);
+                    left.insert(0, change);
+                }
             }
         }
         self.content.changes = left;
@@ -139,7 +145,9 @@ impl Default for Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         // A caller that needs the errors calls `undo` first; the drop is the last resort.
-        let _ = self.undo();
+        for error in self.undo() {
+            warn!("could not {error}; the next start of morecores tries again");
+        }
     }
 }
 
@@ -203,6 +211,11 @@ fn repair_one(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<
         return None; // The process is alive and will undo its changes itself.
     }
     let pid = content.pid;
+    debug!(
+        "process {pid} is dead and left {} changes in {}",
+        content.changes.len(),
+        path.join(name).display()
+    );
     let mut journal =
         Journal { directory: path.to_owned(), name: name.to_owned(), content, lock_file: Some(file) };
     let before = journal.content.changes.clone();

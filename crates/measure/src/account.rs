@@ -5,6 +5,7 @@
 
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use rustix::thread::ClockId;
+use tracing::{debug, info};
 
 use morecores_machine::group::{CpuSource, CpuUsage, StudyGroup};
 use morecores_machine::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
@@ -31,6 +32,8 @@ pub(crate) struct Account {
     accounting: Accounting,
     exits: Exits,
     before: Reading,
+    /// Estimator of the run before.
+    estimator: Option<CpuEstimator>,
 }
 
 /// State of the exit records, which are requested only when needed.
@@ -47,7 +50,7 @@ enum Exits {
 
 impl Account {
     pub(crate) fn new(accounting: Accounting) -> Self {
-        Self { accounting, exits: Exits::NotAsked, before: Reading::default() }
+        Self { accounting, exits: Exits::NotAsked, before: Reading::default(), estimator: None }
     }
 
     /// Reads the counters before a run. Also called when the run is about to start again without
@@ -61,7 +64,10 @@ impl Account {
         if wanted && matches!(self.exits, Exits::NotAsked) {
             self.exits = match TaskstatsAccount::open() {
                 Ok(account) => Exits::Received { account, owed: Nanos::ZERO },
-                Err(error) => Exits::Refused(error),
+                Err(error) => {
+                    debug!("no exit records: {error}");
+                    Exits::Refused(error)
+                }
             };
         }
         if let Exits::Received { account, .. } = &mut self.exits {
@@ -87,12 +93,19 @@ impl Account {
             system_ns: rusage.system_ns,
             estimator: CpuEstimator::Getrusage,
         });
+        if self.estimator.replace(cpu.estimator) != Some(cpu.estimator) {
+            info!("user and system time by {}", cpu.estimator.name());
+        }
         (cpu, after.tree_since(&self.before, peak, left))
     }
 
     fn by_exits(&mut self, rusage: &Rusage, spared: &[u32]) -> Option<CpuTime> {
         let Exits::Received { account, owed } = &mut self.exits else { return None };
-        Some(split_by_exits(&account.end(spared)?, rusage, owed))
+        let times = account.end(spared);
+        if times.is_none() {
+            debug!("an exit record of the run was lost");
+        }
+        Some(split_by_exits(&times?, rusage, owed))
     }
 
     /// Reason for which the kernel sends no exit records, if they were requested in vain.

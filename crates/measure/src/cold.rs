@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 
 use morecores_machine::cgroup::unescape;
 use morecores_machine::undo::{Change, Journal, JournalError, UndoError};
+use tracing::debug;
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
@@ -77,10 +78,13 @@ impl Cold {
                 return Err(ColdError::Busy { path: target.clone(), status });
             }
             mount.undo().map_err(ColdError::Mount)?;
+            debug!("unmounted and mounted again: {}", target.display());
         }
         rustix::fs::sync();
         // The value 3 combines 1 for the page cache and 2 for directory entries and inodes.
-        fs::write(DROP_CACHES, "3").map_err(ColdError::Drop)
+        fs::write(DROP_CACHES, "3").map_err(ColdError::Drop)?;
+        debug!("dropped the page cache, directory entries and inodes");
+        Ok(())
     }
 }
 

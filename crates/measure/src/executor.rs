@@ -36,6 +36,7 @@ use morecores_machine::group::{GroupError, OomKills, StudyGroup};
 use morecores_machine::limit::{LimitError, Limiter};
 use morecores_machine::taskstats::TaskstatsError;
 use morecores_machine::undo::{Journal, UndoError};
+use tracing::info;
 
 pub use crate::account::Accounting;
 pub use error::ExecuteError;
@@ -149,8 +150,14 @@ impl ProcessExecutor {
             match StudyGroup::create(&hierarchies, limit, plan.keep_survivors, &mut journal) {
                 Ok(group) => (Some(group), None),
                 Err(error) if limit => return Err(LimitError::from(error).into()),
-                Err(error) => (None, Some(error)),
+                Err(error) => {
+                    info!("no cgroup counts the command: {error}");
+                    (None, Some(error))
+                }
             };
+        for point in &plan.points {
+            info!("CPU count {}: CPUs {}, limited by {}", point.cpus, point.cpu_set, plan.limit);
+        }
         let oom_kills = OomKills::new(&hierarchies, group.as_ref().and_then(StudyGroup::memory));
         let mut watch = ActivityMonitor::new(&hierarchies);
         if let Some(dir) = group.as_ref().and_then(StudyGroup::v2) {
@@ -194,6 +201,7 @@ impl ProcessExecutor {
             if self.plan.limit == Limit::Cpuset {
                 return Err(LimitError::from(error).into());
             }
+            info!("the cgroup is not used: {error}");
             (self.group, self.no_group) = (None, Some(error));
         }
         Ok(())
@@ -284,6 +292,9 @@ impl Executor<Point> for ProcessExecutor {
 impl ProcessExecutor {
     /// Makes one run while `observer` watches its process. The observer does not watch the
     /// preparations around the run.
+    ///
+    /// No diagnostics are emitted between the start and the end of the run's process: an event that
+    /// somebody reads costs time, which would count as the command's.
     ///
     /// # Errors
     /// The run could not be made at all; [`ExecuteError::Observer`] is one such error. A later

@@ -94,6 +94,7 @@ impl ProcessLaboratory {
     /// The program does not exist.
     pub fn new(program: &Path, plan: &LockPlan, control: Arc<Control>) -> Result<Self, LockCellError> {
         let program = program::resolve(program.as_os_str(), std::env::var_os("PATH").as_deref())?;
+        tracing::info!("the laboratory is {}, on CPUs {}", program.display(), plan.cpus);
         let io_error = |action| move |source| LockCellError::Io { action, source };
         let pipe = || Capture::new(&Output::Captured).map_err(io_error("make a pipe for the output"));
         Ok(Self {

@@ -23,6 +23,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
 use morecores_study::trace::{CpuLoss, EventCost, KnownThread, TRACEPOINTS, Tid, TraceSource, Untraced};
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
+use tracing::debug;
 
 use crate::wire::PROBES;
 use crate::{ContextChecks, Options, Sink, TraceError, TraceSummary};
@@ -34,6 +35,7 @@ use ring::{Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
 use tid_query::TidQuery;
 
+pub use libbpf_log::libbpf_version;
 pub(crate) use threads::tick_length;
 
 /// Generated from `bpf/trace.bpf.c`.
@@ -104,6 +106,7 @@ impl BpfTracer {
     pub(crate) fn open(options: &Options) -> Result<Self, TraceError> {
         collect_messages();
         let features = Features::read_kernel(options.syscalls)?;
+        debug!("the kernel offers {features:?}");
         let cpus = threads::present_cpus().map_err(TraceError::io("read which CPUs there are"))?;
         let highest = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
         if highest >= MAX_CPUS {
@@ -133,6 +136,7 @@ impl BpfTracer {
         let mut tracer =
             Self { skel, features, options: options.clone(), cpus, bits, costs: None, active: None };
         tracer.calibrate()?;
+        debug!("buffers of 2^{bits} slots for CPUs {}, costs: {:?}", tracer.cpus, tracer.costs);
         let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         bss.allotted_count = options.allotted.len() as u32;
         Ok(tracer)

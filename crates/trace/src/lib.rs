@@ -23,7 +23,9 @@ use morecores_study::trace::{
     CpuLoss, Event, EventCost, KernelStack, KnownThread, Tid, TraceSource, Untraced,
 };
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
+use tracing::info;
 
+pub use driver::libbpf_version;
 pub use error::TraceError;
 pub use wake::wake_latency;
 
@@ -111,13 +113,25 @@ impl Tracer {
     /// Fails if this machine does not permit tracing; the message names the reason and the remedy.
     pub fn open(options: &Options) -> Result<Self, TraceError> {
         let refused = match BpfTracer::open(options) {
-            Ok(tracer) => return Ok(Self(Source::Bpf(Box::new(tracer)))),
-            Err(refused) if options.syscalls => return Err(refused),
+            Ok(tracer) => {
+                info!("traces come from BPF programs");
+                return Ok(Self(Source::Bpf(Box::new(tracer))));
+            }
             Err(refused) => refused,
         };
+        info!("no BPF programs: {refused}");
+        if options.syscalls {
+            return Err(refused);
+        }
         match PerfTracer::open(&options.allotted) {
-            Ok(tracer) => Ok(Self(Source::Perf(tracer, refused))),
-            Err(perf) => Err(TraceError::NoSource { bpf: Box::new(refused), perf }),
+            Ok(tracer) => {
+                info!("traces come from the context switches of perf events");
+                Ok(Self(Source::Perf(tracer, refused)))
+            }
+            Err(perf) => {
+                info!("no perf events: {perf}");
+                Err(TraceError::NoSource { bpf: Box::new(refused), perf })
+            }
         }
     }
 

@@ -13,6 +13,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tracing::debug;
+
 use super::{GroupError, io_error};
 use crate::cgroup::CgroupDir;
 use crate::undo::{Change, Journal};
@@ -61,8 +63,20 @@ impl GroupLocation {
             list_contains(&location.parent.join("cgroup.subtree_control"), controller)
         };
         if !cpuset {
-            let better = |location: &Self| offers(location, "memory") && is_writable(&location.parent);
-            return Ok(beside.filter(better).unwrap_or(below));
+            let flaw = match &beside {
+                None => Some("it is the highest visible one"),
+                Some(location) if !offers(location, "memory") => {
+                    Some("its parent gives no memory controller to children")
+                }
+                Some(location) if !is_writable(&location.parent) => {
+                    Some("this user may not write to its parent")
+                }
+                Some(_) => None,
+            };
+            let place = if flaw.is_none() { "beside" } else { "below" };
+            let why = flaw.map(|flaw| format!(": {flaw}")).unwrap_or_default();
+            debug!("place of the new cgroup: {place} {}{why}", own.own().display());
+            return Ok(beside.filter(|_| flaw.is_none()).unwrap_or(below));
         }
         let locations: Vec<Self> =
             beside.into_iter().chain([below]).filter(|location| is_writable(&location.parent)).collect();
@@ -86,6 +100,7 @@ impl GroupLocation {
         })?;
         let file = location.parent.join("cgroup.subtree_control");
         fs::write(&file, "+cpuset").map_err(io_error("write", &file))?;
+        debug!("enabled the cpuset controller below {}", location.parent.display());
         Ok(location.clone())
     }
 
@@ -96,6 +111,7 @@ impl GroupLocation {
         let read = |dir: &Path, name: &str| fs::read_to_string(dir.join(name)).ok();
         for (name, line) in lines_to_write(|name| read(limits_from, name), |name| read(dir, name)) {
             let file = dir.join(name);
+            debug!("copied from {}: {name} = {line}", limits_from.display());
             fs::write(&file, line).map_err(io_error("write", &file))?;
         }
         Ok(())

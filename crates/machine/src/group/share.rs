@@ -11,6 +11,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tracing::debug;
+
 /// File of a cgroup's weight, and the last written value.
 #[derive(Debug)]
 pub(super) struct Share {
@@ -48,6 +50,7 @@ impl Share {
     pub(super) fn set(&mut self, cpus: usize) -> io::Result<()> {
         let weight = weight(self.thread, self.nice, cpus, self.most);
         if self.written != Some(weight) {
+            debug!("{} = {weight}, the weight of {cpus} busy threads", self.file.display());
             fs::write(&self.file, weight.to_string())?;
             self.written = Some(weight);
         }

@@ -10,6 +10,7 @@ use std::io;
 use std::path::Path;
 
 use morecores_study::{CpuId, CpuSet};
+use tracing::debug;
 
 use crate::cgroup::{Hierarchies, Version};
 use crate::process;
@@ -109,6 +110,7 @@ impl Hotplug {
         for (set, online) in [(&on, true), (&off, false)] {
             for cpu in set.iter() {
                 set_online(cpu, online).map_err(|source| HotplugError::Switch { cpu, online, source })?;
+                debug!("switched CPU {cpu} {}", if online { "online" } else { "offline" });
             }
         }
         if !on.is_empty() {

@@ -10,7 +10,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::process::{Command, Stdio};
 
+use morecores_machine::clock::monotonic;
 use morecores_study::{Hooks, Point, substitute};
+use tracing::debug;
 
 use crate::environment::Environment;
 
@@ -90,6 +92,7 @@ pub(super) fn run(
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(&line).stdin(Stdio::null());
     command.env_clear().envs(environment.hook_variables(point));
+    let began = monotonic();
     // The output goes to a file and not to a pipe. A server that the hook leaves running would hold
     // a pipe open for ever.
     let captured = tempfile::tempfile().and_then(|file| {
@@ -99,6 +102,7 @@ pub(super) fn run(
     });
     let (status, reaper, mut file) =
         captured.map_err(|source| HookError::Start { option, line: readable(&line), source })?;
+    debug!("{option} `{}`: {status}, {:.3} s", readable(&line), monotonic().since(began).as_secs_f64());
     if status.success() {
         return Ok(Some(reaper));
     }
@@ -145,7 +149,9 @@ mod tests {
         let hooks = Hooks { setup: Some(line.into()), ..Hooks::default() };
         run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap();
         let left: u32 = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
-        assert_eq!(process::command_name(left).as_deref(), Some("sleep"), "it goes on");
+        // The shell's child may still be on its way to `sleep`.
+        let goes_on = || process::command_name(left).as_deref() == Some("sleep");
+        morecores_testkit::wait_until("it goes on", goes_on);
         process::kill(left);
     }
 

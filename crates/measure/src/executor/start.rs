@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use morecores_study::{InCell, Limit, Point};
+use tracing::info;
 
 use super::{ExecuteError, ProcessExecutor};
 use crate::observer::{ObserverError, RunObserver};
@@ -60,6 +61,7 @@ impl ProcessExecutor {
     }
 
     fn lose_birthplace(&mut self, source: io::Error) {
+        info!("the kernel starts no process inside the version 2 cgroup (clone3): {source}");
         if let Some(group) = &mut self.group {
             group.disable_spawn_cgroup();
             if !group.counts_cpu() {

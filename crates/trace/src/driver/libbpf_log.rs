@@ -1,10 +1,24 @@
-//! libbpf's complaints about a failed load, as an error of this crate. Prints nothing.
+//! libbpf's own words: its complaints about a failed load as an error of this crate, all of its
+//! messages as diagnostics, and its version. Prints nothing.
 
 use std::sync::Mutex;
 
-use libbpf_rs::{Error, ErrorKind, PrintLevel, set_print};
+use libbpf_rs::{Error, ErrorKind, PrintLevel, libbpf_sys, set_print};
+use tracing::{Level, debug, trace};
 
 use crate::TraceError;
+
+/// Number of lines that a message of libbpf has at most among the diagnostics. A verifier's log
+/// holds the reason in its last lines, and may have a million of them.
+const MOST_LINES: usize = 40;
+
+/// Version of libbpf that this program is linked with.
+pub fn libbpf_version() -> String {
+    // SAFETY: both functions have no argument and return a constant.
+    #[allow(unsafe_code)]
+    let (major, minor) = unsafe { (libbpf_sys::libbpf_major_version(), libbpf_sys::libbpf_minor_version()) };
+    format!("{major}.{minor}")
+}
 
 /// Converts libbpf's load error into an error of this crate, together with the complaints collected
 /// so far.
@@ -31,14 +45,36 @@ fn verifier_reason(messages: &str) -> Option<String> {
 /// libbpf's complaints since the last refusal. Without this, libbpf would print them.
 static MESSAGES: Mutex<String> = Mutex::new(String::new());
 
-/// Makes libbpf collect its complaints.
+/// Makes libbpf's complaints collect here, and its messages become diagnostics if anybody reads
+/// them: those about its progress, hundreds for each load, only at the level of traces.
 pub(super) fn collect_messages() {
-    let keep = |_, text: String| {
-        if let Ok(mut messages) = MESSAGES.lock() {
-            messages.push_str(&text);
-        }
+    let least = if tracing::enabled!(Level::TRACE) {
+        PrintLevel::Debug
+    } else if tracing::enabled!(Level::DEBUG) {
+        PrintLevel::Info
+    } else {
+        PrintLevel::Warn
     };
-    set_print(Some((PrintLevel::Warn, keep)));
+    set_print(Some((least, receive)));
+}
+
+/// Receives a message of libbpf.
+fn receive(level: PrintLevel, text: String) {
+    for line in last_lines(&text) {
+        match level {
+            PrintLevel::Debug => trace!("{line}"),
+            PrintLevel::Info | PrintLevel::Warn => debug!("{line}"),
+        }
+    }
+    if let (PrintLevel::Warn, Ok(mut messages)) = (level, MESSAGES.lock()) {
+        messages.push_str(&text);
+    }
+}
+
+/// Last lines of a message, without empty ones.
+fn last_lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines.split_off(lines.len().saturating_sub(MOST_LINES))
 }
 
 #[cfg(test)]
@@ -52,5 +88,19 @@ mod tests {
                    17: R3 invalid mem access 'scalar'\nprocessed 17 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";
         assert_eq!(verifier_reason(log).as_deref(), Some("on_waking: 17: R3 invalid mem access 'scalar'"));
         assert_eq!(verifier_reason("libbpf: failed to find valid kernel BTF"), None);
+    }
+
+    #[test]
+    fn the_end_of_a_long_message_becomes_diagnostics() {
+        assert_eq!(last_lines("libbpf: a\n\n  b\n"), ["libbpf: a", "  b"]);
+        let long: String = (0..1_000).map(|line| format!("{line}\n")).collect();
+        let lines = last_lines(&long);
+        assert_eq!((lines.len(), lines[MOST_LINES - 1]), (MOST_LINES, "999"));
+    }
+
+    #[test]
+    fn libbpf_has_a_version() {
+        let version = libbpf_version();
+        assert!(version.split_once('.').is_some_and(|(major, _)| major.parse::<u32>().is_ok()), "{version}");
     }
 }
