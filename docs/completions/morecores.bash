@@ -146,7 +146,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show predict what-if compare report serve topology doctor suite locks tune-spin generate help"
+            opts="-v -h -V --verbose --help --version run trace show predict what-if compare report serve topology doctor suite locks tune-spin generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -160,7 +160,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__compare)
-            opts="-h --fail-if --strict --at-least --json --markdown --help"
+            opts="-v -h --fail-if --strict --at-least --json --markdown --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -182,12 +182,16 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__doctor)
-            opts="-h --quick --json --help"
+            opts="-v -h --quick --json --report --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -196,7 +200,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__generate)
-            opts="-h --help man markdown completions help"
+            opts="-v -h --verbose --help man markdown completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -210,7 +214,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__generate__subcmd__completions)
-            opts="-h --help"
+            opts="-v -h --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -294,7 +298,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__generate__subcmd__man)
-            opts="-h --help"
+            opts="-v -h --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -308,7 +312,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__generate__subcmd__markdown)
-            opts="-h --help"
+            opts="-v -h --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -588,7 +592,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__locks)
-            opts="-o -w -q -h --lock --threads --hold --think --runs --quick --seed --study --resume --json --csv --markdown --hyperfine-json --wide --quiet --help"
+            opts="-o -w -q -v -h --lock --threads --hold --think --runs --quick --seed --study --resume --json --csv --markdown --hyperfine-json --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -634,7 +638,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__predict)
-            opts="-h --cpus --from --price --memory --explain --json --help"
+            opts="-v -h --cpus --from --price --memory --explain --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -664,7 +668,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__report)
-            opts="-o -h --output --plot --picture --width --axes --dark --help"
+            opts="-o -v -h --output --plot --picture --width --axes --dark --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -702,7 +706,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --syscalls --predict --study --resume --wide --quiet --help"
+            opts="-r -o -w -q -v -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --syscalls --predict --study --resume --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -828,7 +832,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__serve)
-            opts="-h --port --help"
+            opts="-v -h --port --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -846,7 +850,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__show)
-            opts="-w -h --json --csv --markdown --hyperfine-json --wide --help"
+            opts="-w -v -h --json --csv --markdown --hyperfine-json --wide --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -860,7 +864,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__suite)
-            opts="-o -h --quick --full --directory --resume --show --list --markdown --json --help"
+            opts="-o -v -h --quick --full --directory --resume --show --list --markdown --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -886,7 +890,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__topology)
-            opts="-h --json --record --from --help"
+            opts="-v -h --json --record --from --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -908,7 +912,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__trace)
-            opts="-n -o -h --shell --thread-env --env --input --output --prepare --timeout --success --keep --cpus --limit --cpu-list --syscalls --study --json --help"
+            opts="-n -o -v -h --shell --thread-env --env --input --output --prepare --timeout --success --keep --cpus --limit --cpu-list --syscalls --study --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -970,7 +974,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__tune__subcmd__spin)
-            opts="-h --json --help"
+            opts="-v -h --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -984,7 +988,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__what__subcmd__if)
-            opts="-h --without --faster --cpus --json --help"
+            opts="-v -h --without --faster --cpus --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

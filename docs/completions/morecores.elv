@@ -18,6 +18,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
     }
     var completions = [
         &'morecores'= {
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
@@ -81,6 +83,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --wide 'Show every column of the table, every warning and every note'
             cand -q 'Print only errors'
             cand --quiet 'Print only errors'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -102,6 +106,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --keep 'Do not end processes that outlive the command'
             cand --syscalls 'Trace every system call with its file, pipe or process, not only the blocking calls'
             cand --json 'Print the figures as JSON; docs/format.md describes their keys'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -112,6 +118,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --hyperfine-json 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
             cand -w 'Show every column of the table, every warning and every note'
             cand --wide 'Show every column of the table, every warning and every note'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -122,6 +130,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --memory 'Memory of the predicted machines, for example 64G [default: the memory that the measured command had]'
             cand --explain 'Also show every model and its error in the test'
             cand --json 'Print JSON; docs/format.md describes its keys'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -130,6 +140,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --faster 'Command to make faster, and the factor: `ld=2x`'
             cand --cpus 'CPU counts: numbers and ranges [default: the largest measured count, and those that the traces support]'
             cand --json 'Print JSON; docs/format.md describes its keys'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -139,6 +151,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --strict 'Exit with status 3 also if a condition is undecided: its interval lies on both sides of the limit, or there are too few runs'
             cand --json 'Print JSON; docs/format.md describes its keys'
             cand --markdown 'Print Markdown, for a comment on a pull request'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -150,11 +164,15 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --width 'Width of a picture in pixels; a PNG has twice as many pixels, for sharp screens'
             cand --axes 'Axes of a picture [default: logarithmic if the largest CPU count is at least eight times the smallest]'
             cand --dark 'Draw on a dark background'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;serve'= {
             cand --port 'Port to listen on; 0 chooses a free port'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -162,12 +180,17 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --record 'Write all data read from the system to FILE (`-` for standard output), for a bug report'
             cand --from 'Read FILE, made by --record, instead of this machine'
             cand --json 'Print JSON'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;doctor'= {
+            cand --report 'Write versions, findings and the last log to FILE for a bug report, without names of hosts, users and homes; `-` is standard output [default FILE: morecores-report.txt]'
             cand --quick 'Skip the measurement of noise, which takes about ten seconds'
             cand --json 'Print JSON'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -181,6 +204,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --list 'List the benchmarks with their descriptions, and exit'
             cand --markdown 'Print the tables in Markdown'
             cand --json 'Print all derived figures as JSON; docs/format.md describes their keys'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -203,15 +228,21 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --wide 'Show every figure with its interval, every warning and every note'
             cand -q 'Print only errors'
             cand --quiet 'Print only errors'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;tune-spin'= {
             cand --json 'Print JSON with every measurement'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;generate'= {
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help'
             cand --help 'Print help'
             cand man 'Write one man page for morecores and one for each subcommand'
@@ -220,14 +251,20 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'morecores;generate;man'= {
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help'
             cand --help 'Print help'
         }
         &'morecores;generate;markdown'= {
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help'
             cand --help 'Print help'
         }
         &'morecores;generate;completions'= {
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help'
             cand --help 'Print help'
         }

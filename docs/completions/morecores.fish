@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_morecores_global_optspecs
-    string join \n h/help V/version
+    string join \n v/verbose h/help V/version
 end
 
 function __fish_morecores_needs_command
@@ -24,6 +24,7 @@ function __fish_morecores_using_subcommand
     contains -- $cmd[1] $argv
 end
 
+complete -c morecores -n "__fish_morecores_needs_command" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_needs_command" -s V -l version -d 'Print version'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
@@ -88,6 +89,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --syscalls, --predict, --success, --ignore-failure and --incremental. Missing traces are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Show every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print only errors'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s n -d 'Value of `{n}` [default: the CPU count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l env -d 'Variable for the command, with `{n}` replaced in its value; NAME alone passes a variable on unchanged' -r
@@ -109,12 +111,14 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l thread-env
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l keep -d 'Do not end processes that outlive the command'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l syscalls -d 'Trace every system call with its file, pipe or process, not only the blocking calls'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l json -d 'Print the figures as JSON; docs/format.md describes their keys'
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l json -d 'Print the derived view as JSON; docs/format.md describes its keys'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l csv -d 'Print CSV: one row for each CPU count, or for each lock and contest'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l markdown -d 'Print a table and the verdict in Markdown, for a pull request or an issue'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l hyperfine-json -d 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Show every column of the table, every warning and every note'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -d 'Print help'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l cpus -d 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l from -d 'Measured CPU counts to predict from [default: all]' -r
@@ -122,17 +126,20 @@ complete -c morecores -n "__fish_morecores_using_subcommand predict" -l price -d
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l memory -d 'Memory of the predicted machines, for example 64G [default: the memory that the measured command had]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l explain -d 'Also show every model and its error in the test'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l json -d 'Print JSON; docs/format.md describes its keys'
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l without -d 'Obstacle to remove: a lock by a part of its name, a command by its name, `disk` or `serial`' -r
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l faster -d 'Command to make faster, and the factor: `ld=2x`' -r
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l cpus -d 'CPU counts: numbers and ranges [default: the largest measured count, and those that the traces support]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l json -d 'Print JSON; docs/format.md describes its keys'
+complete -c morecores -n "__fish_morecores_using_subcommand what-if" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l fail-if -d 'Condition for exit status 3 (repeatable): a figure at a CPU count, then <, <=, > or >=, then a number or, with %, a share of BASE. Figures are the keys of `show --json`: speedup@2, elapsed_s@2, idle_disk@2, traces.waiting_ratio@2' -r
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l at-least -d 'Minimum relative change that counts as a difference, in percent; it must also exceed the noise' -r
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l strict -d 'Exit with status 3 also if a condition is undecided: its interval lies on both sides of the limit, or there are too few runs'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l json -d 'Print JSON; docs/format.md describes its keys'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l markdown -d 'Print Markdown, for a comment on a pull request'
+complete -c morecores -n "__fish_morecores_using_subcommand compare" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand report" -s o -l output -d 'File of the page; `-` is standard output [default: report.html; no page with --plot]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l plot -d 'Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`, `make-stack.png`' -r -F
@@ -147,15 +154,20 @@ complete -c morecores -n "__fish_morecores_using_subcommand report" -l width -d 
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l axes -d 'Axes of a picture [default: logarithmic if the largest CPU count is at least eight times the smallest]' -r -f -a "linear\t'Equal steps'
 log\t'Equal ratios'"
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l dark -d 'Draw on a dark background'
+complete -c morecores -n "__fish_morecores_using_subcommand report" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand serve" -l port -d 'Port to listen on; 0 chooses a free port' -r
+complete -c morecores -n "__fish_morecores_using_subcommand serve" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -l record -d 'Write all data read from the system to FILE (`-` for standard output), for a bug report' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -l from -d 'Read FILE, made by --record, instead of this machine' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -l json -d 'Print JSON'
+complete -c morecores -n "__fish_morecores_using_subcommand topology" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l report -d 'Write versions, findings and the last log to FILE for a bug report, without names of hosts, users and homes; `-` is standard output [default FILE: morecores-report.txt]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l quick -d 'Skip the measurement of noise, which takes about ten seconds'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l json -d 'Print JSON'
+complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -s o -l directory -d 'Directory of the studies [default: suite-DATE-TIME in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l show -d 'Directory of a suite to show; nothing is run' -r -F
@@ -165,6 +177,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand suite" -l resume -d 
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l list -d 'List the benchmarks with their descriptions, and exit'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l markdown -d 'Print the tables in Markdown'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l json -d 'Print all derived figures as JSON; docs/format.md describes their keys'
+complete -c morecores -n "__fish_morecores_using_subcommand suite" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l lock -d 'Names of the locks [default: all]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l threads -d 'Numbers of threads that use the lock [default: powers of two up to twice the usable CPUs]' -r
@@ -181,16 +194,22 @@ complete -c morecores -n "__fish_morecores_using_subcommand locks" -l markdown -
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l hyperfine-json -d 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s w -l wide -d 'Show every figure with its interval, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s q -l quiet -d 'Print only errors'
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -l json -d 'Print JSON with every measurement'
+complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -s h -l help -d 'Print help'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "man" -d 'Write one man page for morecores and one for each subcommand'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "markdown" -d 'Write the reference in Markdown'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "completions" -d 'Write the completions for every shell'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from man" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from man" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from markdown" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from markdown" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from completions" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from completions" -s h -l help -d 'Print help'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "man" -d 'Write one man page for morecores and one for each subcommand'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "markdown" -d 'Write the reference in Markdown'

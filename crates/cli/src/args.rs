@@ -40,6 +40,10 @@ pub(crate) use trace::TraceArgs;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes
+    /// to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 impl Cli {
@@ -129,6 +133,11 @@ impl Command {
                 | Self::TuneSpin(_)
         )
     }
+
+    /// Whether the subcommand keeps a last log. `suite` does not: each of its runs does.
+    pub(crate) fn keeps_log(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Trace(_) | Self::Locks(_))
+    }
 }
 
 /// Show a study of a command or of locks, as text or in a format for programs
@@ -192,6 +201,17 @@ pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write versions, findings and the last log to FILE for a bug report, without names of hosts,
+    /// users and homes; `-` is standard output [default FILE: morecores-report.txt]
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "morecores-report.txt",
+        conflicts_with = "json"
+    )]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// Write the man pages, the reference or the completions, from the definitions of this help

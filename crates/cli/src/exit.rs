@@ -6,6 +6,8 @@ use std::process::{self, ExitCode};
 use morecores_measure::executor::ExecuteError;
 use morecores_measure::program::ProgramError;
 
+use crate::log;
+
 /// Success: everything was done.
 pub(crate) const SUCCESS: u8 = 0;
 /// Failure of the measured command, or nothing left to measure.
@@ -48,5 +50,6 @@ pub(crate) fn code(status: u8) -> ExitCode {
 
 /// Ends the process, whatever its other threads are doing.
 pub(crate) fn now(status: u8) -> ! {
+    log::keep();
     process::exit(i32::from(status))
 }

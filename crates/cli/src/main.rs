@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod exit;
+mod log;
 mod options;
 mod platform;
 mod programs;
@@ -24,12 +25,17 @@ fn main() -> ExitCode {
     let line: Vec<OsString> = env::args_os().skip(1).collect();
     let done = match programs::wanted(&line, Cli::has_command) {
         Some((program, arguments)) => programs::exec(&program, &arguments),
-        None => dispatch(&Cli::read().command),
+        None => {
+            let cli = Cli::read();
+            log::start(&cli).and_then(|()| dispatch(&cli.command))
+        }
     };
-    exit::code(done.unwrap_or_else(|error| {
+    let status = done.unwrap_or_else(|error| {
         terminal::error(&error);
         exit::of_error(&error)
-    }))
+    });
+    log::keep();
+    exit::code(status)
 }
 
 fn dispatch(command: &Command) -> Result<u8> {

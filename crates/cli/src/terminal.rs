@@ -2,10 +2,14 @@
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
+use indicatif::ProgressBar;
 use morecores_measure::executor::{ExecuteError, HookError};
 use morecores_report::Style;
+
+use crate::log;
 
 /// Number of lines shown from the end of a failed command's output.
 const LAST_LINES: usize = 10;
@@ -48,10 +52,31 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Writes a line to standard error.
+/// Progress line that is drawn on standard error now, if any.
+static PROGRESS: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Sets the progress line, above which further lines go; none after its end.
+pub(crate) fn set_progress(bar: Option<ProgressBar>) {
+    *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+}
+
+/// Writes a line for the user to standard error, and to the last log.
 pub(crate) fn note(text: &str) {
+    log::add_note(text);
+    diagnostic(text);
+}
+
+/// Writes a line to standard error, above any progress line.
+pub(crate) fn diagnostic(text: &str) {
     // A failure is ignored: with standard error closed too, there is no way to report it.
-    let _ = writeln!(io::stderr(), "morecores: {text}");
+    let write = || {
+        let _ = writeln!(io::stderr(), "morecores: {text}");
+    };
+    let bar = PROGRESS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match bar {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
 }
 
 /// Writes an error and its causes as one line. Many errors name their cause themselves; the line

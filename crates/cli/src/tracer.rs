@@ -52,18 +52,23 @@ fn remedy() -> String {
 }
 
 #[cfg(feature = "trace")]
-pub(crate) use with::{open, open_in_full};
+pub(crate) use with::{libbpf_version, open, open_in_full};
 #[cfg(feature = "trace")]
 mod with;
 
 #[cfg(not(feature = "trace"))]
-pub(crate) use without::{open, open_in_full};
+pub(crate) use without::{libbpf_version, open, open_in_full};
 
 #[cfg(not(feature = "trace"))]
 mod without {
     use anyhow::bail;
 
     use super::{Result, TraceRequest, Tracer};
+
+    /// Version of libbpf; none without the tracer.
+    pub(crate) fn libbpf_version() -> Option<String> {
+        None
+    }
 
     /// Best available tracer.
     pub(crate) fn open(_: &TraceRequest) -> Result<Box<dyn Tracer>> {

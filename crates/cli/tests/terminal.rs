@@ -105,3 +105,26 @@ fn a_study_in_the_background_says_what_its_command_wants_of_the_terminal() {
     let Some(ran) = in_terminal(&world, &line, "true") else { return report_skip(name, "no `script`") };
     ran.prints(&["was stopped by SIGTTIN and ended after 2 s at 1 CPU (run 1)", "--input", "status 1"]);
 }
+
+#[test]
+fn events_stand_above_the_progress_line() {
+    let name = "events_stand_above_the_progress_line";
+    let world = World::new();
+    let line = "TERM=xterm $m run -vv --trace off --cpus 1 --warmup 0 --runs 2 --precision 0 -o study \
+                --prepare true -- sleep 1.2";
+    let Some(ran) = in_terminal(&world, line, "true") else { return report_skip(name, "no `script`") };
+    ran.success();
+    assert!(ran.stdout.contains("round 1 of 2"), "the progress line is there\n{ran}");
+    let events: Vec<usize> = ran.stdout.match_indices("morecores: ").map(|(at, _)| at).collect();
+    assert!(events.len() > 3, "{ran}");
+    for at in events {
+        let before = &ran.stdout[..at];
+        let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        // Only control sequences may precede it on its line: `ESC [ parameters letter`.
+        let others = before[start..].split('\x1b').map(|part| {
+            part.strip_prefix('[').map_or(part, |rest| rest.trim_start_matches(|c: char| !c.is_alphabetic()))
+        });
+        let is_alone = others.enumerate().all(|(index, part)| part.chars().count() <= index.min(1));
+        assert!(is_alone, "{:?}", &ran.stdout[start..at + 40]);
+    }
+}

@@ -38,6 +38,7 @@ impl Bar {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            terminal::set_progress(Some(bar.clone()));
             bar
         });
         Self { bar, quiet }
@@ -50,10 +51,8 @@ impl Bar {
 
     /// Prints a message for the user above the progress line.
     pub(super) fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| terminal::note(text)),
-            None if !self.quiet => terminal::note(text),
-            None => {}
+        if !self.quiet {
+            terminal::note(text);
         }
     }
 
@@ -69,6 +68,7 @@ impl Bar {
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+            terminal::set_progress(None);
         }
     }
 }

@@ -31,6 +31,7 @@ use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_
 use crate::tracer::{self, TraceRequest};
 use crate::{exit, terminal};
 
+use self::tracing::{Traced, Tracing, missing_traces};
 use super::derive;
 use super::input;
 use super::keep::StudyRecorder;
@@ -39,7 +40,6 @@ use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
 use super::traced::{advice, has_cut_short_trace, how_it_ended};
 use super::watch::{self, Clock, Limits, WatchedResult};
-use tracing::{Traced, Tracing, missing_traces};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (study, writer, input) = if args.resume { resume(args)? } else { begin(args)? };

@@ -4,8 +4,14 @@ use anyhow::{Result, anyhow};
 use morecores_study::trace::{TRACE_SCHEMA, TraceHeader};
 use morecores_study::{Nanos, Run};
 use morecores_trace::{Options, TraceError, TraceSummary};
+use tracing::debug;
 
 use super::{Sink, TraceRequest, Tracer, remedy};
+
+/// Version of libbpf.
+pub(crate) fn libbpf_version() -> Option<String> {
+    Some(morecores_trace::libbpf_version())
+}
 
 /// Tracer of full traces.
 pub(crate) fn open_in_full(wanted: &TraceRequest) -> Result<Box<dyn Tracer>> {
@@ -25,7 +31,9 @@ pub(crate) fn open(wanted: &TraceRequest) -> Result<Box<dyn Tracer>> {
 fn opened(wanted: &TraceRequest) -> Result<InstalledTracer> {
     let options = Options { syscalls: wanted.syscalls, ..Options::new(wanted.allotted.clone()) };
     let tracer = morecores_trace::Tracer::open(&options).map_err(|error| anyhow!(in_words(&error)))?;
-    Ok(InstalledTracer { tracer, wake_latency: morecores_trace::wake_latency(), recorded: None })
+    let wake_latency = morecores_trace::wake_latency();
+    debug!("wake-up of an idle CPU: {wake_latency:?}");
+    Ok(InstalledTracer { tracer, wake_latency, recorded: None })
 }
 
 /// Reason why there is no full trace. If a privilege is missing, the text contains the one command

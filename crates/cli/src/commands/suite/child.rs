@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use tracing::info;
 
 use super::super::signals::{EndAfterMeasuring, SignalListener};
+use crate::log;
 
 /// Outcome of the child process.
 pub(super) enum Ended {
@@ -58,7 +60,12 @@ impl Runner {
     pub(super) fn run(&self, arguments: &[OsString]) -> Result<Ended> {
         let us = env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(&us);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        command
+            .args(log::options())
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .process_group(0);
         if let Some(beside_us) = us.parent() {
             // PATH starts with the directory of this program. Studies then name the workloads
             // without a path, which is also valid on another machine.
@@ -78,6 +85,7 @@ impl Runner {
         while let Err(Errno::INTR) = waitid(WaitId::Pid(Pid::from_child(&process)), ended) {}
         let signal = std::mem::take(&mut *lock(&self.child)).signal;
         let status = process.wait().context("cannot wait for this program")?;
+        info!("process {} ended: {status}", process.id());
         if let Some(signal) = signal {
             return Ok(Ended::BySignal(signal));
         }
