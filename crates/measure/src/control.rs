@@ -5,6 +5,7 @@
 //! only two stores.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use morecores_study::Nanos;
 use rustix::process::Signal;
@@ -27,8 +28,9 @@ pub struct Control {
     /// Whether the time for the study is used up.
     out_of_time: AtomicBool,
     timed_out: AtomicBool,
-    /// Whether the user's clean-up is running.
-    cleaning: AtomicBool,
+    /// Whether the user's clean-up is running. The lock is held while processes are killed, so that
+    /// a kill never reaches the processes of the next step.
+    cleaning: Mutex<bool>,
     /// Longest duration of a run besides the plan's own limit, in nanoseconds; 0 without a limit.
     limit: AtomicU64,
     /// Descendants of this process that do not belong to the command.
@@ -90,25 +92,47 @@ impl Control {
         self.current.signal(Signal::TERM);
     }
 
-    /// Whether the user's clean-up is running, which must happen even after a stopped study.
-    pub fn is_cleaning_up(&self) -> bool {
-        self.cleaning.load(Ordering::SeqCst)
+    /// Notes that the user's clean-up begins, after the end of any kill.
+    pub(crate) fn begin_cleaning_up(&self) {
+        *self.lock_cleaning() = true;
     }
 
-    pub(crate) fn begin_cleaning_up(&self) {
-        self.cleaning.store(true, Ordering::SeqCst);
+    /// Waits for the end of a kill in progress. Must be called before a process is started, because
+    /// a kill takes every process that is not spared.
+    pub(crate) fn wait_for_kill(&self) {
+        drop(self.lock_cleaning());
     }
 
     /// Kills the run or hook in progress and all processes below it, however they handle signals.
     /// Processes that earlier hooks left running continue, because the user's clean-up has to end
     /// them.
     pub fn kill_in_progress(&self) {
+        let _held = self.lock_cleaning();
+        self.kill_all();
+    }
+
+    /// Kills as [`kill_in_progress`](Self::kill_in_progress) does, except during the user's
+    /// clean-up, which must happen even after a stopped study.
+    pub fn kill_unless_cleaning_up(&self) {
+        let is_cleaning = self.lock_cleaning();
+        if !*is_cleaning {
+            self.kill_all();
+        }
+    }
+
+    fn kill_all(&self) {
         self.current.signal(Signal::KILL);
         self.spared.kill_others();
     }
 
+    fn lock_cleaning(&self) -> MutexGuard<'_, bool> {
+        // A panic cannot leave the flag half-changed.
+        self.cleaning.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes the start of a run.
     pub(crate) fn begin(&self) {
+        self.wait_for_kill();
         self.timed_out.store(false, Ordering::SeqCst);
         self.began.store(monotonic().0, Ordering::SeqCst);
     }

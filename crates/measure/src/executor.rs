@@ -260,6 +260,7 @@ impl ProcessExecutor {
     }
 
     fn hook(&mut self, hook: Hook, point: Option<&Point>) -> Result<(), ExecuteError> {
+        self.control.wait_for_kill();
         let outside = self.group.as_ref().map_or(&[][..], StudyGroup::previous_cgroups);
         // A process that a hook leaves running, such as a server for the command, does not belong
         // to the command's tree.

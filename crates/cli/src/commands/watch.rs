@@ -167,9 +167,7 @@ impl Watcher {
             self.kill_at.get_or_insert(Instant::now() + Duration::from(GRACE));
         }
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
-            if !self.control.is_cleaning_up() {
-                self.control.kill_in_progress();
-            }
+            self.control.kill_unless_cleaning_up();
             // A hook may have started another process in between.
             self.kill_at = Some(Instant::now() + Duration::from(GRACE));
         }
