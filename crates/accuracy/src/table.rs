@@ -39,7 +39,7 @@ impl FailedCase {
     }
 }
 
-/// Headings of the columns of [`lines`].
+/// Headings of the columns of [`judgement_lines`].
 pub fn table_heading() -> String {
     format!(
         "{:24} {:>4}  {:24} {:>9} {:>9} {:>8}  {:12}\n",

@@ -21,7 +21,7 @@ pub struct Program {
 /// Work that any of several threads may do: jobs in a queue, parts of a loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SharedWork {
-    /// Threads that take pieces, at a [`Step::Share`].
+    /// Threads that take pieces, at a [`Step::ShareWork`].
     pub members: Vec<u32>,
     /// Pieces, in the order in which threads take them.
     pub pieces: Vec<Script>,
