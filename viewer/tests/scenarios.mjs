@@ -178,7 +178,7 @@ export async function suite(page) {
   const words = await summary.locator(".picture").getAttribute("aria-label");
   const marks = (name) => summary.locator(`svg .${name} circle`).count();
   const named = (pattern) => (words.match(pattern) ?? []).length;
-  assert.ok((await marks("then")) > 3 && (await marks("now")) > 3, "speedups of then and of now");
+  assert.ok((await marks("then")) > 0 && (await marks("now")) > 0, "speedups of then and of now");
   assert.deepEqual([await marks("then"), await marks("now")], [named(/[:,] then /g), named(/[:,] now /g)]);
   assert.equal(await summary.locator("tbody tr").count(), named(/;/g) + 1);
   assert.deepEqual(await violations(page), []);

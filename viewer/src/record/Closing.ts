@@ -17,11 +17,12 @@ ended_at_ns: Nanos,
  */
 reason: StopReason, 
 /**
- * Busiest processes outside the command's tree, busiest first.
+ * Busiest processes outside the measured tree, busiest first. Empty in studies of locks of
+ * versions that did not record them.
  */
 neighbours: Array<Neighbour>, 
 /**
- * Load of the machine between runs; absent if the runs were too short to spend time on this
- * measurement.
+ * Load of the machine before or between the runs; absent if the runs were too short to spend
+ * time on this measurement.
  */
 quiet: Quiet | null, };

@@ -3,7 +3,7 @@ import type { CpuKind } from "./CpuKind.ts";
 import type { CpuSet } from "./CpuSet.ts";
 
 /**
- * One CPU count of a sweep.
+ * Planned cell of a command: one CPU count of a sweep, or one value on each of several axes.
  */
 export type Point = { 
 /**
