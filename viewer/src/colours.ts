@@ -19,7 +19,7 @@ const COMPONENTS: Record<string, string> = {
   idle_user_lock: "#cc79a7",
   idle_disk: "#009e73",
   idle_peer: "#6699cc",
-  idle_device: "#332288",
+  idle_device: "#5a7d2a",
   idle_rcu: "#cc6677",
   idle_uninterruptible: "#661100",
   idle_timer: "#c0a0e0",

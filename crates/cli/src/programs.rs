@@ -55,6 +55,16 @@ fn is_executable(file: &Path) -> bool {
 /// the line is one of morecores itself, by `is_own`, or names no program. `line` begins after the
 /// name of this program.
 pub(crate) fn wanted(line: &[OsString], is_own: impl Fn(&str) -> bool) -> Option<(PathBuf, Vec<OsString>)> {
+    // The options of morecores itself that may stand before a name.
+    let is_verbose = |word: &&OsString| {
+        word.to_str().is_some_and(|word| {
+            word == "--verbose"
+                || word
+                    .strip_prefix('-')
+                    .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte == b'v'))
+        })
+    };
+    let line = &line[line.iter().take_while(is_verbose).count()..];
     let (name, arguments) = match line {
         [help, name] if help == "help" => (name, vec!["--help".into()]),
         [name, arguments @ ..] => (name, arguments.to_vec()),

@@ -26,9 +26,10 @@ fn a_program_on_path_is_run_by_its_name_and_listed() {
 fn the_workloads_are_a_program_beside_morecores() {
     let world = World::new();
     world.install("#!/bin/sh\necho \"worked $*\"\n");
-    Ran::of(world.installed_command(&["work", "soften", "--threads", "2"]))
-        .success()
-        .prints(&["worked soften --threads 2"]);
+    for before in [&[][..], &["-v"], &["-vv", "--verbose"]] {
+        let words = [before, &["work", "soften", "--threads", "2"]].concat();
+        Ran::of(world.installed_command(&words)).success().prints(&["worked soften --threads 2"]);
+    }
 }
 
 #[test]
@@ -38,4 +39,15 @@ fn an_unknown_name_is_refused_with_the_place_where_it_was_looked_for() {
         .morecores(&["no-such-name"])
         .code(2)
         .says(&["no program morecores-no-such-name is beside morecores or on PATH"]);
+}
+
+#[test]
+fn a_path_or_a_misspelt_command_gets_no_tip_about_programs() {
+    let world = World::new();
+    for word in ["./no-such-file", "shows"] {
+        let ran = world.morecores(&[word]);
+        ran.code(2);
+        assert!(!ran.stderr.contains("no program"), "{ran}");
+    }
+    world.morecores(&["locks", "--resume", "a.study"]).code(2).says(&["--resume -o a.study"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! The measuring thread sleeps in `wait` and checks nothing. The watching thread ends its run from
 //! outside, and the measuring thread finds the reason when it wakes. The cost for a short run is
-//! only two stores.
+//! two stores and a lock that is free.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -116,6 +116,15 @@ impl Control {
     pub fn kill_unless_cleaning_up(&self) {
         let is_cleaning = self.lock_cleaning();
         if !*is_cleaning {
+            self.kill_all();
+        }
+    }
+
+    /// Kills as [`kill_in_progress`](Self::kill_in_progress) does if the run in progress has taken
+    /// at least `limit`. A next run, which may have begun in between, has not.
+    pub fn kill_if_late(&self, limit: Nanos) {
+        let _held = self.lock_cleaning();
+        if self.running_for().is_some_and(|time| time >= limit) {
             self.kill_all();
         }
     }

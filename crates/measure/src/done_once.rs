@@ -28,14 +28,14 @@ pub struct DoneOnce {
 /// Successful runs of a study up to and including the first timed round. They show whether the
 /// command does its work only once.
 #[derive(Clone, Debug, Default)]
-pub struct EarlyRuns {
+pub struct FirstRoundRuns {
     runs: Vec<Run>,
     /// Whether the study has further rounds. Such a study began before this check existed, or
     /// continued despite it.
     has_further_rounds: bool,
 }
 
-impl EarlyRuns {
+impl FirstRoundRuns {
     /// Early runs among `runs`, in the order of execution.
     pub fn among(plan: &Plan, runs: &[Run]) -> Self {
         let mut early = Self::default();

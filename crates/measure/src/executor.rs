@@ -15,15 +15,15 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use morecores_study::{
-    Bytes, Cache, Cell, Command, Exit, InCell, Limit, Nanos, Neighbour, Phase, Plan, Point, Quiet, Record,
-    Run,
+    Bytes, Cache, Cell, Command, Exit, InCell, Limit, Nanos, Neighbour, Phase, Plan, Point, Quiet, Run,
+    RunRecord,
 };
 
 use crate::account::Account;
 use crate::capture::Capture;
 use crate::cold::Cold;
 use crate::control::Control;
-use crate::done_once::EarlyRuns;
+use crate::done_once::FirstRoundRuns;
 use crate::environment::Environment;
 use crate::input::{Input, Size};
 use crate::observer::{NoObserver, ObservedRun, RunObserver};
@@ -94,7 +94,7 @@ pub struct ProcessExecutor {
     neighbours: Neighbours,
     cold: Option<Cold>,
     metrics: MetricReaders,
-    early: EarlyRuns,
+    early: FirstRoundRuns,
     /// The last field, so that the journal restores the system after all other fields are dropped.
     journal: Journal,
 }
@@ -183,7 +183,7 @@ impl ProcessExecutor {
             neighbours: Neighbours::start(),
             cold,
             metrics,
-            early: EarlyRuns::default(),
+            early: FirstRoundRuns::default(),
             journal,
         };
         executor.enter_group()?;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use morecores_study::lock::{LockCell, LockName, LockPlan, LockRun, LockSample};
-use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet, Record};
+use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet, RunRecord};
 
 use crate::capture::Capture;
 use crate::control::Control;

@@ -37,7 +37,7 @@ pub trait RunObserver {
 pub struct ObserverError(Box<dyn Error + Send + Sync>);
 
 impl ObserverError {
-    /// Wraps the error of a observer.
+    /// Wraps the error of an observer.
     pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(cause.into())
     }

@@ -7,9 +7,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use morecores_machine::process;
+
+/// Longest time for which new processes of the tree are killed too.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Identity of a spared process, which distinguishes it from a later process with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +50,9 @@ impl Spared {
     /// Kills all processes of the command, and looks again for processes that forked in the
     /// meantime.
     pub(crate) fn kill_others(&self) {
-        // The loop gives up after a second on a tree that forks faster than it can be killed.
-        for _ in 0..500 {
+        // The loop gives up on a tree that forks faster than it can be killed.
+        let deadline = Instant::now() + KILL_TIMEOUT;
+        while Instant::now() < deadline {
             let doomed = self.others();
             if doomed.is_empty() {
                 return;

@@ -1,4 +1,4 @@
-//! Loop over rounds: orders the cells, passes each run to the keeper, and stops when enough is
+//! Loop over rounds: orders the cells, passes each run to the recorder, and stops when enough is
 //! known.
 //!
 //! The loop knows neither processes nor files nor statistics, and nothing of a subject but its
@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use morecores_study::{Cell, Experiment, InCell, Nanos, OnFailure, Phase, Record, StopReason};
+use morecores_study::{Cell, Experiment, InCell, Nanos, OnFailure, Phase, RunRecord, StopReason};
 
 use crate::budget::Budget;
 use crate::schedule::{Stream, round_order};
@@ -93,7 +93,7 @@ pub enum SweepError<E, K> {
     /// A run could not be made.
     Execute(E),
     /// A run could not be kept.
-    Keep(K),
+    Record(K),
 }
 
 /// End of a sweep by an executor `X` over cells `C`.
@@ -110,7 +110,7 @@ impl<E, K> SweepError<E, K> {
     pub fn into_inner<T: From<E> + From<K>>(self) -> T {
         match self {
             Self::Execute(error) => error.into(),
-            Self::Keep(error) => error.into(),
+            Self::Record(error) => error.into(),
         }
     }
 }
@@ -128,16 +128,16 @@ pub struct Finish<C, O, E> {
 
 /// Runs of earlier sessions, as the sweep examines them.
 #[derive(Clone, Debug, Default)]
-pub struct EarlierRuns {
+pub struct PreviousRuns {
     count: u32,
     done: BTreeSet<(Phase, u32, Cell)>,
     /// Values of the successful timed runs of each cell of the experiment.
     samples: Vec<Vec<f64>>,
 }
 
-impl EarlierRuns {
+impl PreviousRuns {
     /// Examines the runs of a study; `counts` decides whether a run was successful.
-    pub fn new<C: InCell, R: Record>(
+    pub fn new<C: InCell, R: RunRecord>(
         experiment: &Experiment<C>,
         runs: &[R],
         counts: impl Fn(&R) -> bool,
@@ -156,6 +156,11 @@ impl EarlierRuns {
         }
         earlier
     }
+
+    /// Returns whether an earlier session made the run of a cell in a round.
+    pub fn contains(&self, phase: Phase, round: u32, cell: &Cell) -> bool {
+        self.done.contains(&(phase, round, cell.clone()))
+    }
 }
 
 /// Makes the runs of `experiment` that earlier sessions did not make, as far as `budget` allows.
@@ -165,21 +170,22 @@ impl EarlierRuns {
 /// [`SweepError`]; all earlier runs were kept.
 pub fn sweep<C, X, K>(
     experiment: &Experiment<C>,
-    earlier: EarlierRuns,
+    earlier: PreviousRuns,
     executor: &mut X,
-    keeper: &mut K,
-    enough: &mut IsPrecise<'_>,
+    recorder: &mut K,
+    is_precise: &mut IsPrecise<'_>,
     budget: &mut Budget,
-    pulse: &dyn SweepContext,
+    context: &dyn SweepContext,
 ) -> SweepResult<FinishBy<X, C>, C, X, K>
 where
     C: InCell + Clone,
     X: Executor<C>,
     K: RunRecorder<C, X::Outcome>,
 {
-    let EarlierRuns { count: next, done, samples } = earlier;
+    let PreviousRuns { count: next, done, samples } = earlier;
     let left_out = Vec::new();
-    Sweep { experiment, done, samples, executor, keeper, enough, budget, pulse, next, left_out }.rounds()
+    Sweep { experiment, done, samples, executor, recorder, is_precise, budget, context, next, left_out }
+        .rounds()
 }
 
 struct Sweep<'a, 'e, C, X: Executor<C>, K> {
@@ -189,10 +195,10 @@ struct Sweep<'a, 'e, C, X: Executor<C>, K> {
     /// Values of the successful timed runs of each cell.
     samples: Vec<Vec<f64>>,
     executor: &'a mut X,
-    keeper: &'a mut K,
-    enough: &'a mut IsPrecise<'e>,
+    recorder: &'a mut K,
+    is_precise: &'a mut IsPrecise<'e>,
     budget: &'a mut Budget,
-    pulse: &'a dyn SweepContext,
+    context: &'a dyn SweepContext,
     /// Index of the next run.
     next: u32,
     left_out: Vec<(C, X::Error)>,
@@ -228,7 +234,7 @@ where
             // only as a whole.
             if round > 0 && !missing.is_empty() {
                 let cells: Vec<Cell> = missing.iter().map(|(_, cell)| cell.cell()).collect();
-                if !self.budget.allows_round(self.pulse.now(), &cells) {
+                if !self.budget.allows_round(self.context.now(), &cells) {
                     return Ok((StopReason::TimeExhausted, None));
                 }
             }
@@ -239,7 +245,7 @@ where
                 return Ok((StopReason::AlreadyDone, None));
             }
             let is_due = schedule.stop.precision.is_some() && round + 1 >= schedule.stop.min_runs;
-            if is_due && (self.enough)(&self.samples) {
+            if is_due && (self.is_precise)(&self.samples) {
                 return Ok((StopReason::Precise, None));
             }
         }
@@ -259,7 +265,7 @@ where
             if let Some(end) = self.stopped() {
                 return Ok(Some(end));
             }
-            let began = self.pulse.now();
+            let began = self.context.now();
             let coordinates = cell.cell();
             let is_allowed = match (phase, round) {
                 (Phase::Timed, 0) => self.budget.allows_run(began, &coordinates),
@@ -271,7 +277,7 @@ where
                 continue;
             }
             let trial = Trial { index: self.next, round, phase, cell: cell.clone() };
-            self.keeper.begins(&trial);
+            self.recorder.begins(&trial);
             let outcome = match (self.executor.execute(&trial), self.stopped()) {
                 // The event that stopped the study also ended this attempt.
                 (Err(_), Some(end)) => return Ok(Some(end)),
@@ -284,7 +290,7 @@ where
                 }
                 (executed, _) => executed.map_err(SweepError::Execute)?,
             };
-            self.keeper.ended(&outcome).map_err(SweepError::Keep)?;
+            self.recorder.ended(&outcome).map_err(SweepError::Record)?;
             self.next += 1;
             let Some(value) = self.executor.value(&outcome) else {
                 if self.experiment.schedule.on_failure == OnFailure::End {
@@ -292,7 +298,7 @@ where
                 }
                 continue;
             };
-            self.budget.add(phase, &coordinates, self.pulse.now().since(began));
+            self.budget.add(phase, &coordinates, self.context.now().since(began));
             if phase == Phase::Timed {
                 self.samples[position].push(value);
             }
@@ -307,10 +313,10 @@ where
 
     /// End of the sweep, if an external request has stopped it.
     fn stopped(&self) -> Option<End<X::Outcome>> {
-        if self.pulse.is_interrupted() {
+        if self.context.is_interrupted() {
             Some((StopReason::Interrupted, None))
         } else {
-            self.pulse.is_out_of_time().then_some((StopReason::TimeExhausted, None))
+            self.context.is_out_of_time().then_some((StopReason::TimeExhausted, None))
         }
     }
 

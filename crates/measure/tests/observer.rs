@@ -1,4 +1,4 @@
-//! Runs with a observer: the observer's view of the run, and the independence of the run from the
+//! Runs with an observer: the observer's view of the run, and the independence of the run from the
 //! observer.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 

@@ -5,10 +5,10 @@
 use std::cell::Cell;
 
 use morecores_measure::budget::Budget;
-use morecores_measure::done_once::EarlyRuns;
+use morecores_measure::done_once::FirstRoundRuns;
 use morecores_measure::executor::{ExecuteError, Outcome};
 use morecores_measure::sweep::{
-    EarlierRuns, Executor, Finish, RunRecorder, SweepContext, SweepError, Trial, sweep,
+    Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, Trial, sweep,
 };
 use morecores_study::*;
 use morecores_testkit::point;
@@ -107,8 +107,8 @@ impl RunRecorder<Point, Outcome> for Memory {
 type CommandFinish = Finish<Point, Outcome, ExecuteError>;
 
 /// Runs of an earlier session.
-fn earlier(plan: &Plan, done: &[Run]) -> EarlierRuns {
-    EarlierRuns::new(&plan.experiment(), done, |run| run.counts(plan))
+fn earlier(plan: &Plan, done: &[Run]) -> PreviousRuns {
+    PreviousRuns::new(&plan.experiment(), done, |run| run.counts(plan))
 }
 
 /// A complete sweep; its rule is satisfied after `enough` rounds.
@@ -300,16 +300,16 @@ fn a_run_that_cannot_be_kept_ends_it_at_once() {
     let mut memory = Memory { room: Some(3), ..Memory::default() };
     let (mut executor, mut budget) = (Pretend::new(&world), Budget::unlimited());
     let (experiment, done) =
-        (plan().experiment(), EarlierRuns::new(&plan().experiment(), &[] as &[Run], |_| true));
+        (plan().experiment(), PreviousRuns::new(&plan().experiment(), &[] as &[Run], |_| true));
     let result = sweep(&experiment, done, &mut executor, &mut memory, &mut |_| false, &mut budget, &world);
-    assert!(matches!(result, Err(SweepError::Keep("disk full"))));
+    assert!(matches!(result, Err(SweepError::Record("disk full"))));
     assert_eq!(memory.runs.len(), 3);
 }
 
 /// Executor that builds once, in the first run, and later finds everything built.
 struct Build<'a> {
     pretend: Pretend<'a>,
-    early: EarlyRuns,
+    early: FirstRoundRuns,
     /// Whether `--prepare` undoes the build.
     is_prepared: bool,
     made: usize,
@@ -345,7 +345,7 @@ fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>)
     let world = World::default();
     let mut memory = Memory::default();
     let pretend = Pretend::ending(&world, plan, |_| Exit::Code(0));
-    let early = EarlyRuns::among(plan, done);
+    let early = FirstRoundRuns::among(plan, done);
     let mut build = Build { pretend, early, is_prepared, made: done.len() };
     let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 6);
     let (experiment, done, mut budget) = (plan.experiment(), earlier(plan, done), Budget::unlimited());

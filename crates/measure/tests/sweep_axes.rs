@@ -10,7 +10,7 @@ use morecores_measure::executor::ExecuteError;
 use morecores_measure::lock_cell::LockCellError;
 use morecores_measure::program::ProgramError;
 use morecores_measure::sweep::{
-    EarlierRuns, Executor, Finish, RunRecorder, SweepContext, SweepError, Trial, sweep,
+    Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, Trial, sweep,
 };
 use morecores_study::lock::*;
 use morecores_study::*;
@@ -107,7 +107,7 @@ fn sweep_locks(
     world: &World,
 ) -> Result<LockFinish, SweepError<LockCellError, &'static str>> {
     let experiment = lock_plan().experiment();
-    let earlier = EarlierRuns::new(&experiment, done, |_| true);
+    let earlier = PreviousRuns::new(&experiment, done, |_| true);
     sweep(&experiment, earlier, laboratory, memory, &mut |_| false, &mut Budget::unlimited(), world)
 }
 
@@ -197,7 +197,7 @@ fn an_interruption_ends_it_and_the_cell_cut_short_is_nobodys() {
 fn a_cell_that_cannot_be_kept_ends_it_at_once() {
     let mut memory = Memory { room: 3, ..Memory::default() };
     let result = sweep_locks(&[], &mut Pretend::new(), &mut memory, &World::default());
-    assert!(matches!(result, Err(SweepError::Keep("disk full"))));
+    assert!(matches!(result, Err(SweepError::Record("disk full"))));
     assert_eq!(memory.runs.len(), 3);
 }
 
@@ -249,7 +249,7 @@ fn a_new_axis_is_a_value_of_the_cells() {
     let mut disk = Disk(StudyWriter::create(&path, header(plan.clone())).unwrap());
     let run_all = |done: &[Run], disk: &mut Disk| {
         let experiment = plan.experiment();
-        let earlier = EarlierRuns::new(&experiment, done, |run| run.counts(&plan));
+        let earlier = PreviousRuns::new(&experiment, done, |run| run.counts(&plan));
         let (mut enough, mut budget) = (|_: &[Vec<f64>]| false, Budget::unlimited());
         sweep(&experiment, earlier, &mut Throttled, disk, &mut enough, &mut budget, &World::default())
             .unwrap()

@@ -45,8 +45,8 @@ pub fn spin_tuning_report(tuning: &SpinTuning, style: &Style) -> String {
             format!("{} times", ratio(times))
         };
         paragraphs.push(format!(
-            "{} spins take {}, {comparison} a sleep and a wake-up. Whoever spins for as long as those cost, and only then sleeps, \
-             pays at most twice what knowing the wait beforehand would have cost (Karlin and others, 1990).",
+            "{} spins take {}, {comparison} a sleep and a wake-up. A waiter that spins for as long as a sleep and a wake-up \
+             take, and then sleeps, loses at most twice the time of the best choice (Karlin and others, 1990).",
             tuning.spins,
             time(bound),
         ));

@@ -212,7 +212,7 @@ fn what_spoils_a_study_is_said() {
     );
     let begins = [
         "Not everything that was planned is there",
-        "1 damaged line of runs.jsonl left out",
+        "1 damaged line left out",
         "Other programs kept 0.95 of 2 CPUs busy during the runs at 2 CPUs (rustc). Stop them and repeat.",
         "Other programs kept 0.50 of 2 CPUs busy while nothing was measured. Stop them and repeat.",
         "The hypervisor took 4.3% of the CPUs' time",

@@ -18,7 +18,7 @@ pub const CPUS_AXIS: &str = "cpus";
 pub const N_AXIS: &str = "n";
 
 /// Value on an axis. The name of a numeric axis ends in the unit of its values, such as `_ns`,
-/// unless the values are counts.
+/// unless the values are counts. All values of an axis have one type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AxisValue {
@@ -106,7 +106,7 @@ impl InCell for Cell {
 }
 
 /// Record of a finished run.
-pub trait Record: InCell {
+pub trait RunRecord: InCell {
     /// Phase of the run.
     fn phase(&self) -> Phase;
 
@@ -129,7 +129,7 @@ pub struct Axis {
 /// Planned cell, with the number of its rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledCell<C> {
-    /// Cell, with whatever its run needs to know.
+    /// Cell, with the facts that its run needs.
     pub cell: C,
     /// Number of rounds that contain this cell, counted from the first round; `None` for all.
     pub rounds: Option<u32>,
@@ -141,14 +141,14 @@ impl<C> From<C> for ScheduledCell<C> {
     }
 }
 
-/// Consequence of a failed run.
+/// Consequence of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
-    /// The sweep ends.
+    /// A failed run ends the sweep.
     End,
-    /// The sweep continues; the cell runs again in the next round.
+    /// The sweep continues after a failed run; the cell runs again in the next round.
     Continue,
-    /// The sweep continues without the cell.
+    /// The sweep continues without a cell whose run could not be made.
     LeaveOut,
 }
 

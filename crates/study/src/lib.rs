@@ -33,8 +33,8 @@ mod usable;
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use experiment::{
-    Axis, AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure, Record, Schedule,
-    ScheduledCell,
+    Axis, AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure, RunRecord,
+    Schedule, ScheduledCell,
 };
 pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};
@@ -47,8 +47,8 @@ pub use run::{
     Surroundings, TreeUsage,
 };
 pub use study::{
-    AnyStudy, Closing, DamagedTrace, Header, Neighbour, Quiet, RecordHeader, RecordWriter, STUDY_SCHEMA,
-    StopReason, Study, StudyError, StudyRecord, StudyState, StudyWriter, TraceWriter, read_trace_events,
+    AnyStudy, Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError,
+    StudyHeader, StudyRecord, StudyRecordWriter, StudyState, StudyWriter, TraceWriter, read_trace_events,
     trace_events_path,
 };
 pub use subject::Subject;

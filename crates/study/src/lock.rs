@@ -10,7 +10,7 @@ mod tuning;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RecordHeader, RecordWriter, StudyRecord};
+use crate::{StudyHeader, StudyRecord, StudyRecordWriter};
 
 pub use name::{LockName, LockOrigin, UnknownLock, WaitStrategy};
 pub use plan::{LockPlan, Think};
@@ -26,8 +26,8 @@ pub enum Laboratory {
 }
 
 /// Header of a study of locks.
-pub type LockHeader = RecordHeader<Laboratory>;
+pub type LockHeader = StudyHeader<Laboratory>;
 /// Study of locks.
 pub type LockStudy = StudyRecord<Laboratory>;
 /// Writer of a study of locks.
-pub type LockStudyWriter = RecordWriter<Laboratory>;
+pub type LockStudyWriter = StudyRecordWriter<Laboratory>;

@@ -7,7 +7,7 @@ mod failure;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Cell, Coordinates, CpuSet, InCell, Limit, Nanos, Record};
+use crate::{Bytes, Cell, Coordinates, CpuSet, InCell, Limit, Nanos, RunRecord};
 
 pub use failure::{Failure, MissingFigure};
 
@@ -267,7 +267,7 @@ impl InCell for Run {
     }
 }
 
-impl Record for Run {
+impl RunRecord for Run {
     fn phase(&self) -> Phase {
         self.phase
     }

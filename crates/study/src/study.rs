@@ -23,7 +23,7 @@ use crate::lock::Laboratory;
 use crate::trace::TraceHeader;
 use crate::{Command, Host, Nanos, Subject};
 
-pub use directory::RecordWriter;
+pub use directory::StudyRecordWriter;
 pub use error::StudyError;
 pub(crate) use error::io_error;
 pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
@@ -106,7 +106,7 @@ pub struct Quiet {
 /// Content of `study.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct RecordHeader<S: Subject> {
+pub struct StudyHeader<S: Subject> {
     /// Schema of the study: [`STUDY_SCHEMA`].
     pub schema: String,
     /// Version of the tool that made the study.
@@ -131,27 +131,27 @@ pub struct RecordHeader<S: Subject> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyRecord<S: Subject> {
     /// Content of `study.json`.
-    pub header: RecordHeader<S>,
+    pub header: StudyHeader<S>,
     /// Readable runs, in the order of execution.
     pub runs: Vec<S::Run>,
     /// Number of unreadable lines in `runs.jsonl`.
     pub damaged_lines: usize,
-    /// Traced runs, sorted by CPUs, then by `n`.
+    /// Traced runs, sorted by cell.
     pub traces: Vec<TraceHeader>,
     /// Traces that could not be read.
     pub damaged_traces: Vec<DamagedTrace>,
 }
 
 /// Header of a study of a command.
-pub type Header = RecordHeader<Command>;
+pub type Header = StudyHeader<Command>;
 /// Study of a command.
 pub type Study = StudyRecord<Command>;
 /// Writer of a study of a command.
-pub type StudyWriter = RecordWriter<Command>;
+pub type StudyWriter = StudyRecordWriter<Command>;
 
 impl<S: Subject> StudyRecord<S> {
     /// Creates a study from `study.json` alone, without runs and traces.
-    pub const fn new(header: RecordHeader<S>) -> Self {
+    pub const fn new(header: StudyHeader<S>) -> Self {
         Self { header, runs: Vec::new(), damaged_lines: 0, traces: Vec::new(), damaged_traces: Vec::new() }
     }
 
@@ -168,7 +168,7 @@ impl<S: Subject> StudyRecord<S> {
 
     /// State of this study, which was read from `path`.
     pub fn state(&self, path: &Path) -> StudyState {
-        match (directory::is_written_to(path), self.header.closing.is_some()) {
+        match (directory::is_written_to::<S>(path), self.header.closing.is_some()) {
             (true, _) => StudyState::Measuring,
             (false, true) => StudyState::Ended,
             (false, false) => StudyState::Killed,

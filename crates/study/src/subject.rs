@@ -1,6 +1,6 @@
 //! Subject of an experiment: the program that the cells run.
 //!
-//! A study has the same form whatever its subject is. A subject determines only the settings in the
+//! Studies of all subjects have the same form. A subject determines only the settings in the
 //! plan and the content of a run.
 
 use std::fmt::Debug;
@@ -9,16 +9,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::lock::{Laboratory, LockPlan, LockRun};
-use crate::{Command, Plan, Record, Run};
+use crate::{Command, Plan, Run, RunRecord};
 
 /// Subject of an experiment: a command of the user, or a cell program of morecores.
 pub trait Subject: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
     /// Kinds of this subject, as `study.json` names them in `subject.kind`.
     const KINDS: &'static [&'static str];
+    /// Name of the file of the runs in an earlier schema, if it was another.
+    const EARLIER_LINES: Option<&'static str> = None;
     /// Plan of an experiment with this subject.
     type Plan: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
     /// Record of one run.
-    type Run: Record + Clone + Debug + PartialEq + Serialize + DeserializeOwned;
+    type Run: RunRecord + Clone + Debug + PartialEq + Serialize + DeserializeOwned;
 }
 
 impl Subject for Command {
@@ -29,6 +31,7 @@ impl Subject for Command {
 
 impl Subject for Laboratory {
     const KINDS: &'static [&'static str] = &["locks"];
+    const EARLIER_LINES: Option<&'static str> = Some("cells.jsonl");
     type Plan = LockPlan;
     type Run = LockRun;
 }

@@ -157,3 +157,55 @@ fn a_study_of_the_earlier_schema_reads_the_same_and_is_upgraded_when_it_is_resum
     assert!(!path.join("cells.jsonl").exists());
     assert_eq!(LockStudy::read(&path).unwrap().runs, [run(0), run(1), run(2)]);
 }
+
+#[test]
+fn a_kill_during_the_upgrade_loses_nothing() {
+    let (_dir, path) = study_of(2);
+    let study = LockStudy::read(&path).unwrap();
+    // The header is written, and the file of the runs still has its earlier name.
+    fs::rename(path.join("runs.jsonl"), path.join("cells.jsonl")).unwrap();
+    assert_eq!(LockStudy::read(&path).unwrap(), study);
+    let (resumed, _writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+    assert_eq!(resumed, study);
+    assert!(path.join("runs.jsonl").exists() && !path.join("cells.jsonl").exists());
+}
+
+#[test]
+fn of_many_that_resume_a_study_of_the_earlier_schema_one_writes() {
+    let (_dir, path) = study_of(2);
+    downgrade(&path);
+    let barrier = std::sync::Barrier::new(8);
+    let writers: Vec<_> = std::thread::scope(|scope| {
+        let resume = || {
+            barrier.wait();
+            LockStudyWriter::resume(&path, |_| ())
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(resume)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(writers.iter().filter(|writer| writer.is_ok()).count(), 1);
+    assert!(writers.iter().all(|writer| matches!(writer, Ok(_) | Err(StudyError::Busy(_)))));
+    assert!(path.join("runs.jsonl").exists() && !path.join("cells.jsonl").exists());
+}
+
+#[test]
+fn a_file_of_the_user_is_never_taken_for_the_runs_of_a_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.study");
+    drop(StudyWriter::create(&path, morecores_testkit::header(plan(vec![point(1)]))).unwrap());
+    fs::rename(path.join("runs.jsonl"), path.join("cells.jsonl")).unwrap();
+    fs::write(path.join("cells.jsonl"), "mine\n").unwrap();
+    assert_eq!(Study::read(&path).unwrap().damaged_lines, 0);
+    drop(StudyWriter::resume(&path, |_| ()).unwrap());
+    assert_eq!(fs::read_to_string(path.join("cells.jsonl")).unwrap(), "mine\n");
+}
+
+#[test]
+fn a_subject_of_a_later_version_wants_a_newer_morecores() {
+    let (_dir, path) = study_of(1);
+    let file = path.join("study.json");
+    let text = fs::read_to_string(&file).unwrap().replace("\"kind\": \"locks\"", "\"kind\": \"nodes\"");
+    fs::write(&file, text).unwrap();
+    let error = AnyStudy::read(&path).unwrap_err().to_string();
+    assert!(error.contains("unknown subject `nodes`: use a newer morecores"), "{error}");
+}

@@ -4,7 +4,7 @@
 //! This module computes no figure.
 
 use morecores_statistics::Design;
-use morecores_study::{InCell, Phase, Point, Record, Run, Study, Surroundings};
+use morecores_study::{InCell, Phase, Point, Run, RunRecord, Study, Surroundings};
 
 use crate::others::cpu_seconds;
 

@@ -98,7 +98,10 @@ fn tip(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
             let word = text(ContextKind::InvalidSubcommand)?;
             let start = arguments.iter().position(|argument| argument == word)?;
             if program::resolve(&arguments[start], env::var_os("PATH").as_deref()).is_err() {
-                return Some(format!("no program morecores-{word} is beside morecores or on PATH"));
+                // clap's own suggestion of a similar subcommand is better, and a path is no name.
+                let is_name = error.get(ContextKind::SuggestedSubcommand).is_none() && !word.contains('/');
+                return is_name
+                    .then(|| format!("no program morecores-{word} is beside morecores or on PATH"));
             }
             let words: Vec<String> =
                 arguments[start..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -107,6 +110,9 @@ fn tip(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
         }
         ErrorKind::UnknownArgument => {
             let option = text(ContextKind::InvalidArg)?;
+            if !option.starts_with('-') && arguments.iter().any(|word| word == "--resume") {
+                return Some(format!("to continue a study, name it with -o: --resume -o {option}"));
+            }
             let slips: &[(&[&str], &str)] = match arguments.first()?.to_str()? {
                 "run" => &RUN_SLIPS,
                 "trace" => &TRACE_SLIPS,

@@ -8,7 +8,7 @@ use morecores_machine::clock;
 use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
 use morecores_study::{
-    Bytes, Host, RecordHeader, STUDY_SCHEMA, Study, StudyError, Subject, read_trace_events,
+    Bytes, Host, STUDY_SCHEMA, Study, StudyError, StudyHeader, Subject, read_trace_events,
 };
 use morecores_view::memory;
 use morecores_view::{Gain, Prediction, TraceView, View};
@@ -16,8 +16,8 @@ use morecores_view::{Gain, Prediction, TraceView, View};
 use crate::options::default_targets;
 
 /// Header of a new study.
-pub(super) fn header<S: Subject>(subject: S, plan: S::Plan, host: Host) -> RecordHeader<S> {
-    RecordHeader {
+pub(super) fn header<S: Subject>(subject: S, plan: S::Plan, host: Host) -> StudyHeader<S> {
+    StudyHeader {
         schema: STUDY_SCHEMA.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         created_at_ns: clock::realtime(),

@@ -1,7 +1,7 @@
 //! `morecores locks`: plans a study of locks, makes it while watching for signals, keeps it and
 //! shows it.
 
-mod narrator;
+mod progress_text;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use morecores_machine::{clock, host};
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
 use morecores_measure::lock_cell::{LockCellError, ProcessLaboratory};
-use morecores_measure::sweep::{EarlierRuns, Finish, sweep};
+use morecores_measure::sweep::{Finish, PreviousRuns, sweep};
 use morecores_report as report;
 use morecores_study::benchmark::WORK;
 use morecores_study::lock::{Laboratory, LockCell, LockPlan, LockRun, LockStudy, LockStudyWriter};
@@ -20,15 +20,15 @@ use morecores_view::locks_view;
 use morecores_view::page::PageLocks;
 
 use super::derive::{self, study_name};
-use super::keep::StudyRecorder;
 use super::progress::Progress;
+use super::recorder::StudyRecorder;
 use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, WatchedResult};
 use crate::args::{FormatArgs, LocksArgs};
 use crate::options::{LocksOptions, ResumeLocksOptions, typed};
 use crate::{exit, programs, terminal};
-use narrator::{LockNarrator, cell_name, expected_costs};
+use progress_text::{LockProgressText, cell_name, expected_costs};
 
 pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
     ensure!(!args.format.hyperfine_json, NOT_HYPERFINE);
@@ -45,7 +45,8 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
         );
     }
     let experiment = study.header.plan.experiment();
-    let progress = Arc::new(Progress::new(experiment, LockNarrator, args.quiet));
+    let earlier = PreviousRuns::new(&experiment, &study.runs, |_| true);
+    let progress = Arc::new(Progress::new(experiment, earlier, LockProgressText, args.quiet));
     progress.starts(expected_costs(&study.header.plan), Vec::new(), |_| {});
     let after = EndAfterMeasuring::with_study(&path);
     let watched = {
@@ -105,22 +106,23 @@ fn measure(
     writer: LockStudyWriter,
     laboratory: &mut ProcessLaboratory,
     control: &Control,
-    progress: &Progress<LockNarrator>,
+    progress: &Progress<LockProgressText>,
 ) -> Result<LockFinish> {
-    let mut keeper = StudyRecorder::new(writer, progress);
+    let mut recorder = StudyRecorder::new(writer, progress);
     laboratory.look_before();
     let experiment = study.header.plan.experiment();
-    let earlier = EarlierRuns::new(&experiment, &study.runs, |_| true);
+    let earlier = PreviousRuns::new(&experiment, &study.runs, |_| true);
     let (mut never, mut budget, clock) = (|_: &[Vec<f64>]| false, Budget::unlimited(), Clock(control));
-    let finish = match sweep(&experiment, earlier, laboratory, &mut keeper, &mut never, &mut budget, &clock) {
+    let finish = match sweep(&experiment, earlier, laboratory, &mut recorder, &mut never, &mut budget, &clock)
+    {
         Ok(finish) => finish,
         Err(error) => {
             // A new study without a cell would only block the next attempt.
-            keeper.abandon()?;
+            recorder.abandon()?;
             return Err(error.into_inner());
         }
     };
-    keeper.close(Closing {
+    recorder.close(Closing {
         ended_at_ns: clock::realtime(),
         reason: finish.reason,
         neighbours: laboratory.neighbours(),

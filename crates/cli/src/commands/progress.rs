@@ -5,7 +5,7 @@
 //! times a second, so that the display does not disturb the measurement.
 
 mod left;
-mod so_far;
+mod running_results;
 #[cfg(test)]
 mod tests;
 
@@ -15,19 +15,19 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use morecores_measure::budget::Costs;
-use morecores_measure::sweep::Trial;
+use morecores_measure::sweep::{PreviousRuns, Trial};
 use morecores_statistics::StoppingRule;
 use morecores_study::{Cell, Experiment, InCell, Nanos, Phase};
 
 use super::display::{Bar, Display, duration};
-use left::Outlook;
-pub(super) use so_far::SoFar;
+use left::TimeEstimate;
+pub(super) use running_results::RunningResults;
 
 /// Largest ratio of the upper to the lower end of a range of time that is shown as one figure.
 const ONE_FIGURE: f64 = 4.0 / 3.0;
 
 /// Part of the progress line that depends on the subject of the study.
-pub(super) trait Narrator: Clone + Debug + Send {
+pub(super) trait ProgressText: Clone + Debug + Send {
     /// Planned cell of the subject.
     type Cell: InCell + Clone + Debug + Send + Sync;
     /// Finished run of the subject.
@@ -57,37 +57,40 @@ pub(super) trait Narrator: Clone + Debug + Send {
 
 /// State of a sweep.
 #[derive(Debug)]
-pub(super) struct Progress<N: Narrator> {
+pub(super) struct Progress<N: ProgressText> {
     bar: Bar,
     experiment: Experiment<N::Cell>,
+    /// Runs of earlier sessions.
+    earlier: PreviousRuns,
     began: Instant,
     state: Mutex<State<N>>,
 }
 
 #[derive(Clone, Debug)]
-struct State<N: Narrator> {
+struct State<N: ProgressText> {
     trial: Option<Trial<N::Cell>>,
     /// Instant at which the trial began.
     trial_began: Instant,
     costs: Costs,
     /// Cells still to be traced.
     traces: Vec<Cell>,
-    narrator: N,
+    text: N,
 }
 
-impl<N: Narrator> Progress<N> {
+impl<N: ProgressText> Progress<N> {
     /// Shows a bar, which is visible if standard error is a terminal and `quiet` is false.
-    pub(super) fn new(experiment: Experiment<N::Cell>, narrator: N, quiet: bool) -> Self {
+    pub(super) fn new(experiment: Experiment<N::Cell>, earlier: PreviousRuns, text: N, quiet: bool) -> Self {
         Self {
             bar: Bar::new(quiet),
             experiment,
+            earlier,
             began: Instant::now(),
             state: Mutex::new(State {
                 trial: None,
                 trial_began: Instant::now(),
                 costs: Costs::default(),
                 traces: Vec::new(),
-                narrator,
+                text,
             }),
         }
     }
@@ -107,11 +110,11 @@ impl<N: Narrator> Progress<N> {
     }
 
     /// Sets what is known at the start: the costs of runs, the cells to be traced at the end, and
-    /// the runs that a study already has, which `count` tells the narrator.
+    /// the runs that a study already has, which `count` tells the text.
     pub(super) fn starts(&self, costs: Costs, traces: Vec<Cell>, count: impl FnOnce(&mut N)) {
         if self.bar.is_shown() {
             self.with(|state| {
-                count(&mut state.narrator);
+                count(&mut state.text);
                 (state.costs, state.traces) = (costs, traces);
             });
         }
@@ -121,7 +124,7 @@ impl<N: Narrator> Progress<N> {
     pub(super) fn ended(&self, outcome: &N::Outcome) {
         if self.bar.is_shown() {
             self.with(|state| {
-                let counts = state.narrator.count(outcome);
+                let counts = state.text.count(outcome);
                 if let Some(trial) = state.trial.as_ref().filter(|_| counts) {
                     state.costs.add(trial.phase, &trial.cell.cell(), state.trial_began.elapsed().into());
                 }
@@ -141,7 +144,7 @@ impl<N: Narrator> Progress<N> {
 
     fn words(&self, state: &State<N>, elapsed: Duration) -> String {
         let Some(trial) = &state.trial else { return "getting ready".to_owned() };
-        let cell = state.narrator.cell_name(&trial.cell);
+        let cell = state.text.cell_name(&trial.cell);
         let so_far = duration(elapsed);
         let rounds = self.rounds(state);
         let left =
@@ -166,9 +169,9 @@ impl<N: Narrator> Progress<N> {
         // A narrow terminal cuts the end off, so the parts are in order of importance.
         let parts = [
             Some(round),
-            state.narrator.answer().map(|answer| format!("{answer} so far")),
+            state.text.answer().map(|answer| format!("{answer} so far")),
             left,
-            state.narrator.disturbance(),
+            state.text.disturbance(),
             Some(format!("{so_far} so far")),
             Some(cell),
         ];
@@ -179,7 +182,7 @@ impl<N: Narrator> Progress<N> {
     fn rounds(&self, state: &State<N>) -> RangeInclusive<usize> {
         let stop = &self.experiment.schedule.stop;
         let all = stop.max_runs as usize;
-        let samples = state.narrator.samples();
+        let samples = state.text.samples();
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         StoppingRule::from_stop(stop).map_or(all..=all, |rule| rule.expected_rounds(&samples))
     }
@@ -192,8 +195,9 @@ impl<N: Narrator> Progress<N> {
         rounds: RangeInclusive<usize>,
         elapsed: Duration,
     ) -> Option<RangeInclusive<Duration>> {
-        let outlook = Outlook {
+        let outlook = TimeEstimate {
             experiment: &self.experiment,
+            earlier: &self.earlier,
             costs: &state.costs,
             trial,
             running: state.trial_began.elapsed().into(),
@@ -216,7 +220,7 @@ fn range(left: &RangeInclusive<Duration>) -> String {
     }
 }
 
-impl<N: Narrator> Display for Progress<N> {
+impl<N: ProgressText> Display for Progress<N> {
     fn is_shown(&self) -> bool {
         self.bar.is_shown()
     }

@@ -18,7 +18,7 @@ use morecores_measure::environment::Environment;
 use morecores_measure::executor::{ExecuteError, Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
-use morecores_measure::sweep::{EarlierRuns, Finish, SweepError, sweep};
+use morecores_measure::sweep::{Finish, PreviousRuns, SweepError, sweep};
 use morecores_report::cpus;
 use morecores_statistics::{Decision, StoppingRule};
 use morecores_study::{
@@ -34,8 +34,8 @@ use crate::{exit, terminal};
 use self::tracing::{Traced, Tracing, missing_traces};
 use super::derive;
 use super::input;
-use super::keep::StudyRecorder;
-use super::progress::{Progress, SoFar};
+use super::progress::{Progress, RunningResults};
+use super::recorder::StudyRecorder;
 use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
 use super::traced::{advice, has_cut_short_trace, how_it_ended};
@@ -50,7 +50,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let counted = || study.runs.iter().filter(|run| run.counts(plan));
     let traces: Vec<Cell> = missing_traces(&study).iter().map(InCell::cell).collect();
     let budget = Budget::new(began, plan.stop.time(), counted(), traces.clone());
-    let progress = Arc::new(Progress::new(plan.experiment(), SoFar::new(&study.header), args.quiet));
+    let experiment = plan.experiment();
+    let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(plan));
+    let progress =
+        Arc::new(Progress::new(experiment, earlier, RunningResults::new(&study.header), args.quiet));
     progress.starts(Costs::from_runs(counted()), traces, |so_far| {
         study.runs.iter().for_each(|run| so_far.count_run(run));
     });
@@ -129,7 +132,7 @@ fn measure(
     input: Input,
     mut budget: Budget,
     control: &Arc<Control>,
-    progress: &Progress<SoFar>,
+    progress: &Progress<RunningResults>,
 ) -> Result<Measured> {
     let header = &study.header;
     let mut executor = match ProcessExecutor::new(&header.subject, &header.plan, input, Arc::clone(control)) {
@@ -141,7 +144,7 @@ fn measure(
     };
     time::at_start(&header.plan.stop).iter().for_each(|note| progress.say(note));
     executor.recall(&study.runs);
-    let mut keeper = StudyRecorder::new(writer, progress);
+    let mut recorder = StudyRecorder::new(writer, progress);
     let set_up = match executor.set_up() {
         // The signal or the time limit ended the set-up; the sweep notices that and stops.
         Err(_) if control.is_interrupted() || control.is_out_of_time() => Ok(()),
@@ -154,8 +157,8 @@ fn measure(
             rule.is_some_and(|rule| rule.decide(&samples) == Decision::Precise)
         };
         let (experiment, clock) = (header.plan.experiment(), Clock(control));
-        let earlier = EarlierRuns::new(&experiment, &study.runs, |run: &Run| run.counts(&header.plan));
-        sweep(&experiment, earlier, &mut executor, &mut keeper, &mut enough, &mut budget, &clock)
+        let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(&header.plan));
+        sweep(&experiment, earlier, &mut executor, &mut recorder, &mut enough, &mut budget, &clock)
             .map_err(SweepError::into_inner::<anyhow::Error>)
     });
     // The neighbours are read before the tracer works, so that its work is not counted among
@@ -163,8 +166,8 @@ fn measure(
     let neighbours = executor.neighbours();
     let traced = match &swept {
         Ok(finish) if ended_well(finish.reason) => {
-            let next = (study.runs.len() + keeper.made()) as u32;
-            Tracing { study, path: keeper.path(), next, open: &tracer::open, control, progress }
+            let next = (study.runs.len() + recorder.made()) as u32;
+            Tracing { study, path: recorder.path(), next, open: &tracer::open, control, progress }
                 .make(&mut executor, &mut budget)
         }
         _ => Traced::default(),
@@ -178,12 +181,12 @@ fn measure(
         Ok(finish) => finish,
         Err(error) => {
             // A new study without a run would only block the next attempt.
-            keeper.abandon()?;
+            recorder.abandon()?;
             return Err(error);
         }
     };
     let ended_at_ns = clock::realtime();
-    keeper.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
+    recorder.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
     cleaned?;
     let is_unfinished = finish.reason == StopReason::TimeExhausted;
     let round: Vec<Cell> = header.plan.points.iter().filter(|_| is_unfinished).map(InCell::cell).collect();

@@ -120,7 +120,7 @@ impl Studies {
         let path = options.study(part);
         let line = match state(&path) {
             State::Whole => return Ok(None),
-            State::PreparedStudy => {
+            State::Incomplete => {
                 let path = path.as_os_str();
                 ["run", "--resume", "-o"]
                     .map(OsStr::new)
@@ -186,7 +186,7 @@ fn typed(line: &[OsString]) -> String {
 /// Completeness of a study.
 enum State {
     Absent,
-    PreparedStudy,
+    Incomplete,
     Whole,
 }
 
@@ -194,9 +194,9 @@ fn state(path: &Path) -> State {
     match Study::read(path) {
         Ok(study) => match study.header.closing.as_ref().map(|closing| closing.reason) {
             Some(StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted) => State::Whole,
-            _ => State::PreparedStudy,
+            _ => State::Incomplete,
         },
-        Err(_) if path.exists() => State::PreparedStudy,
+        Err(_) if path.exists() => State::Incomplete,
         Err(_) => State::Absent,
     }
 }

@@ -12,7 +12,7 @@ use morecores_measure::environment::Environment;
 use morecores_measure::executor::{Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
-use morecores_measure::sweep::Trial;
+use morecores_measure::sweep::{PreviousRuns, Trial};
 use morecores_report::cpus;
 use morecores_study::trace::TraceHeader;
 use morecores_study::{Closing, Header, Phase, Run, StopReason, StudyWriter};
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use super::derive;
 use super::input;
-use super::progress::{Progress, SoFar};
+use super::progress::{Progress, RunningResults};
 use super::signals::EndAfterMeasuring;
 use super::traced::{CUT_SHORT, TracedRun, advice, how_it_ended, reduced};
 use super::watch::{self, Limits};
@@ -42,7 +42,12 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let place = Place::new(study)?;
     let writer = StudyWriter::create(&place.path, header.clone())?;
 
-    let progress = Arc::new(Progress::new(header.plan.experiment(), SoFar::new(&header), false));
+    let progress = Arc::new(Progress::new(
+        header.plan.experiment(),
+        PreviousRuns::default(),
+        RunningResults::new(&header),
+        false,
+    ));
     let control = Arc::new(Control::default());
     let after = place.end_after_measuring();
     let watched = {
@@ -139,7 +144,7 @@ fn make(
     writer: StudyWriter,
     input: Input,
     control: &Arc<Control>,
-    progress: &Progress<SoFar>,
+    progress: &Progress<RunningResults>,
 ) -> Result<Option<Made>> {
     let made = attempt(header, &writer, input, control, progress);
     match made {
@@ -166,7 +171,7 @@ fn attempt(
     writer: &StudyWriter,
     input: Input,
     control: &Arc<Control>,
-    progress: &Progress<SoFar>,
+    progress: &Progress<RunningResults>,
 ) -> Result<Option<Made>> {
     let point = &header.plan.points[0];
     let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };

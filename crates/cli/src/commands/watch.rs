@@ -179,7 +179,7 @@ impl Watcher {
                 self.timed_out = Some(Instant::now());
             }
             Some(asked) if late && asked.elapsed() >= Duration::from(GRACE) => {
-                self.control.kill_in_progress()
+                self.control.kill_if_late(limit);
             }
             Some(_) if !late => self.timed_out = None,
             _ => {}

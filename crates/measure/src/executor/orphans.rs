@@ -20,7 +20,7 @@ use morecores_machine::process;
 const TAIL: Nanos = Nanos::from_millis(100);
 /// Time in which a killed process must disappear. A process that waits for a device cannot be
 /// killed at all.
-const CELL_TIME_LIMIT: Nanos = Nanos::from_millis(10_000);
+const EXIT_TIMEOUT: Nanos = Nanos::from_millis(10_000);
 
 impl ProcessExecutor {
     /// Adds the counts of the orphans that ended to `rusage`, and returns the names of those that
@@ -40,7 +40,7 @@ impl ProcessExecutor {
                 Orphan::StillRunning => {
                     let alive = spared.others();
                     let waited = monotonic().since(ended);
-                    if alive.is_empty() && !spared.pids().is_empty() || waited > CELL_TIME_LIMIT {
+                    if alive.is_empty() && !spared.pids().is_empty() || waited > EXIT_TIMEOUT {
                         return survivors;
                     }
                     if waited > TAIL && survivors.is_empty() {

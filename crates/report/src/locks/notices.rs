@@ -27,10 +27,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         let lines = if view.damaged_lines == 1 { "line" } else { "lines" };
         add(
             Severity::Serious,
-            format!(
-                "{} damaged {lines} of runs.jsonl left out of every figure; the others are whole.",
-                view.damaged_lines
-            ),
+            format!("{} damaged {lines} left out of every figure; the others are whole.", view.damaged_lines),
         );
     }
     notices.extend(lock_notices(&view.warnings));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LockName;
-use crate::{AxisValue, Cell, CpuId, InCell, Nanos, Phase, Record, Surroundings};
+use crate::{AxisValue, Cell, CpuId, InCell, Nanos, Phase, RunRecord, Surroundings};
 
 /// Cell: the subject of a measurement by one process of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -149,7 +149,7 @@ impl InCell for LockRun {
     }
 }
 
-impl Record for LockRun {
+impl RunRecord for LockRun {
     fn phase(&self) -> Phase {
         Phase::Timed
     }

@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::{StudyError, io_error};
-use super::upgrade::{LOCKS_1_LINES, SchemaError, upgraded};
-use super::{Closing, RecordHeader, STUDY_SCHEMA, StudyRecord, traces};
+use super::upgrade::{SchemaError, upgraded};
+use super::{Closing, STUDY_SCHEMA, StudyHeader, StudyRecord, traces};
 use crate::lock::Laboratory;
 use crate::{Command, Subject};
 
@@ -24,9 +24,9 @@ const LINES: &str = "runs.jsonl";
 
 /// Writer of a study. It holds a lock on the file of lines for its whole lifetime.
 #[derive(Debug)]
-pub struct RecordWriter<S: Subject> {
+pub struct StudyRecordWriter<S: Subject> {
     path: PathBuf,
-    header: RecordHeader<S>,
+    header: StudyHeader<S>,
     lines: File,
     /// Whether this writer created the study; such a study holds no data of other writers.
     new: bool,
@@ -34,13 +34,13 @@ pub struct RecordWriter<S: Subject> {
     line: Vec<u8>,
 }
 
-impl<S: Subject> RecordWriter<S> {
+impl<S: Subject> StudyRecordWriter<S> {
     /// Creates the directory and its two files.
     ///
     /// # Errors
     /// [`StudyError::Exists`] if anything exists at `path`; [`StudyError::Io`] if the directory
     /// cannot be written.
-    pub fn create(path: &Path, header: RecordHeader<S>) -> Result<Self, StudyError> {
+    pub fn create(path: &Path, header: StudyHeader<S>) -> Result<Self, StudyError> {
         if path.symlink_metadata().is_ok() {
             return Err(StudyError::Exists(path.to_owned()));
         }
@@ -60,9 +60,9 @@ impl<S: Subject> RecordWriter<S> {
         made
     }
 
-    fn fill(new: &Path, path: &Path, header: RecordHeader<S>) -> Result<Self, StudyError> {
+    fn fill(new: &Path, path: &Path, header: StudyHeader<S>) -> Result<Self, StudyError> {
         write_header(new, &header)?;
-        let lines = open_lines(new)?;
+        let lines = open_lines::<S>(new)?;
         fs::rename(new, path).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists
             | io::ErrorKind::DirectoryNotEmpty
@@ -80,17 +80,20 @@ impl<S: Subject> RecordWriter<S> {
     /// study.
     pub fn resume(
         path: &Path,
-        adjust: impl FnOnce(&mut RecordHeader<S>),
+        adjust: impl FnOnce(&mut StudyHeader<S>),
     ) -> Result<(StudyRecord<S>, Self), StudyError> {
-        let mut study = read(path)?;
-        let mut lines = open_lines(path)?;
-        end_last_line(&mut lines).map_err(io_error("read", &lines_file(path)))?;
+        // The header is read first, because nothing may be created in a directory that is no study
+        // of this subject. The content is read under the lock.
+        read_header::<S>(path)?;
+        let mut lines = open_lines::<S>(path)?;
+        end_last_line(&mut lines).map_err(io_error("read", &lines_file::<S>(path)))?;
+        let mut study: StudyRecord<S> = read(path)?;
         traces::clean(path)?;
         // The study is unfinished again from here on.
         study.header.closing = None;
         adjust(&mut study.header);
         write_header(path, &study.header)?;
-        upgrade_lines_file(path)?;
+        upgrade_lines_file::<S>(path)?;
         let header = study.header.clone();
         let writer = Self { path: path.to_owned(), header, lines, new: false, line: Vec::new() };
         Ok((study, writer))
@@ -150,7 +153,7 @@ impl<S: Subject> RecordWriter<S> {
 /// Reads a study, finished or not. Lines that cannot be read are counted, not fatal.
 pub(super) fn read<S: Subject>(path: &Path) -> Result<StudyRecord<S>, StudyError> {
     let header = read_header(path)?;
-    let (runs, damaged_lines) = read_lines(&lines_file(path))?;
+    let (runs, damaged_lines) = read_lines(&lines_file::<S>(path))?;
     let traces = traces::read(path)?;
     let (traces, damaged_traces) = (traces.whole, traces.damaged);
     Ok(StudyRecord { header, runs, damaged_lines, traces, damaged_traces })
@@ -189,7 +192,7 @@ fn write_header(path: &Path, header: &impl Serialize) -> Result<(), StudyError> 
     .map_err(io_error("write", &file))
 }
 
-fn read_header<S: Subject>(path: &Path) -> Result<RecordHeader<S>, StudyError> {
+fn read_header<S: Subject>(path: &Path) -> Result<StudyHeader<S>, StudyError> {
     let file = path.join(HEADER_FILE);
     let text = match fs::read(&file) {
         Ok(text) => text,
@@ -211,27 +214,31 @@ fn read_header<S: Subject>(path: &Path) -> Result<RecordHeader<S>, StudyError> {
         kind if S::KINDS.contains(&kind) => {}
         kind if Command::KINDS.contains(&kind) => return Err(StudyError::OfCommand(path.to_owned())),
         kind if Laboratory::KINDS.contains(&kind) => return Err(StudyError::OfLocks(path.to_owned())),
-        kind => return Err(damaged(format!("its subject is of the unknown kind `{kind}`"))),
+        "" => return Err(damaged("it names no subject".to_owned())),
+        kind => return Err(StudyError::UnknownSubject { path: path.to_owned(), kind: kind.to_owned() }),
     }
     serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
 }
 
-/// File of the runs. Studies of locks in the earlier schema have another name for it.
-fn lines_file(path: &Path) -> PathBuf {
-    let (lines, earlier) = (path.join(LINES), path.join(LOCKS_1_LINES));
-    if !lines.exists() && earlier.exists() { earlier } else { lines }
+/// File of the runs, which may have another name in an earlier schema.
+fn lines_file<S: Subject>(path: &Path) -> PathBuf {
+    let lines = path.join(LINES);
+    let earlier = S::EARLIER_LINES.map(|name| path.join(name));
+    earlier.filter(|earlier| !lines.exists() && earlier.exists()).unwrap_or(lines)
 }
 
 /// Opens the file of runs for appending and locks it against a second writer.
-fn open_lines(path: &Path) -> Result<File, StudyError> {
-    let file = lines_file(path);
+fn open_lines<S: Subject>(path: &Path) -> Result<File, StudyError> {
+    let file = lines_file::<S>(path);
     let lines = OpenOptions::new()
         .read(true)
         .append(true)
-        .create(true)
+        .create(file == path.join(LINES))
         .open(&file)
         .map_err(io_error("open", &file))?;
     match lines.try_lock() {
+        // Another writer may have renamed the file in between.
+        Ok(()) if lines_file::<S>(path) != file => Err(StudyError::Busy(path.to_owned())),
         Ok(()) => Ok(lines),
         Err(fs::TryLockError::WouldBlock) => Err(StudyError::Busy(path.to_owned())),
         Err(fs::TryLockError::Error(e)) => Err(io_error("lock", &file)(e)),
@@ -239,16 +246,16 @@ fn open_lines(path: &Path) -> Result<File, StudyError> {
 }
 
 /// Gives the file of runs its present name. The lock of its writer stays with the file.
-fn upgrade_lines_file(path: &Path) -> Result<(), StudyError> {
-    let (file, lines) = (lines_file(path), path.join(LINES));
+fn upgrade_lines_file<S: Subject>(path: &Path) -> Result<(), StudyError> {
+    let (file, lines) = (lines_file::<S>(path), path.join(LINES));
     if file == lines { Ok(()) } else { fs::rename(&file, &lines).map_err(io_error("rename", &file)) }
 }
 
 /// Returns whether a process adds to the study at `path`: a writer holds a lock on the file of runs
 /// for its whole lifetime.
-pub(super) fn is_written_to(path: &Path) -> bool {
+pub(super) fn is_written_to<S: Subject>(path: &Path) -> bool {
     // If nobody holds a lock, this call takes one; closing the file releases it at once.
-    let lines = File::open(lines_file(path));
+    let lines = File::open(lines_file::<S>(path));
     lines.is_ok_and(|lines| matches!(lines.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 

@@ -30,6 +30,14 @@ pub enum StudyError {
         /// Newest schema that this version reads.
         known: &'static str,
     },
+    /// A later version wrote the study, about a subject that this version does not know.
+    #[error("{} is a study of the unknown subject `{kind}`: use a newer morecores", .path.display())]
+    UnknownSubject {
+        /// Path of the study.
+        path: PathBuf,
+        /// Kind of the subject that the file names.
+        kind: String,
+    },
     /// `study.json` is damaged.
     #[error("{}: {reason}: restore the file, what was measured is beside it and untouched", .path.display())]
     DamagedHeader {
@@ -47,7 +55,7 @@ pub enum StudyError {
         source: StreamError,
     },
     /// A trace was to be kept under the name of another run's trace.
-    #[error("{} is not where this trace belongs: it is of a run on other CPUs", .0.display())]
+    #[error("{} is not where this trace belongs: it is of a run of another cell", .0.display())]
     OtherTrace(PathBuf),
     /// Another morecores is writing to the study.
     #[error("{} is being written by another morecores: wait for it, or name another study with -o", .0.display())]

@@ -49,7 +49,8 @@ fn trace_path(study: &Path, cell: &Cell, extension: &str) -> PathBuf {
     study.join(FOLDER).join(format!("{}.{extension}", stem(cell)))
 }
 
-/// Name of a cell's files. Different cells have different names.
+/// Name of a cell's files. Different cells have different names, because the values of an axis have
+/// one type.
 fn stem(cell: &Cell) -> String {
     let mut stem = cell.get(CPUS_AXIS).map(ToString::to_string).unwrap_or_default();
     for (axis, value) in cell.coordinates().filter(|(axis, _)| *axis != CPUS_AXIS) {
@@ -139,7 +140,7 @@ impl Drop for TraceWriter {
 /// Traces found in the folder.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
-    /// Headers of the readable traces, by CPUs, then by `n`.
+    /// Headers of the readable traces, sorted by cell.
     pub(super) whole: Vec<TraceHeader>,
     pub(super) damaged: Vec<DamagedTrace>,
 }

@@ -8,9 +8,6 @@ use serde_json::{Value, json};
 
 use super::STUDY_SCHEMA;
 
-/// File of the lines of a study of locks in schema `morecores.locks/1`.
-pub(super) const LOCKS_1_LINES: &str = "cells.jsonl";
-
 const LOCKS_1_SCHEMA: &str = "morecores.locks/1";
 
 /// Reason for which a header cannot be read by this version.

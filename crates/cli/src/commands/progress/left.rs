@@ -7,17 +7,19 @@ use std::ops::RangeInclusive;
 
 use morecores_measure::budget::Costs;
 use morecores_measure::schedule::{Stream, round_order};
-use morecores_measure::sweep::Trial;
+use morecores_measure::sweep::{PreviousRuns, Trial};
 use morecores_study::{Cell, Experiment, InCell, Nanos, Phase};
 
 /// Facts known during a run from which the time left is estimated.
 #[derive(Debug)]
-pub(super) struct Outlook<'a, C> {
+pub(super) struct TimeEstimate<'a, C> {
     pub(super) experiment: &'a Experiment<C>,
     pub(super) costs: &'a Costs,
     pub(super) trial: &'a Trial<C>,
     /// Time since the run began.
     pub(super) running: Nanos,
+    /// Runs of earlier sessions.
+    pub(super) earlier: &'a PreviousRuns,
     /// Expected total of timed rounds by the stopping rule: minimum and maximum.
     pub(super) rounds: RangeInclusive<usize>,
     /// Cells that will be traced after this run.
@@ -26,7 +28,7 @@ pub(super) struct Outlook<'a, C> {
     pub(super) budget: Option<Nanos>,
 }
 
-impl<C: InCell> Outlook<'_, C> {
+impl<C: InCell> TimeEstimate<'_, C> {
     /// Time until the end: minimum and maximum. None before the first run has ended.
     pub(super) fn time_left(&self) -> Option<RangeInclusive<Nanos>> {
         let cell = self.trial.cell.cell();
@@ -39,7 +41,9 @@ impl<C: InCell> Outlook<'_, C> {
         // The first round may hold more cells than the others.
         let next = if self.trial.phase == Phase::Timed { self.trial.round + 1 } else { 0 };
         let round = self.costs.runs(&self.cells(next))?;
-        let with_rounds = |rounds: usize| certain + round.times(self.further_rounds(rounds, round, certain));
+        let made = self.made_later(next)?;
+        let with_rounds =
+            |rounds: usize| certain + round.times(self.further_rounds(rounds, round, certain)).since(made);
         Some(with_rounds(*self.rounds.start())..=with_rounds(*self.rounds.end()))
     }
 
@@ -52,8 +56,19 @@ impl<C: InCell> Outlook<'_, C> {
         let cells = self.cells(self.trial.round);
         let stream = if self.trial.phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
         let order = round_order(self.experiment.schedule.seed, stream, self.trial.round, cells.len());
+        let (phase, round) = (self.trial.phase, self.trial.round);
         let to_come = order.iter().map(|at| &cells[*at]).skip_while(|other| *other != cell).skip(1);
-        self.costs.runs(to_come)
+        self.costs.runs(to_come.filter(|cell| !self.earlier.contains(phase, round, cell)))
+    }
+
+    /// Expected time of the runs that earlier sessions made in the timed rounds from `round` on.
+    fn made_later(&self, round: u32) -> Option<Nanos> {
+        let rounds = round..self.experiment.schedule.stop.max_runs;
+        let made = rounds.flat_map(|round| {
+            let cells = self.cells(round).into_iter();
+            cells.filter(move |cell| self.earlier.contains(Phase::Timed, round, cell))
+        });
+        self.costs.runs(&made.collect::<Vec<_>>())
     }
 
     /// Number of rounds after this one if the stopping rule takes `rounds` timed ones, limited by
@@ -104,7 +119,17 @@ mod tests {
         let budget = budget.map(|seconds| Nanos::from_millis(seconds * 1000));
         let (costs, running, traces) = (costs(), Nanos::ZERO, &cells(traces)[..]);
         let experiment = &plan.experiment();
-        let outlook = Outlook { experiment, costs: &costs, trial: &trial, running, rounds, traces, budget };
+        let earlier = &PreviousRuns::default();
+        let outlook = TimeEstimate {
+            experiment,
+            earlier,
+            costs: &costs,
+            trial: &trial,
+            running,
+            rounds,
+            traces,
+            budget,
+        };
         let left = outlook.time_left().unwrap();
         [left.start(), left.end()].map(|time| time.as_secs_f64())
     }
@@ -133,8 +158,9 @@ mod tests {
             let trial = Trial { index: 9, round: 0, phase, cell: point(2) };
             let running = Nanos::from_millis(running);
             let costs = costs();
-            Outlook {
+            TimeEstimate {
                 experiment: &plan.experiment(),
+                earlier: &PreviousRuns::default(),
                 costs: &costs,
                 trial: &trial,
                 running,
@@ -147,5 +173,38 @@ mod tests {
         };
         assert_eq!(of(Phase::Traced, 2_000, &[point(1)]), Some(10.0 + 24.0));
         assert_eq!(of(Phase::Traced, 99_000, &[]), Some(0.0));
+    }
+
+    #[test]
+    fn runs_of_earlier_sessions_are_not_to_come() {
+        let plan = Plan {
+            stop: morecores_study::Stop { max_runs: 6, ..plan(vec![]).stop },
+            ..plan(vec![point(1), point(2)])
+        };
+        let experiment = plan.experiment();
+        // Rounds 1 to 5 are complete except for the runs on 1 CPU in round 5.
+        let made = (1..6).flat_map(|round| [1, 2].map(|cpus| (round, cpus))).filter(|made| *made != (5, 1));
+        let runs: Vec<morecores_study::Run> = made
+            .map(|(round, cpus)| morecores_study::Run {
+                round,
+                ..morecores_testkit::run(&point(cpus), Nanos(1))
+            })
+            .collect();
+        let earlier = PreviousRuns::new(&experiment, &runs, |_| true);
+        let first = round_order(plan.seed, Stream::Timed, 0, 2)[0];
+        let trial = Trial { index: 0, round: 0, phase: Phase::Timed, cell: plan.points[first].clone() };
+        let (costs, running) = (costs(), Nanos::ZERO);
+        let outlook = TimeEstimate {
+            experiment: &experiment,
+            earlier: &earlier,
+            costs: &costs,
+            trial: &trial,
+            running,
+            rounds: 6..=6,
+            traces: &[],
+            budget: None,
+        };
+        // Round 0 takes 30 s, and the missing run 20 s.
+        assert_eq!(outlook.time_left().unwrap().end().as_secs_f64(), 50.0);
     }
 }

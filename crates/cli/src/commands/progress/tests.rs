@@ -4,8 +4,8 @@ use std::cell::Cell as Shared;
 
 use morecores_measure::budget::Budget;
 use morecores_measure::executor::{ExecuteError, Outcome};
-use morecores_measure::sweep::{EarlierRuns, Executor, RunRecorder, SweepContext, sweep};
-use morecores_study::{Plan, Point, Record, Run, Stop};
+use morecores_measure::sweep::{Executor, PreviousRuns, RunRecorder, SweepContext, sweep};
+use morecores_study::{Plan, Point, Run, RunRecord, Stop};
 use morecores_testkit::{plan, point};
 
 use super::*;
@@ -76,7 +76,7 @@ struct Watcher<'a> {
     plan: &'a Plan,
     traces: Vec<Cell>,
     costs: Costs,
-    so_far: SoFar,
+    so_far: RunningResults,
     began: Nanos,
     announced: Vec<Announcement>,
 }
@@ -98,8 +98,9 @@ impl RunRecorder<Point, Outcome> for Watcher<'_> {
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         let stop = &self.plan.stop;
         let rounds = StoppingRule::from_stop(stop).expect("a rule").expected_rounds(&samples);
-        let outlook = Outlook {
+        let outlook = TimeEstimate {
             experiment: &self.plan.experiment(),
+            earlier: &PreviousRuns::default(),
             costs: &self.costs,
             trial,
             running: Nanos::ZERO,
@@ -138,7 +139,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         plan: &plan,
         traces: traces.clone(),
         costs: Costs::default(),
-        so_far: SoFar::new(&morecores_testkit::header(plan.clone())),
+        so_far: RunningResults::new(&morecores_testkit::header(plan.clone())),
         began: Nanos::ZERO,
         announced: Vec::new(),
     };
@@ -149,7 +150,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
     };
     let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
     let experiment = plan.experiment();
-    let earlier = EarlierRuns::new(&experiment, &[] as &[Run], |_| true);
+    let earlier = PreviousRuns::new(&experiment, &[] as &[Run], |_| true);
     sweep(&experiment, earlier, &mut &world, &mut watcher, &mut enough, &mut budget, &world)
         .expect("a sweep");
     for point in &plan.points {

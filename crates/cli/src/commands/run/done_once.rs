@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use morecores_measure::done_once::EarlyRuns;
+use morecores_measure::done_once::FirstRoundRuns;
 use morecores_report::duration;
 use morecores_study::{Command, Phase, Study, Variable};
 
@@ -37,7 +37,7 @@ pub(super) fn doubt(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
 }
 
 fn happened(study: &Study, path: &Path) -> String {
-    let took = EarlyRuns::among(&study.header.plan, &study.runs).done_once().map(|done| {
+    let took = FirstRoundRuns::among(&study.header.plan, &study.runs).done_once().map(|done| {
         let times = if done.runs == 1 { "the next".to_owned() } else { format!("the next {}", done.runs) };
         let [first, later] = [done.first, done.later].map(|time| duration(time.as_secs_f64()));
         let at_most = if done.runs == 1 { "" } else { "at most " };

@@ -19,7 +19,7 @@ use morecores_study::trace::TraceHeader;
 use morecores_study::{Exit, InCell, Nanos, Phase, Point, Run, Study, TraceMode};
 
 use super::super::derive;
-use super::super::progress::{Progress, SoFar};
+use super::super::progress::{Progress, RunningResults};
 use super::super::traced::{TracedRun, how_it_ended, reduced};
 use crate::tracer::{Open, TraceRequest};
 
@@ -59,7 +59,7 @@ pub(super) struct Tracing<'a> {
     pub(super) next: u32,
     pub(super) open: &'a Open,
     pub(super) control: &'a Control,
-    pub(super) progress: &'a Progress<SoFar>,
+    pub(super) progress: &'a Progress<RunningResults>,
 }
 
 impl Tracing<'_> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, bail};
 use morecores_machine::{host, process};
 use morecores_measure::input::Input;
+use morecores_measure::sweep::PreviousRuns;
 use morecores_study::trace::*;
 use morecores_study::*;
 use morecores_view::*;
@@ -70,7 +71,12 @@ impl Fixture {
             Arc::clone(&self.control),
         )
         .expect("an executor");
-        let progress = Progress::new(self.header.plan.experiment(), SoFar::new(&self.header), true);
+        let progress = Progress::new(
+            self.header.plan.experiment(),
+            PreviousRuns::default(),
+            RunningResults::new(&self.header),
+            true,
+        );
         let study = Study::read(&self.path()).expect("the study");
         let missing = missing_traces(&study).iter().map(InCell::cell).collect();
         let mut budget = Budget::new(Nanos::ZERO, time, &[], missing);

@@ -8,10 +8,10 @@ use morecores_measure::executor::Outcome;
 use morecores_report::{cpus, ratio};
 use morecores_statistics::median;
 use morecores_study::{
-    Better, Cell, Header, InCell, Nanos, Neighbour, Phase, Plan, Point, Record, Run, Surroundings,
+    Better, Cell, Header, InCell, Nanos, Neighbour, Phase, Plan, Point, Run, RunRecord, Surroundings,
 };
 
-use super::Narrator;
+use super::ProgressText;
 
 /// Number of CPUs that other programs must keep busy before the display mentions them. The
 /// threshold equals that of the warning about a machine that is not quiet.
@@ -19,7 +19,7 @@ const BUSY: f64 = 0.1;
 
 /// Results of the runs so far.
 #[derive(Clone, Debug)]
-pub(in crate::commands) struct SoFar {
+pub(in crate::commands) struct RunningResults {
     plan: Plan,
     online: u32,
     points: Vec<Values>,
@@ -39,7 +39,7 @@ struct Values {
     warm: Vec<f64>,
 }
 
-impl SoFar {
+impl RunningResults {
     pub(in crate::commands) fn new(header: &Header) -> Self {
         let plan = &header.plan;
         let values = |point: &Point| Values { cell: point.cell(), values: vec![], warm: vec![] };
@@ -76,7 +76,7 @@ impl SoFar {
     }
 }
 
-impl Narrator for SoFar {
+impl ProgressText for RunningResults {
     type Cell = Point;
     type Outcome = Outcome;
 
@@ -139,10 +139,10 @@ mod tests {
     use morecores_study::{CpuId, Exit, Metric};
     use morecores_testkit::{header, plan, point, run};
 
-    fn so_far() -> SoFar {
+    fn so_far() -> RunningResults {
         let mut header = header(plan(vec![point(1), point(2)]));
         header.host.topology.online = (0..2).map(CpuId).collect();
-        SoFar::new(&header)
+        RunningResults::new(&header)
     }
 
     fn timed(cpus: u32, seconds: f64) -> Run {

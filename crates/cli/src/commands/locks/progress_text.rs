@@ -4,7 +4,7 @@ use morecores_measure::budget::Costs;
 use morecores_study::lock::{LockCell, LockPlan, LockRun};
 use morecores_study::{InCell, Nanos, Phase};
 
-use super::super::progress::Narrator;
+use super::super::progress::ProgressText;
 
 /// Time of a cell beyond its window: the start of a process and of its threads. It serves only the
 /// estimate of the time left before the cell's first run, so an approximate value suffices.
@@ -12,9 +12,9 @@ const OVERHEAD: Nanos = Nanos::from_millis(10);
 
 /// The lock laboratory's part of the progress line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LockNarrator;
+pub(super) struct LockProgressText;
 
-impl Narrator for LockNarrator {
+impl ProgressText for LockProgressText {
     type Cell = LockCell;
     type Outcome = LockRun;
 

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use morecores_measure::sweep::{RunRecorder, Trial};
-use morecores_study::{Closing, RecordWriter, StudyError, Subject};
+use morecores_study::{Closing, StudyError, StudyRecordWriter, Subject};
 
-use super::progress::{Narrator, Progress};
+use super::progress::{Progress, ProgressText};
 
 /// Writer of runs to a study.
 #[derive(Debug)]
-pub(super) struct StudyRecorder<'a, S: Subject, N: Narrator> {
-    writer: RecordWriter<S>,
+pub(super) struct StudyRecorder<'a, S: Subject, N: ProgressText> {
+    writer: StudyRecordWriter<S>,
     progress: &'a Progress<N>,
     made: usize,
 }
 
-impl<'a, S: Subject, N: Narrator> StudyRecorder<'a, S, N> {
-    pub(super) fn new(writer: RecordWriter<S>, progress: &'a Progress<N>) -> Self {
+impl<'a, S: Subject, N: ProgressText> StudyRecorder<'a, S, N> {
+    pub(super) fn new(writer: StudyRecordWriter<S>, progress: &'a Progress<N>) -> Self {
         Self { writer, progress, made: 0 }
     }
 
@@ -41,7 +41,7 @@ impl<'a, S: Subject, N: Narrator> StudyRecorder<'a, S, N> {
     }
 }
 
-impl<S: Subject, N: Narrator<Outcome: AsRef<S::Run>>> RunRecorder<N::Cell, N::Outcome>
+impl<S: Subject, N: ProgressText<Outcome: AsRef<S::Run>>> RunRecorder<N::Cell, N::Outcome>
     for StudyRecorder<'_, S, N>
 {
     type Error = StudyError;
