@@ -128,8 +128,7 @@ fn a_suite_is_one_picture_of_then_and_now() {
     for word in ["soften", "keysearch", "not measured", "speedup over 1 CPU"] {
         assert!(read.contains(word), "{word}: {read}");
     }
-    let parts =
-        morecores_study::benchmark::Benchmark::ALL.iter().flat_map(|benchmark| benchmark.parts).count();
+    let parts = morecores_catalogue::Benchmark::ALL.iter().flat_map(|benchmark| benchmark.parts).count();
     assert_eq!(
         named(&document, "text").filter(|node| node.text() == Some("not measured")).count(),
         parts - 1

@@ -5,9 +5,9 @@
 //! relative to the published value.
 #![allow(clippy::print_stdout)] // The table, for `--nocapture`.
 
+use morecores_catalogue::{Printed, Published, PublishedRow};
 use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
 use morecores_predict::models::{JobModel, LockShare, Model, Point, Usl, average_models};
-use morecores_study::published::{Printed, Published, PublishedRow};
 use morecores_view::Abstention;
 
 /// Relative error of a printed value. The sources print two or three digits, and this is half of

@@ -2,7 +2,7 @@
 //!
 //! The JSON has the shape of the record; this module adds, omits and rounds nothing.
 
-use morecores_study::published::Published;
+use morecores_catalogue::Published;
 use morecores_view::{Comparison, Gain, LocksView, Prediction, SuiteRow, SuiteSummary, View};
 use serde::Serialize;
 

@@ -7,7 +7,7 @@
 mod locks;
 mod timeline;
 
-use morecores_study::published::Published;
+use morecores_catalogue::Published;
 use morecores_study::{Phase, Plan, Run, Study};
 use morecores_view::page::{
     BenchmarkText, ComparisonText, NoticeText, Page, PageRun, PageStudy, PageTimeline, StackPart, StudyText,

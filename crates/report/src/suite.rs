@@ -6,9 +6,8 @@
 
 mod summary;
 
+use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, Printed, Published, PublishedRow};
 use morecores_study::Host;
-use morecores_study::benchmark::{Benchmark, BenchmarkPart, Measure};
-use morecores_study::published::{Printed, Published, PublishedRow};
 use morecores_view::{CommandView, MetricView, PointView, Summary, View};
 
 use crate::format::{UncertainFigure, cpus, figures_with_intervals, interval_note, percent, time};

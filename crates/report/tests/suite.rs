@@ -5,13 +5,12 @@
 mod support;
 
 use insta::assert_snapshot;
+use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, Published};
 use morecores_report::{
     BenchmarkResult, Style, suite_json, suite_markdown, suite_report, suite_summary, suite_summary_markdown,
     suite_summary_report,
 };
 use morecores_study::Better;
-use morecores_study::benchmark::{Benchmark, BenchmarkPart, Measure};
-use morecores_study::published::Published;
 use morecores_view::PublishedSpeedup;
 use morecores_view::{MetricView, SuiteRow, SuiteSummary, SuiteVerdict, Summary, View, Warning};
 

@@ -11,7 +11,6 @@ compile_error!(
     "morecores supports Linux on x86-64 only; this target is another (README.md, \"What it runs on\")"
 );
 
-pub mod benchmark;
 mod command;
 mod cpu;
 mod experiment;
@@ -21,7 +20,6 @@ pub mod noise;
 mod os_text;
 mod placement;
 mod plan;
-pub mod published;
 mod run;
 mod study;
 mod subject;

@@ -96,7 +96,7 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_study::benchmark::Benchmark;
+    use morecores_catalogue::Benchmark;
     use std::path::Path;
 
     #[test]

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
+use morecores_catalogue::{Benchmark, BenchmarkPart, Published};
 use morecores_report::{self as words, BenchmarkResult};
 use morecores_study::Study;
-use morecores_study::benchmark::{Benchmark, BenchmarkPart};
-use morecores_study::published::Published;
 use morecores_view::View;
 use morecores_view::page::{BenchmarkText, SuiteText};
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use morecores_catalogue::Benchmark;
 use morecores_report as words;
-use morecores_study::benchmark::Benchmark;
 use morecores_study::lock::LockStudy;
 use morecores_study::{AnyStudy, Study, StudyState};
 use morecores_view::compare::{Side, compare};

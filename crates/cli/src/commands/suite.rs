@@ -12,9 +12,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use morecores_catalogue::{Benchmark, BenchmarkPart, Published};
 use morecores_report::{self as report, BenchmarkResult};
-use morecores_study::benchmark::{Benchmark, BenchmarkPart};
-use morecores_study::published::Published;
 use morecores_study::{StopReason, Study};
 use morecores_view::View;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
 use jiff::Zoned;
-use morecores_study::benchmark::{Benchmark, BenchmarkPart, Measure, WORK};
+use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, WORK};
 
 use crate::args::SuiteArgs;
 

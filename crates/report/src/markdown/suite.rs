@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use morecores_study::published::Published;
+use morecores_catalogue::Published;
 use morecores_view::SuiteSummary;
 
 use super::escape_prose;

@@ -3,8 +3,7 @@
 //!
 //! The figures come first, as a [`SuiteSummary`]; the table and the notes are made from it alone.
 
-use morecores_study::benchmark::BenchmarkPart;
-use morecores_study::published::Published;
+use morecores_catalogue::{BenchmarkPart, Published};
 use morecores_view::{
     MeasuredSpeedup, PointView, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict, View,
 };

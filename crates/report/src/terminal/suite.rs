@@ -2,7 +2,7 @@
 
 mod picture;
 
-use morecores_study::published::Published;
+use morecores_catalogue::Published;
 use morecores_view::SuiteSummary;
 
 use super::Style;

@@ -1,7 +1,7 @@
 //! Classic benchmarks: for each one, the published results and the studies that measure it again.
 //!
 //! This module is a table of names and arguments. It must not run anything and holds no figure: the
-//! figures are in [`Published`](crate::published::Published) and in the studies.
+//! figures are in [`Published`](crate::Published) and in the studies.
 
 /// Benchmark of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,7 +351,7 @@ impl Benchmark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::published::Published;
+    use crate::Published;
     use std::collections::BTreeMap;
 
     #[test]
