@@ -1,11 +1,13 @@
 //! Extrapolation from a few CPUs to many: the forecast of each model for CPU counts that were not
-//! measured, the uncertainty of each forecast, and the joint prediction.
+//! measured, and the joint prediction. `band` alone decides the width of its band.
 //!
 //! A back-test judges each model: the model predicts the largest measured count from the smaller
 //! counts alone. An [`Abstention`](morecores_view::Abstention) replaces a prediction that no data
 //! can support. This module computes from [`Evidence`] alone; the report crate writes the text.
 
 mod abstention;
+mod band;
+mod compared_program;
 mod ensemble;
 mod evidence;
 mod limits;
@@ -17,25 +19,14 @@ mod what_if;
 use morecores_view::{Caveat, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson_speedup, karp_flatt_trend};
+use band::{JointForecast, ModelForecast, WIDE_BAND};
+use compared_program::ComparedProgram;
 
 pub use evidence::{Evidence, MeasuredPoint, MemoryBudget};
-use model_set::{ModelForecast, ModelSet};
+use locked_program::LockedProgram;
+use model_set::ModelSet;
 pub use traced_program::TracedProgram;
 pub use what_if::{WhatIfChange, WhatIfError, what_if};
-
-/// Number of standard deviations on each side of the mean that hold 90% of a normal distribution.
-const Z90: f64 = 1.644_853_6;
-
-/// Upper limit of a band, as a multiple of the ideal speedup. This limit is a choice: it leaves
-/// room for the gain from larger total caches.
-const MAX_SUPERLINEAR: f64 = 1.2;
-
-/// Ratio of a band's ends above which the prediction carries no information.
-const WIDE_BAND: f64 = 4.0;
-
-/// Factor on the spread of the models when a rule advises against predicting. This factor is a
-/// choice.
-const DOUBT_FACTOR: f64 = 2.0;
 
 /// Ratio of CPU times above which oversubscription matters: the CPU time of the oversubscribed run
 /// over that of a run with one CPU per thread. Beyond this ratio, the share of the extra CPU time
@@ -61,16 +52,19 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         let forecasts = models.forecasts(cpus);
         let Some(mut joint) = JointForecast::combine(&forecasts) else { continue };
         if abstention.is_some() {
-            joint.spread = joint.spread.map(|spread| DOUBT_FACTOR * spread);
+            joint.doubt();
         }
-        predicted.push((cpus, joint.elapsed_at(0.0, 0.0), joint.elapsed_at(-1.0, joint.spread[0])));
+        predicted.push((cpus, joint.elapsed(), joint.ends()[0]));
         points.push(joint.predicted_point(cpus, base, evidence.is_time, abstention.is_some()));
         forced = forecasts.iter().map(|forecast| forecast.forced_waits).fold(forced, f64::max);
         last = forecasts;
     }
     let program = models.program(targets.last().copied().unwrap_or(largest.cpus));
-    let traced = program.map(|program| (program, ensemble::program_with_locks(evidence, program).bounds()));
-    let traced = traced.as_ref().map(|(program, bounds)| (*program, bounds));
+    let traced = program.map(|program| {
+        let compared = ComparedProgram::new(evidence, program);
+        let locked = LockedProgram::calibrate(program, compared.dedicated, models.inflation);
+        (compared, locked.program.bounds())
+    });
     let model = points.last().map_or_else(|| models.best_form().to_owned(), |point| point.model.clone());
     let weights = replay_and_form_weights(&last);
     let mut model_views = models.model_views();
@@ -82,16 +76,17 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     Some(Prediction {
         model,
         from: evidence.points.iter().map(|point| point.cpus).collect(),
-        first_limit: limits::memory_size_limit(evidence, &targets)
-            .or_else(|| limits::first_limit(&models, traced)),
+        first_limit: limits::memory_size_limit(evidence, &targets).or_else(|| {
+            limits::first_limit(&models, traced.as_ref().map(|(compared, bounds)| (compared.program, bounds)))
+        }),
         peak_cpus: peak_cpus(&models, evidence, &points, &predicted),
-        bounds: traced.map(|(program, bounds)| {
-            limits::bounds(program, bounds, evidence.untraced_elapsed_ratio(program))
+        bounds: traced.as_ref().map(|(compared, bounds)| {
+            limits::bounds(compared.program, bounds, compared.untraced_elapsed_ratio)
         }),
         models: model_views,
-        karp_flatt: karp_flatt_trend(&evidence.model_points(), evidence.noise())
+        karp_flatt: karp_flatt_trend(&models.form_points, models.noise)
             .map_or(Vec::new(), |(fractions, _)| fractions),
-        scaled_speedup: Usl::amdahl(&evidence.model_points())
+        scaled_speedup: Usl::amdahl(&models.form_points)
             .filter(|_| evidence.points.len() > 1)
             .map_or(Vec::new(), |law| {
                 targets.iter().map(|n| (*n, gustafson_speedup(law.alpha.min(1.0), *n))).collect()
@@ -100,62 +95,6 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         abstained: abstention,
         points,
     })
-}
-
-/// Joint forecast of all models for one CPU count.
-struct JointForecast<'o> {
-    /// Mean of the logarithm of elapsed time.
-    mean: f64,
-    /// Standard deviation of the logarithm, towards less and towards more time.
-    spread: [f64; 2],
-    /// Name of the model with the largest weight.
-    model: &'o str,
-}
-
-impl<'o> JointForecast<'o> {
-    /// Combines forecasts, weighted by precision. The variance between the forecasts is added to
-    /// the variance of each forecast.
-    fn combine(forecasts: &'o [ModelForecast]) -> Option<Self> {
-        let first = forecasts.first()?;
-        let all: f64 = forecasts.iter().map(ModelForecast::weight).sum();
-        let weighted_mean = |value: &dyn Fn(&ModelForecast) -> f64| {
-            forecasts.iter().map(|o| o.weight() / all * value(o)).sum::<f64>()
-        };
-        let mean = weighted_mean(&|forecast| forecast.elapsed.ln());
-        let between = weighted_mean(&|forecast| (forecast.elapsed.ln() - mean).powi(2));
-        let model = forecasts.iter().fold(first, |best, o| if o.weight() > best.weight() { o } else { best });
-        let spread =
-            [0, 1].map(|side| (weighted_mean(&|forecast| forecast.spread[side].powi(2)) + between).sqrt());
-        Some(Self { mean, spread, model: &model.model })
-    }
-
-    /// Elapsed time at the mean (`side` 0) or at one end of the band.
-    fn elapsed_at(&self, side: f64, spread: f64) -> f64 {
-        (self.mean + side * Z90 * spread).exp()
-    }
-
-    fn predicted_point(
-        &self,
-        cpus: u32,
-        base: MeasuredPoint,
-        is_time: bool,
-        withheld: bool,
-    ) -> PredictedPoint {
-        let elapsed = self.elapsed_at(0.0, 0.0);
-        // Only caches can give a speedup above the ideal, and that gain has a limit.
-        let ideal = base.elapsed * f64::from(base.cpus) / f64::from(cpus);
-        let [least, most] = [self.elapsed_at(-1.0, self.spread[0]), self.elapsed_at(1.0, self.spread[1])];
-        let least = least.max(ideal / MAX_SUPERLINEAR).min(elapsed);
-        let wide = most / least > WIDE_BAND;
-        PredictedPoint {
-            cpus,
-            elapsed_s: (is_time && !withheld && !wide).then_some(elapsed),
-            speedup: (!withheld && !wide).then_some(base.elapsed / elapsed),
-            band90: [base.elapsed / most, base.elapsed / least],
-            elapsed_band90_s: is_time.then_some([least, most]),
-            model: self.model.to_owned(),
-        }
-    }
 }
 
 /// Weights of the replay and of the closed forms, each as a share of the total weight.
@@ -180,7 +119,7 @@ fn peak_cpus(
     points: &[PredictedPoint],
     predicted: &[(u32, f64, f64)],
 ) -> Option<f64> {
-    let slower = 1.0 + 2.0 * evidence.noise();
+    let slower = 1.0 + 2.0 * models.noise;
     let measured = evidence.points.iter().map(|point| (point.cpus, point.elapsed, point.elapsed));
     let all: Vec<(u32, f64, f64)> = measured.chain(predicted.iter().copied()).collect();
     let (best, least, _) =
@@ -226,7 +165,7 @@ fn caveats(
     let costs = targets
         .iter()
         .filter_map(|cpus| models.program(*cpus))
-        .map(|program| evidence.oversubscription_cost(program));
+        .map(|program| ComparedProgram::new(evidence, program).oversubscription_cost);
     let times = costs.fold(1.0, f64::max);
     if times > NOTABLE_OVERSUBSCRIPTION {
         caveats.push(Caveat::Crowded { times });

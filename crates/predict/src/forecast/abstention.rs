@@ -2,10 +2,10 @@
 
 use morecores_view::Abstention;
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, measured_program};
 use super::limits::DISK;
 use super::model_set::ModelSet;
-use crate::models::{Point, Usl};
+use crate::models::Usl;
 
 /// Bound on the unexplained share of the CPUs' time. Beyond it, the time that the replay leaves out
 /// is as large as the effect to predict.
@@ -44,7 +44,7 @@ pub(super) fn abstention(evidence: &Evidence, models: &ModelSet<'_>, targets: &[
             return Some(Abstention::Spinning { share: program.spinning_share });
         }
     }
-    let own_device = evidence.measured_program(largest.cpus).into_iter().flat_map(|program| {
+    let own_device = measured_program(evidence, largest.cpus).into_iter().flat_map(|program| {
         let services = program.demands.program.bounds().services;
         services.into_iter().map(|time| (DISK.to_owned(), time.as_secs_f64() / program.elapsed.as_secs_f64()))
     });
@@ -54,8 +54,7 @@ pub(super) fn abstention(evidence: &Evidence, models: &ModelSet<'_>, targets: &[
     }
     let replayed = targets.iter().any(|cpus| models.program(*cpus).is_some());
     if evidence.points.len() == 2 && !replayed {
-        let points: Vec<Point> = evidence.model_points();
-        let serial_fraction = Usl::amdahl(&points).map_or(0.0, |found| found.alpha);
+        let serial_fraction = Usl::amdahl(&models.form_points).map_or(0.0, |found| found.alpha);
         // The serial fraction is relative to one CPU: Amdahl's law fits it from any two counts.
         if serial_fraction > MAX_SERIAL_FRACTION {
             return Some(Abstention::SteepFromTwoPoints { serial_fraction });

@@ -1,10 +1,12 @@
 //! Evidence for a prediction: measured points, and the demands of the traced runs.
+//!
+//! Evidence is plain data. The look-ups in it stand here; each figure is computed by the module
+//! that needs it.
 
 use morecores_study::{Better, CpuKind};
 use morecores_view::{View, Warning};
 
 use super::traced_program::TracedProgram;
-use crate::models;
 use morecores_view::memory::MemoryDemand;
 
 /// Known facts about a program.
@@ -139,101 +141,23 @@ impl Evidence {
             memory: None,
         }
     }
-
-    /// Measured points as input of the closed forms.
-    pub(super) fn model_points(&self) -> Vec<models::Point> {
-        self.points.iter().map(|point| models::Point::new(point.cpus, point.elapsed)).collect()
-    }
-
-    /// Root mean square of the points' relative standard errors.
-    pub(super) fn noise(&self) -> f64 {
-        let squares: f64 = self.points.iter().map(|point| point.error.powi(2)).sum();
-        (squares / self.points.len().max(1) as f64).sqrt().max(MIN_NOISE)
-    }
-
-    /// Trace of the program for `cpus` CPUs, from the largest traced count up to `max_traced`.
-    pub(super) fn program_for(&self, max_traced: u32, cpus: u32) -> Option<&TracedProgram> {
-        let fits =
-            |program: &&TracedProgram| program.cpus <= max_traced && (!self.receives_n || program.n == cpus);
-        self.programs.iter().filter(fits).max_by_key(|program| (program.cpus, program.n))
-    }
-
-    /// Trace of the measured configuration at this count.
-    pub(super) fn measured_program(&self, cpus: u32) -> Option<&TracedProgram> {
-        self.programs.iter().find(|program| program.cpus == cpus && (!self.receives_n || program.n == cpus))
-    }
-
-    /// Ratio of the elapsed time of `program` to that of the measured configuration on the same
-    /// CPUs. The ratio comes from the two traced runs, shrunk by the variation between runs.
-    pub(super) fn elapsed_ratio(&self, program: &TracedProgram) -> f64 {
-        let Some(own) = self.measured_program(program.cpus).filter(|own| own.n != program.n) else {
-            return 1.0;
-        };
-        let Some(measured) = self.point(program.cpus) else { return 1.0 };
-        // A disturbed traced run is not used; the measured median replaces it.
-        let expected = 3.0 * (measured.deviation + TRACED_DEVIATION);
-        let base = if !self.is_time || (own.net_elapsed_s / measured.elapsed).ln().abs() <= expected {
-            own.net_elapsed_s
-        } else {
-            measured.elapsed
-        };
-        let change = (program.net_elapsed_s / base).ln();
-        if !change.is_finite() {
-            return 1.0;
-        }
-        let noise = 2.0 * (measured.deviation.powi(2) + TRACED_DEVIATION.powi(2));
-        // Shrinkage keeps the part of the square that chance does not explain: James & Stein 1961,
-        // for one value.
-        let kept_share = if change != 0.0 { (1.0 - noise / change.powi(2)).max(0.0) } else { 0.0 };
-        (change * kept_share).exp()
-    }
-
-    /// Least ratio of the elapsed time of `program` without a tracer to its traced elapsed time.
-    ///
-    /// The traced time includes the tracer's cost and any slowdown of the machine since the timed
-    /// runs. It also includes the cost of oversubscription, which may disappear with one CPU per
-    /// thread.
-    pub(super) fn untraced_elapsed_ratio(&self, program: &TracedProgram) -> f64 {
-        let measured = self.point(program.cpus).filter(|_| self.is_time);
-        measured.map_or(1.0, |measured| {
-            measured.elapsed * self.elapsed_ratio(program)
-                / program.net_elapsed_s
-                / self.oversubscription_cost(program)
-        })
-    }
-
-    /// Ratio of the CPU time of an oversubscribed run to that of a run with one CPU per thread.
-    ///
-    /// Two causes are possible: many threads share the caches of few CPUs, or more threads have
-    /// more work to do. If the number of processes grew too, the ratio is divided by that growth,
-    /// because those processes are extra work. One trace cannot tell the causes of the rest apart.
-    pub(super) fn oversubscription_cost(&self, program: &TracedProgram) -> f64 {
-        if !self.receives_n || program.n <= program.cpus {
-            return 1.0;
-        }
-        let work = |program: &TracedProgram| program.demands.program.work().as_secs_f64();
-        // Processes that exist once per CPU do not count as jobs.
-        let jobs = |program: &TracedProgram| program.processes.saturating_sub(program.n as usize);
-        let own = self.measured_program(program.cpus);
-        let job_growth = own.filter(|own| jobs(own) >= MIN_JOBS);
-        let job_growth = job_growth.map_or(1.0, |own| jobs(program) as f64 / jobs(own) as f64).max(1.0);
-        // Both traced runs include the tracer's cost, so their ratio needs no correction.
-        let base = own.map(work).or_else(|| self.point(program.cpus)?.work);
-        base.map_or(1.0, |base| (work(program) / base / job_growth).max(1.0))
-    }
-
-    /// Measured point at this count.
-    pub(super) fn point(&self, cpus: u32) -> Option<MeasuredPoint> {
-        self.points.iter().copied().find(|point| point.cpus == cpus)
-    }
 }
 
-/// Number of processes beyond one per CPU from which the process count indicates the amount of
-/// work.
-const MIN_JOBS: usize = 20;
+/// Measured point at this count.
+pub(super) fn point_at(points: &[MeasuredPoint], cpus: u32) -> Option<MeasuredPoint> {
+    points.iter().copied().find(|point| point.cpus == cpus)
+}
 
-/// Relative error of a traced run's own figure for the tracer's cost.
-const TRACED_DEVIATION: f64 = 0.01;
+/// Trace of the program for `cpus` CPUs, from the largest traced count up to `max_traced`.
+pub(super) fn program_for(evidence: &Evidence, max_traced: u32, cpus: u32) -> Option<&TracedProgram> {
+    let fits =
+        |program: &&TracedProgram| program.cpus <= max_traced && (!evidence.receives_n || program.n == cpus);
+    evidence.programs.iter().filter(fits).max_by_key(|program| (program.cpus, program.n))
+}
 
-/// Lower limit of the relative noise of a measurement on a machine with an operating system.
-const MIN_NOISE: f64 = 0.002;
+/// Trace of the measured configuration at this count.
+pub(super) fn measured_program(evidence: &Evidence, cpus: u32) -> Option<&TracedProgram> {
+    let is_measured =
+        |program: &&TracedProgram| program.cpus == cpus && (!evidence.receives_n || program.n == cpus);
+    evidence.programs.iter().find(is_measured)
+}

@@ -1,7 +1,7 @@
 //! Traced program with its locks. The hold time of each lock follows from its waits. If the run
 //! with one CPU per thread waited for the same lock, those waits take precedence.
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, measured_program};
 use super::traced_program::TracedProgram;
 use crate::demand::{LockUse, add_locks, calibrate_locks};
 use crate::replay::{Inflation, Program};
@@ -32,10 +32,14 @@ pub(super) struct HoldGrowth {
 }
 
 impl LockedProgram {
-    /// Calibrates the locks of `program`, which is one of the evidence's programs.
-    pub(super) fn calibrate(evidence: &Evidence, program: &TracedProgram, inflation: Inflation) -> Self {
+    /// Calibrates the locks of `program`. `dedicated` is the run of the measured configuration on
+    /// the same CPUs, if it is another run.
+    pub(super) fn calibrate(
+        program: &TracedProgram,
+        dedicated: Option<&TracedProgram>,
+        inflation: Inflation,
+    ) -> Self {
         let mut locks = calibrate_from_waits(program, inflation);
-        let dedicated = evidence.measured_program(program.cpus).filter(|own| own.n != program.n);
         if let Some(dedicated) = dedicated.filter(|own| own.cpus > 1 && !own.locks.is_empty()) {
             let known = calibrate_from_waits(dedicated, inflation);
             for (index, lock) in locks.iter_mut().enumerate() {
@@ -75,7 +79,7 @@ pub(super) fn hold_growth(
     program: &TracedProgram,
     inflation: Inflation,
 ) -> Vec<Option<HoldGrowth>> {
-    let own = |cpus: u32| evidence.measured_program(cpus).filter(|own| !own.locks.is_empty());
+    let own = |cpus: u32| measured_program(evidence, cpus).filter(|own| !own.locks.is_empty());
     let counts = evidence.points.iter().map(|point| point.cpus);
     let fewer =
         counts.filter(|cpus| (2..program.cpus).contains(cpus)).filter_map(own).max_by_key(|own| own.cpus);

@@ -1,71 +1,73 @@
-//! Forecast of each model for a CPU count, with its uncertainty: the replays of the traced program,
-//! and the closed forms together.
+//! Forecast of each model for a CPU count: the replays of the traced program, and the closed forms
+//! together. Each is judged by a back-test. `band` decides the spread of a forecast.
 
 use morecores_view::ModelView;
 
+use super::band::{FormTrust, ModelForecast, ReplayTrust, error_beyond_noise, form_spread, replay_spread};
+use super::compared_program::ComparedProgram;
 use super::ensemble::{Ensemble, likely_inflation};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, MeasuredPoint, program_for};
 use super::traced_program::TracedProgram;
-use crate::models::{Model, ModelAverage, average_models};
+use crate::models::{self, Model, ModelAverage, average_models};
+use crate::replay::Inflation;
 
 /// Name of the replay model.
 pub(super) const REPLAY: &str = "replay";
 
-/// Relative standard errors of the replay and of the closed forms, per doubling of the CPUs; for
-/// the replay, beyond the traced count. The values come from the tuning half of the corpus: about
-/// half of the replay's median error, and all of the closed forms' median error. Other terms widen
-/// both.
-const REPLAY_ERROR: f64 = 0.02;
-const FORM_ERROR: f64 = 0.10;
+/// Lower limit of the relative noise of a measurement on a machine with an operating system.
+const MIN_NOISE: f64 = 0.002;
 
-/// Prediction of one model for one CPU count.
-pub(super) struct ModelForecast {
-    pub(super) model: String,
-    pub(super) elapsed: f64,
-    /// Standard deviation of the logarithm of elapsed time, towards less and towards more.
-    pub(super) spread: [f64; 2],
-    /// Forced waits per thread.
-    pub(super) forced_waits: f64,
-}
-
-impl ModelForecast {
-    /// Weight by precision.
-    pub(super) fn weight(&self) -> f64 {
-        let [less, more] = self.spread;
-        1.0 / (less * more).max(1e-12)
-    }
-}
-
-/// All fitted models.
+/// All fitted models, with the figures of the evidence that they share.
 pub(super) struct ModelSet<'e> {
     pub(super) evidence: &'e Evidence,
+    /// Measured points as input of the closed forms.
+    pub(super) form_points: Vec<models::Point>,
+    /// Root mean square of the points' relative standard errors.
+    pub(super) noise: f64,
+    /// Most likely slowdown by other busy CPUs, from all measured points.
+    pub(super) inflation: Inflation,
+    largest: MeasuredPoint,
     average: Option<ModelAverage>,
-    /// Back-test of the replays: error of the logarithm per doubling, and the relative error
-    /// itself.
-    back_test: Option<(f64, f64)>,
+    /// Back-test of the replays, if a trace supports one.
+    back_test: Option<BackTest>,
+}
+
+/// Prediction of the largest measured count from the smaller counts alone, compared with the truth.
+#[derive(Clone, Copy)]
+struct BackTest {
+    /// Relative error.
+    error: f64,
+    /// Error beyond noise, per doubling of the CPUs.
+    error_per_doubling: f64,
 }
 
 impl<'e> ModelSet<'e> {
     /// Fits all models. `None` without a point.
     pub(super) fn fit(evidence: &'e Evidence) -> Option<Self> {
-        evidence.points.last()?;
-        let average = average_models(&evidence.model_points(), None, evidence.noise());
-        let mut models = Self { evidence, average, back_test: None };
-        models.back_test = models.replay_back_test();
-        Some(models)
+        let points = &evidence.points;
+        let largest = *points.last()?;
+        let form_points: Vec<_> =
+            points.iter().map(|point| models::Point::new(point.cpus, point.elapsed)).collect();
+        let squares: f64 = points.iter().map(|point| point.error.powi(2)).sum();
+        let noise = (squares / points.len() as f64).sqrt().max(MIN_NOISE);
+        Some(Self {
+            evidence,
+            noise,
+            inflation: likely_inflation(evidence.is_time, points),
+            largest,
+            average: average_models(&form_points, None, noise),
+            back_test: replay_back_test(evidence, largest, noise),
+            form_points,
+        })
     }
 
     /// Trace that supports a prediction at this count.
     pub(super) fn program(&self, cpus: u32) -> Option<&'e TracedProgram> {
-        self.evidence.program_for(self.largest(), cpus)
+        program_for(self.evidence, self.largest.cpus, cpus)
     }
 
     pub(super) const fn average(&self) -> Option<&ModelAverage> {
         self.average.as_ref()
-    }
-
-    fn largest(&self) -> u32 {
-        self.evidence.points.last().map_or(0, |point| point.cpus)
     }
 
     /// Forecasts of all models that can predict `cpus` CPUs.
@@ -73,56 +75,39 @@ impl<'e> ModelSet<'e> {
         [self.replay_forecast(cpus), self.form_forecast(cpus)].into_iter().flatten().collect()
     }
 
-    /// Back-test: predicts the largest count from the trace on the most CPUs below it.
-    fn replay_back_test(&self) -> Option<(f64, f64)> {
-        let largest = self.evidence.points.last()?;
-        let program = self.evidence.program_for(largest.cpus - 1, largest.cpus)?;
-        let smaller = self.evidence.point(program.cpus)?;
-        let known: Vec<_> = self.evidence.points.iter().copied().filter(|p| p.cpus <= program.cpus).collect();
-        let replayed = Ensemble::new(self.evidence, program, &known).elapsed(smaller, largest.cpus);
-        let error = replayed.median / largest.elapsed - 1.0;
-        let doublings = (f64::from(largest.cpus) / f64::from(program.cpus)).log2();
-        Some(((error.abs() - self.evidence.noise()).max(0.0) / doublings, error))
-    }
-
     fn replay_forecast(&self, cpus: u32) -> Option<ModelForecast> {
         let program = self.program(cpus)?;
-        let measured = self.evidence.point(program.cpus)?;
-        let replayed = Ensemble::new(self.evidence, program, &self.evidence.points).elapsed(measured, cpus);
-        let doublings = (f64::from(cpus) / f64::from(program.cpus)).log2();
-        let test_error = self.back_test.map_or(0.0, |(error_per_doubling, _)| error_per_doubling * doublings);
-        // Lost events may have been of any kind, so their share adds to the error.
-        let own_error =
-            (REPLAY_ERROR * doublings).hypot(test_error).hypot(measured.error).hypot(program.lost_share);
-        // Waits that were satisfied at once left no event to replay. The real run can only take
-        // longer than the replay.
-        let hidden_wait_factor = if program.has_calls { 1.0 } else { 1.5 };
-        let spread =
-            [own_error.hypot(replayed.spread[0]), (own_error * hidden_wait_factor).hypot(replayed.spread[1])];
+        let compared = ComparedProgram::new(self.evidence, program);
+        let replayed = Ensemble::new(self.evidence, compared, &self.evidence.points)?.elapsed(cpus);
+        let trust = ReplayTrust {
+            doublings: doublings(program.cpus, cpus),
+            test_error_per_doubling: self.back_test.map(|test| test.error_per_doubling),
+            measured_error: compared.measured?.error,
+            lost_share: program.lost_share,
+            has_calls: program.has_calls,
+        };
         Some(ModelForecast {
             model: REPLAY.to_owned(),
             elapsed: replayed.median,
-            spread,
+            spread: replay_spread(replayed.spread, trust),
             forced_waits: replayed.forced_waits,
         })
     }
 
     fn form_forecast(&self, cpus: u32) -> Option<ModelForecast> {
         let average = self.average.as_ref()?;
-        let doublings = (f64::from(cpus) / f64::from(self.largest())).log2();
         let best = average.best();
-        let test_error =
-            best.back_test.map_or(0.0, |error| (error.abs() - self.evidence.noise()).max(0.0) * doublings);
-        // The closed forms mistake work that slows down beside other busy CPUs for serial work.
-        let slowdown = likely_inflation(self.evidence).second * doublings;
-        let own_error =
-            (FORM_ERROR * doublings).hypot(test_error).hypot(slowdown).hypot(self.evidence.noise());
-        let spread = own_error.hypot(average.disagreement(cpus));
-        let elapsed = average.elapsed(cpus);
+        let trust = FormTrust {
+            doublings: doublings(self.largest.cpus, cpus),
+            test_error: best.back_test,
+            noise: self.noise,
+            slowdown: self.inflation.second,
+            disagreement: average.disagreement(cpus),
+        };
         Some(ModelForecast {
             model: best.form.name().to_owned(),
-            elapsed,
-            spread: [spread; 2],
+            elapsed: average.elapsed(cpus),
+            spread: form_spread(trust),
             forced_waits: 0.0,
         })
     }
@@ -141,7 +126,7 @@ impl<'e> ModelSet<'e> {
     pub(super) fn model_views(&self) -> Vec<ModelView> {
         let mut all = Vec::new();
         if !self.evidence.programs.is_empty() {
-            let back_test = self.back_test.map(|(_, error)| error);
+            let back_test = self.back_test.map(|test| test.error);
             all.push(ModelView { model: REPLAY.to_owned(), back_test, residual: None, weight: 1.0 });
         }
         let forms = self.average.iter().flat_map(|average| &average.candidates);
@@ -153,4 +138,20 @@ impl<'e> ModelSet<'e> {
         }));
         all
     }
+}
+
+/// Number of doublings from one CPU count to another.
+fn doublings(from: u32, to: u32) -> f64 {
+    (f64::from(to) / f64::from(from)).log2()
+}
+
+/// Back-test of the replays: predicts the largest count from the trace on the most CPUs below it.
+fn replay_back_test(evidence: &Evidence, largest: MeasuredPoint, noise: f64) -> Option<BackTest> {
+    let program = program_for(evidence, largest.cpus - 1, largest.cpus)?;
+    let compared = ComparedProgram::new(evidence, program);
+    let known: Vec<_> = evidence.points.iter().copied().filter(|p| p.cpus <= program.cpus).collect();
+    let replayed = Ensemble::new(evidence, compared, &known)?.elapsed(largest.cpus);
+    let error = replayed.median / largest.elapsed - 1.0;
+    let error_per_doubling = error_beyond_noise(error, noise) / doublings(program.cpus, largest.cpus);
+    Some(BackTest { error, error_per_doubling })
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use morecores_study::Nanos;
 use morecores_view::{Gain, GainKind, GainPoint};
 
+use super::compared_program::ComparedProgram;
 use super::ensemble::likely_inflation;
-use super::evidence::{Evidence, MeasuredPoint};
+use super::evidence::{Evidence, MeasuredPoint, point_at, program_for};
 use super::forecast;
 use super::locked_program::LockedProgram;
 use super::traced_program::TracedProgram;
 use crate::demand::LockUse;
-use crate::replay::{Machine, Program, Step, replay};
+use crate::replay::{Inflation, Machine, Program, Step, replay};
 
 /// Hypothetical change to a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +84,7 @@ pub fn what_if(
     }
     let base = *evidence.points.first().ok_or(WhatIfError::NoMeasuredTrace)?;
     let largest = evidence.points.last().map_or(1, |point| point.cpus);
-    let own = evidence.program_for(largest, largest).ok_or(WhatIfError::NoMeasuredTrace)?;
+    let own = program_for(evidence, largest, largest).ok_or(WhatIfError::NoMeasuredTrace)?;
     let counts: Vec<u32> = match cpus {
         Some(cpus) => cpus.to_vec(),
         None => {
@@ -101,11 +102,13 @@ pub fn what_if(
             all
         }
     };
+    let inflation = likely_inflation(evidence.is_time, &evidence.points);
     let mut scenarios = Vec::new();
     for &count in &counts {
-        let program = evidence.program_for(largest, count).ok_or(WhatIfError::Untraced(count))?;
+        let program = program_for(evidence, largest, count).ok_or(WhatIfError::Untraced(count))?;
         let elapsed = expected_elapsed(evidence, count).ok_or(WhatIfError::NoMeasuredTrace)?;
-        scenarios.push(Scenario::new(evidence, program, elapsed, count));
+        let compared = ComparedProgram::new(evidence, program);
+        scenarios.push(Scenario::new(compared, inflation, elapsed, count));
     }
     let changed = if changes.is_empty() { possible_changes(own) } else { changes.to_vec() };
     let mut gains = Vec::new();
@@ -127,7 +130,7 @@ pub fn what_if(
 /// Elapsed time at a count without changes: the measured time, otherwise the predicted time, even
 /// one too uncertain to report.
 fn expected_elapsed(evidence: &Evidence, cpus: u32) -> Option<f64> {
-    if let Some(measured) = evidence.point(cpus) {
+    if let Some(measured) = point_at(&evidence.points, cpus) {
         return Some(measured.elapsed);
     }
     let point = forecast(evidence, &[cpus])?.points.pop()?;
@@ -218,10 +221,10 @@ struct Scenario<'p> {
 }
 
 impl<'p> Scenario<'p> {
-    fn new(evidence: &Evidence, program: &'p TracedProgram, elapsed: f64, cpus: u32) -> Self {
-        let inflation = likely_inflation(evidence);
+    fn new(compared: ComparedProgram<'p>, inflation: Inflation, elapsed: f64, cpus: u32) -> Self {
+        let program = compared.program;
         let LockedProgram { locks, program: program_with_locks } =
-            LockedProgram::calibrate(evidence, program, inflation);
+            LockedProgram::calibrate(program, compared.dedicated, inflation);
         let machine = program.machine(cpus, inflation);
         let replayed = replay(&program_with_locks, &machine);
         let scale = elapsed / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
