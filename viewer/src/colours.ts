@@ -1,35 +1,8 @@
 // Colours that readers with any kind of colour vision can tell apart, on light and on dark ground
 // (after Okabe & Ito 2008, and Tol's muted scheme). The meaning of a colour also appears in words.
+// The colours of components arrive with the page (crates/report/src/component.rs).
 
 import type { LockName } from "./record/LockName.ts";
-
-const COMPONENTS: Record<string, string> = {
-  speedup: "#0072b2",
-  user_work: "#56b4e9",
-  kernel_work: "#88ccee",
-  interrupt: "#44aa99",
-  kernel_lock_spin: "#882255",
-  other_processes: "#999933",
-  tracer: "#aaaaaa",
-  steal: "#117733",
-  idle_scheduling: "#ddcc77",
-  idle_held: "#332288",
-  idle_pinned: "#b8860b",
-  idle_kernel_lock: "#aa4499",
-  idle_user_lock: "#cc79a7",
-  idle_disk: "#009e73",
-  idle_peer: "#6699cc",
-  idle_device: "#5a7d2a",
-  idle_rcu: "#cc6677",
-  idle_uninterruptible: "#661100",
-  idle_timer: "#c0a0e0",
-  idle_too_little_work: "#e69f00",
-  unexplained: "#d55e00",
-};
-
-export function componentColour(key: string): string {
-  return COMPONENTS[key] ?? "#888888";
-}
 
 /**
  * Colours of commands in the order of their CPU time, one for each command that the timeline tells

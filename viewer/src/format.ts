@@ -1,76 +1,68 @@
-// Figures as text, by the rules of the terminal's report: three significant digits, and a unit that
-// keeps the figure short.
+// Figures as text, by the table of units that all reports share (crates/study/src/quantity.rs).
 
-const UNITS: [string, number][] = [["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1]];
+import type { Quantity } from "./record/Quantity.ts";
+import { type Scale, UNITS } from "./record/units.ts";
 
-const RATES: [string, number][] = [[" G", 1e9], [" M", 1e6], [" k", 1e3]];
+/** Text for a figure that does not exist. */
+const ABSENT = "–";
 
-/** Number with three significant digits and no exponent. */
-export function figure(value: number | null | undefined): string {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
-  const magnitude = Math.floor(Math.log10(Math.abs(value) * 1.0005));
-  const places = Math.min(Math.max(2 - magnitude, 0), 3);
-  const text = value.toFixed(places);
-  return Number(text) === 0 ? (0).toFixed(places) : text;
+/** Scale that suits a figure. */
+export function scaleOf(quantity: Quantity, value: number): Scale {
+  const { scales } = UNITS[quantity];
+  return scales.findLast(({ from }) => from <= Math.abs(value)) ?? scales[0]!;
 }
+
+/** Decimal places for three significant digits; whole numbers are not rounded. */
+function significantPlaces(value: number): number {
+  const magnitude = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value) * 1.0005));
+  return Math.min(Math.max(2 - magnitude, 0), 3);
+}
+
+/** Rounds to `places`. A tie goes to the even digit; `toFixed` alone rounds it away from zero. */
+function round(value: number, places: number): string {
+  const isTie = /50{24}$/.test(value.toFixed(places + 25));
+  const text = value.toFixed(places);
+  const even = isTie && Number(text.at(-1)) % 2 === 1 ? (value * (1 - 1e-9)).toFixed(places) : text;
+  return Number(even) === 0 ? (0).toFixed(places) : even;
+}
+
+/** Figure in the unit that suits it. */
+export function format(quantity: Quantity, value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return ABSENT;
+  const { gap, trimmed, marks_least } = UNITS[quantity];
+  const { symbol, size, places } = scaleOf(quantity, value);
+  const scaled = value / size;
+  const decimals = places ?? significantPlaces(scaled);
+  let text = round(scaled, decimals);
+  if (marks_least && value > 0 && Number(text) === 0) text = `<${round(10 ** -decimals, decimals)}`;
+  if (trimmed && decimals > 0) text = text.replace(/\.?0+$/, "");
+  return symbol === "" ? text : `${text}${gap}${symbol}`;
+}
+
+type Format = (value: number | null | undefined) => string;
+
+const formatter = (quantity: Quantity): Format => (value) => format(quantity, value);
+
+export const figure = formatter("number");
+export const time = formatter("time");
+export const nanos = formatter("planned-time");
+export const rate = formatter("rate");
+export const percent = formatter("share");
+export const bytes = formatter("data");
+export const cpuShare = formatter("cpus");
 
 /** Number with up to six significant digits, for an axis. */
 export function plain(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
 
-/** Unit for times of this size, and its length in seconds. */
-export function timeUnit(seconds: number): [string, number] {
-  const fitting = UNITS.filter(([, length]) => seconds >= length);
-  return fitting.at(-1) ?? UNITS[0]!;
-}
-
-export function time(seconds: number | null | undefined): string {
-  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
-  const [symbol, length] = timeUnit(Math.abs(seconds));
-  return `${figure(seconds / length)} ${symbol}`;
-}
-
-/** Duration from a setting: `0`, `100 ns`, `1 µs`. */
-export function nanos(ns: number): string {
-  if (ns === 0) return "0";
-  const [symbol, length] = timeUnit(ns * 1.0000001e-9);
-  return `${plain(ns / (length * 1e9))} ${symbol}`;
-}
-
-/** Rate per second, with a prefix: `3.20 M`, `64.0 k`. */
-export function rate(per_s: number): string {
-  const [symbol, size] = RATES.find(([, size]) => per_s >= size) ?? ["", 1];
-  return `${figure(per_s / size)}${symbol}`;
-}
-
-export function percent(share: number | null | undefined): string {
-  if (share === null || share === undefined || !Number.isFinite(share)) return "–";
-  const value = share * 100;
-  if (value > 0 && value < 0.005) return "<0.01%";
-  const size = Math.abs(value);
-  return `${value.toFixed(size === 0 || size >= 9.95 ? 0 : size < 0.995 ? 2 : 1)}%`;
-}
-
 /** Value with its interval: `1.93 (1.91 to 1.95)`. */
-export function withInterval(value: number, interval: [number, number] | null | undefined, format: (v: number) => string = figure): string {
+export function withInterval(value: number, interval: [number, number] | null | undefined, format: Format = figure): string {
   return interval ? `${format(value)} (${format(interval[0])} to ${format(interval[1])})` : format(value);
 }
 
 export function cpus(count: number): string {
   return count === 1 ? "1 CPU" : `${count} CPUs`;
-}
-
-/** Amount of data with a binary unit: `24.5 MiB`. */
-export function bytes(value: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let index = 0;
-  while (value >= 999.5 && index + 1 < units.length) {
-    value /= 1024;
-    index += 1;
-  }
-  return `${figure(value)} ${units[index]}`;
 }
 
 /** Cuts `text` to fit into `room` and marks the cut with an ellipsis. */

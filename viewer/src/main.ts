@@ -1,7 +1,7 @@
 // The page: reads its data and shows the parts of each study one below the other.
 
 import { checkbox, choice, h, section } from "./dom.ts";
-import { commandColours, componentColour } from "./colours.ts";
+import { commandColours } from "./colours.ts";
 import { cpus } from "./format.ts";
 import { answerBlock } from "./parts/answer.ts";
 import { downloadView, footer, METHOD, studyDetails } from "./parts/details.ts";
@@ -37,9 +37,9 @@ function stackSection(id: string, study: PageStudy, onChoice: (component: string
   const all = study.parts;
   if (all.length === 0) return null;
   const legend = stackLegend(all);
-  const buttons = legend.map(({ key, name, figures }) => {
+  const buttons = legend.map(({ key, name, colour, figures }) => {
     const swatch = h("span", { class: "swatch" });
-    swatch.style.background = componentColour(key);
+    swatch.style.background = colour;
     return h("button", { type: "button", class: "part", "aria-pressed": "false", "data-key": key, click: () => press(key) }, swatch, `${name} `, h("span", { class: "figure" }, figures));
   });
   let pressed: string | null = null;

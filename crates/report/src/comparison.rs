@@ -4,13 +4,14 @@
 //! This module only words the result and chooses what is worth a sentence. The analysis has already
 //! decided what counts as a difference.
 
+use morecores_study::Quantity;
 use morecores_view::{
     Aspect, ComparedPoint, ComparedStack, Comparison, ConditionResult, Difference, Warning,
 };
 
 use crate::Component;
 use crate::format::{
-    ABSENT, TimeUnit, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, percent, ratio,
+    ABSENT, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, percent, ratio,
 };
 use crate::stack::FOLDED_SHARE;
 use crate::warning::spoiling_sentences;
@@ -257,8 +258,8 @@ pub(crate) fn table_columns(comparison: &Comparison) -> Vec<(String, Vec<String>
     let (unit, name) = match &comparison.metric {
         Some(metric) => (1.0, metric.clone()),
         None => {
-            let unit = TimeUnit::for_column(medians);
-            (unit.seconds(), unit.symbol().to_owned())
+            let unit = Quantity::Time.column_scale(medians);
+            (unit.size, unit.symbol.to_owned())
         }
     };
     let cells_of_points =

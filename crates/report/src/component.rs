@@ -1,8 +1,10 @@
-//! The components of a traced run: their names, and their figures in a run and in a speedup stack.
+//! The components of a traced run: their names, signs and colours, and their figures in a run and
+//! in a speedup stack.
 //!
-//! This module holds names and access only. The modules that show components decide which to show
+//! This module holds facts and access only. The modules that show components decide which to show
 //! and how.
 
+use anstyle::AnsiColor;
 use morecores_view::{Components, HolderWaits, Losses, TraceView};
 
 /// Smallest CPU time of other programs, relative to the idle time that may contain it, for the
@@ -33,6 +35,46 @@ pub(crate) fn awaited_name(component: Component) -> &'static str {
         other => other.name(),
     }
 }
+
+/// Name of idle time with ready threads that may be other programs' time.
+pub(crate) const IDLE_OR_OTHERS: &str = "idle or other processes";
+
+/// Names, signs and colours of a part of a bar, equal in every report.
+///
+/// The signs of CPUs at work are dense and those of idle CPUs are light, so that a bar shows its
+/// idle share at a glance. On a terminal green is for gains, blue for work, red for waits for
+/// locks, yellow for time taken by others. The colours of the page can be told apart with any kind
+/// of colour vision, on light and on dark ground (after Okabe & Ito 2008, and Tol's muted scheme).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// Key on the page; of a component, its key in the record without the unit.
+    pub(crate) key: &'static str,
+    /// Name as a part of a run.
+    pub(crate) name: &'static str,
+    /// Signs on a terminal with Unicode and with ASCII alone, each one column wide. No sign equals
+    /// the zero mark or the axis.
+    pub(crate) signs: [char; 2],
+    /// Colour on a terminal.
+    pub(crate) ansi: AnsiColor,
+    /// Colour on the page.
+    pub(crate) colour: &'static str,
+}
+
+const fn look(
+    key: &'static str,
+    name: &'static str,
+    signs: [char; 2],
+    ansi: AnsiColor,
+    colour: &'static str,
+) -> Look {
+    Look { key, name, signs, ansi, colour }
+}
+
+/// Look of the speedup.
+pub(crate) const SPEEDUP: Look = look("speedup", "speedup", ['█', '#'], AnsiColor::Green, "#0072b2");
+
+/// Look of the components too small to be shown one by one.
+pub(crate) const FOLDED: Look = look("other", "other", ['·', '+'], AnsiColor::BrightBlack, "#888888");
 
 /// A kind of CPU time, or the CPU time that no rule explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,63 +199,51 @@ impl Component {
         })
     }
 
-    /// Key of the component in the record, without the unit.
-    pub(crate) fn key(self) -> &'static str {
+    /// Names, signs and colours of the component.
+    pub(crate) const fn look(self) -> Look {
+        use AnsiColor::*;
         match self {
-            Self::UserWork => "user_work",
-            Self::KernelWork => "kernel_work",
-            Self::Interrupt => "interrupt",
-            Self::KernelLockSpin => "kernel_lock_spin",
-            Self::OtherProcesses => "other_processes",
-            Self::Tracer => "tracer",
-            Self::Steal => "steal",
-            Self::IdleScheduling => "idle_scheduling",
-            Self::IdleHeld => "idle_held",
-            Self::IdlePinned => "idle_pinned",
-            Self::IdleKernelLock => "idle_kernel_lock",
-            Self::IdleUserLock => "idle_user_lock",
-            Self::IdleDisk => "idle_disk",
-            Self::IdlePeer => "idle_peer",
-            Self::IdleDevice => "idle_device",
-            Self::IdleRcu => "idle_rcu",
-            Self::IdleUninterruptible => "idle_uninterruptible",
-            Self::IdleTimer => "idle_timer",
-            Self::IdleTooLittleWork => "idle_too_little_work",
-            Self::Unexplained => "unexplained",
+            Self::UserWork => look("user_work", "work in user mode", ['▓', 'u'], BrightBlue, "#56b4e9"),
+            Self::KernelWork => look("kernel_work", "work in the kernel", ['▒', 'k'], Cyan, "#88ccee"),
+            Self::Interrupt => look("interrupt", "interrupts", ['╫', 'i'], Cyan, "#44aa99"),
+            Self::KernelLockSpin => {
+                look("kernel_lock_spin", "spinning for kernel locks", ['╳', 'X'], Red, "#882255")
+            }
+            Self::OtherProcesses => look("other_processes", "other processes", ['╱', 'o'], Yellow, "#999933"),
+            Self::Tracer => look("tracer", "the tracer", ['┼', 't'], Yellow, "#aaaaaa"),
+            Self::Steal => look("steal", "stolen by the hypervisor", ['╲', 's'], Yellow, "#117733"),
+            Self::IdleScheduling => {
+                look("idle_scheduling", "idle: scheduling", ['┄', 'r'], BrightMagenta, "#ddcc77")
+            }
+            Self::IdleHeld => look("idle_held", "idle: held back", ['┬', 'h'], BrightMagenta, "#332288"),
+            Self::IdlePinned => look("idle_pinned", "idle: pinned", ['┴', 'p'], BrightMagenta, "#b8860b"),
+            Self::IdleKernelLock => look("idle_kernel_lock", "idle: kernel lock", ['║', 'L'], Red, "#aa4499"),
+            Self::IdleUserLock => look("idle_user_lock", "idle: user lock", ['┆', 'l'], Magenta, "#cc79a7"),
+            Self::IdleDisk => look("idle_disk", "idle: disk", ['═', 'd'], BrightCyan, "#009e73"),
+            Self::IdlePeer => look("idle_peer", "idle: peer", ['~', 'e'], BrightCyan, "#6699cc"),
+            Self::IdleDevice => look("idle_device", "idle: other device", ['╤', 'D'], BrightCyan, "#5a7d2a"),
+            Self::IdleRcu => look("idle_rcu", "idle: RCU grace period", ['╥', 'R'], BrightCyan, "#cc6677"),
+            Self::IdleUninterruptible => {
+                look("idle_uninterruptible", "idle: uninterruptible wait", ['╪', 'U'], BrightCyan, "#661100")
+            }
+            Self::IdleTimer => look("idle_timer", "idle: timer", [':', ':'], BrightCyan, "#c0a0e0"),
+            Self::IdleTooLittleWork => {
+                look("idle_too_little_work", "idle: too little parallel work", ['░', '.'], White, "#e69f00")
+            }
+            Self::Unexplained => look("unexplained", "unexplained", ['?', '?'], BrightBlack, "#d55e00"),
         }
     }
 
     /// Name of the component as a part of a run.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::UserWork => "work in user mode",
-            Self::KernelWork => "work in the kernel",
-            Self::Interrupt => "interrupts",
-            Self::KernelLockSpin => "spinning for kernel locks",
-            Self::OtherProcesses => "other processes",
-            Self::Tracer => "the tracer",
-            Self::Steal => "stolen by the hypervisor",
-            Self::IdleScheduling => "idle: scheduling",
-            Self::IdleHeld => "idle: held back",
-            Self::IdlePinned => "idle: pinned",
-            Self::IdleKernelLock => "idle: kernel lock",
-            Self::IdleUserLock => "idle: user lock",
-            Self::IdleDisk => "idle: disk",
-            Self::IdlePeer => "idle: peer",
-            Self::IdleDevice => "idle: other device",
-            Self::IdleRcu => "idle: RCU grace period",
-            Self::IdleUninterruptible => "idle: uninterruptible wait",
-            Self::IdleTimer => "idle: timer",
-            Self::IdleTooLittleWork => "idle: too little parallel work",
-            Self::Unexplained => "unexplained",
-        }
+        self.look().name
     }
 
     /// Name of the component as a part of `trace`, which may be unable to distinguish it from
     /// another.
     pub(crate) fn name_in(self, trace: &TraceView) -> &'static str {
         match self {
-            Self::IdleScheduling if idle_includes_others(trace) => "idle or other processes",
+            Self::IdleScheduling if idle_includes_others(trace) => IDLE_OR_OTHERS,
             other => other.name(),
         }
     }
@@ -224,6 +254,29 @@ impl Component {
             Self::UserWork => "extra time in user mode",
             Self::KernelWork => "extra time in the kernel",
             _ => self.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_parts_look_alike() {
+        let looks: Vec<Look> =
+            Component::ALL.map(Component::look).into_iter().chain([SPEEDUP, FOLDED]).collect();
+        let distinct = |of: fn(&Look) -> String| looks.iter().map(of).collect::<BTreeSet<_>>().len();
+        assert_eq!(distinct(|look| look.key.to_owned()), looks.len());
+        assert_eq!(distinct(|look| look.name.to_owned()), looks.len());
+        assert_eq!(distinct(|look| look.colour.to_owned()), looks.len());
+        for (index, ascii) in [(0, false), (1, true)] {
+            let signs: BTreeSet<char> = looks.iter().map(|look| look.signs[index]).collect();
+            assert_eq!(signs.len(), looks.len());
+            let wide = |c: &char| textwrap::core::display_width(&c.to_string()) != 1;
+            assert!(!signs.contains(&'│') && !signs.contains(&'|'), "the zero mark is nothing else");
+            assert!(!signs.iter().any(wide) && (!ascii || signs.iter().all(char::is_ascii)));
         }
     }
 }

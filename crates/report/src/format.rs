@@ -1,84 +1,21 @@
-//! One way to write each quantity, used by every report for people.
+//! One way to write each figure with its interval, used by every report for people.
 //!
-//! Pure text. `±`, `µ` and similar characters are written as they are;
-//! [`Style::text`](crate::Style) replaces them for a terminal that has only ASCII. Machine-readable
-//! reports write plain numbers and do not use this module.
+//! The figures alone are written by [`Quantity`], the table of units. Pure text. `±`, `µ` and
+//! similar characters are written as they are; [`Style::text`](crate::Style) replaces them for a
+//! terminal that has only ASCII. Machine-readable reports write plain numbers and do not use this
+//! module.
 
 mod uncertain_figure;
 
-use morecores_study::Bytes;
+use morecores_study::Quantity;
+use morecores_study::quantity::{magnitude, round_to_places, significant_places};
+use morecores_view::Estimate;
 
+pub(crate) use morecores_study::quantity::ABSENT;
 pub(crate) use uncertain_figure::{Half, UncertainFigure, figures_with_intervals, interval_note};
-
-/// Significant digits of a figure without an interval.
-const PLAIN_DIGITS: i32 = 3;
 
 /// Limit on significant digits: no measured figure is more precise, however narrow its interval.
 const MAX_DIGITS: i32 = 6;
-
-/// Text for a figure that does not exist.
-pub(crate) const ABSENT: &str = "–";
-
-/// Unit of time, chosen once for a whole column so that its figures compare at a glance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TimeUnit {
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Microseconds.
-    Microseconds,
-    /// Milliseconds.
-    Milliseconds,
-    /// Seconds.
-    Seconds,
-    /// Minutes.
-    Minutes,
-}
-
-impl TimeUnit {
-    const ALL: [Self; 5] =
-        [Self::Nanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds, Self::Minutes];
-
-    /// Symbol of the unit.
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Microseconds => "µs",
-            Self::Milliseconds => "ms",
-            Self::Seconds => "s",
-            Self::Minutes => "min",
-        }
-    }
-
-    /// Length of the unit in seconds.
-    pub const fn seconds(self) -> f64 {
-        match self {
-            Self::Nanoseconds => 1e-9,
-            Self::Microseconds => 1e-6,
-            Self::Milliseconds => 1e-3,
-            Self::Seconds => 1.0,
-            Self::Minutes => 60.0,
-        }
-    }
-
-    /// Chooses the unit for a column of times in seconds: the largest unit in which the smallest
-    /// time is still at least 1. The unit is larger if the largest time would otherwise have more
-    /// than four digits before the point. Minutes are chosen only for that second reason: people
-    /// compare times of minutes in seconds.
-    pub fn for_column(seconds: impl IntoIterator<Item = f64>) -> Self {
-        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-        for time in seconds.into_iter().filter(|t| t.is_finite() && *t > 0.0) {
-            least = least.min(time);
-            most = most.max(time);
-        }
-        if most == 0.0 {
-            return Self::Seconds;
-        }
-        let fits = |unit: Self| most / unit.seconds() < 10_000.0;
-        let whole = |unit: &Self| *unit < Self::Minutes && least / unit.seconds() >= 1.0;
-        let unit = Self::ALL.into_iter().rev().find(whole).unwrap_or(Self::Nanoseconds);
-        Self::ALL.into_iter().find(|u| *u >= unit && fits(*u)).unwrap_or(Self::Minutes)
-    }
-}
 
 /// Figure and the ends of its interval, all rounded to the place of the first digit of the wider
 /// side. In a sentence both ends stand beside the figure, and more digits would only be harder to
@@ -86,7 +23,7 @@ impl TimeUnit {
 pub(crate) fn figure_with_bounds(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[String; 2]>) {
     let places = match ci95.map(|[low, high]| (value - low).max(high - value)) {
         Some(half) if half > 0.0 => (-magnitude(half)).max(least_places(value)).clamp(0, MAX_DIGITS - 1),
-        _ => plain_places(value),
+        _ => significant_places(value),
     };
     (round_to_places(value, places), ci95.map(|ends| ends.map(|end| round_to_places(end, places))))
 }
@@ -106,7 +43,7 @@ fn decimal_places(value: f64, half: Option<f64>) -> i32 {
             (digits - 1 - magnitude(half)).max(least_places(value)).min(most)
         }
         Some(_) => most.clamp(0, 3),
-        None => plain_places(value),
+        None => significant_places(value),
     }
 }
 
@@ -115,39 +52,9 @@ fn least_places(value: f64) -> i32 {
     1 - magnitude(value)
 }
 
-/// Power of ten of the first significant digit.
-fn magnitude(value: f64) -> i32 {
-    if value.abs() > 0.0 { value.abs().log10().floor() as i32 } else { 0 }
-}
-
-/// Places for [`PLAIN_DIGITS`] significant digits; whole numbers are not rounded.
-fn plain_places(value: f64) -> i32 {
-    // The magnitude is that of the rounded value: 9.996 is 10.0, not 10.00.
-    (PLAIN_DIGITS - 1 - magnitude(value * 1.0005)).clamp(0, 3)
-}
-
-/// Rounds `value` to `places` decimal places, or to tens, hundreds, … if `places` is negative.
-fn round_to_places(value: f64, places: i32) -> String {
-    if !value.is_finite() {
-        return ABSENT.to_owned();
-    }
-    let text = if places >= 0 {
-        format!("{value:.*}", places as usize)
-    } else {
-        let step = 10_f64.powi(-places);
-        format!("{:.0}", (value / step).round() * step)
-    };
-    // "-0.0" says nothing that "0.0" does not say.
-    if text.starts_with('-') && text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) {
-        text[1..].to_owned()
-    } else {
-        text
-    }
-}
-
 /// Number with three significant digits and no unit: `1.93`, `28.0`, `1234`.
 pub fn ratio(value: f64) -> String {
-    round_to_places(value, plain_places(value))
+    Quantity::Number.text(value)
 }
 
 /// Number of a guess, with two significant digits: `6.4`, `28`, `130`.
@@ -155,29 +62,14 @@ pub(crate) fn two_digits(value: f64) -> String {
     round_to_places(value, 1 - magnitude(value))
 }
 
-/// Share in percent, with two significant digits below 10% and none after the point above: `0.21%`,
-/// `3.6%`, `96%`. A positive share that would round to zero is written `<0.01%`.
+/// Share in percent: `0.21%`, `3.6%`, `96%`.
 pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.005 {
-        return "<0.01%".to_owned();
-    }
-    format!("{}%", round_to_places(percent, percent_places(percent)))
+    Quantity::Share.text(share)
 }
 
 /// Threshold in percent: `1%`.
 pub(crate) fn whole_percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
-}
-
-/// Decimal places of a figure in percent.
-fn percent_places(percent: f64) -> i32 {
-    match percent.abs() {
-        0.0 => 0,
-        small if small < 0.995 => 2,
-        middling if middling < 9.95 => 1,
-        _ => 0,
-    }
 }
 
 /// Serial fraction: `3.6%`; `4%` if its interval supports no more digits; `≤ 1.2%` if the
@@ -188,7 +80,8 @@ pub(crate) fn serial_fraction(fraction: Option<f64>, ci95: Option<[f64; 2]>) -> 
         (Some(_), Some([low, high])) if low <= 0.0 && high >= 0.0 => format!("≤ {}", percent(high)),
         (Some(fraction), Some([low, high])) if high > low => {
             let half = (high - fraction).max(fraction - low) * 100.0;
-            let places = percent_places(fraction * 100.0).min((-magnitude(half)).max(0));
+            let share_places = Quantity::Share.scale(fraction).places.map_or(0, i32::from);
+            let places = share_places.min((-magnitude(half)).max(0));
             format!("{}%", round_to_places(fraction * 100.0, places))
         }
         (Some(fraction), _) => percent(fraction),
@@ -197,30 +90,37 @@ pub(crate) fn serial_fraction(fraction: Option<f64>, ci95: Option<[f64; 2]>) -> 
 
 /// Count or median of counts: `987`, `12.3 k`, `4.56 M`.
 pub fn count(value: f64) -> String {
-    const PREFIXES: [&str; 4] = ["k", "M", "G", "T"];
-    if value.abs() < 9_999.5 {
-        // Medians of an even number of counts may end in a half, which is noise.
-        return round_to_places(value, 0);
-    }
-    let mut scaled = value / 1e3;
-    let mut prefix = 0;
-    while scaled.abs() >= 999.5 && prefix + 1 < PREFIXES.len() {
-        scaled /= 1e3;
-        prefix += 1;
-    }
-    format!("{} {}", round_to_places(scaled, plain_places(scaled)), PREFIXES[prefix])
+    Quantity::Count.text(value)
 }
 
 /// Amount of data: `24.5 MiB`.
 pub(crate) fn bytes(value: f64) -> String {
-    // The cast saturates; negative amounts do not exist.
-    Bytes(value.round() as u64).to_string()
+    Quantity::Data.text(value)
 }
 
-/// One time in the unit that suits it: `98.4 s`, `569 µs`.
+/// One time in the unit that suits it: `98.4 s`, `569 µs`; `0` for none.
 pub fn time(seconds: f64) -> String {
-    let unit = TimeUnit::for_column([seconds]);
-    format!("{} {}", ratio(seconds / unit.seconds()), unit.symbol())
+    Quantity::Time.text(seconds)
+}
+
+/// Figure with the ends of its interval, all in the unit that suits the figure: `4.42 ns [4.38,
+/// 4.51]`. The ends stay out if they are equal.
+pub(crate) fn with_ends(quantity: Quantity, estimate: &Estimate) -> String {
+    let (scale, gap) = (quantity.scale(estimate.value), quantity.unit().gap);
+    let scaled = |value: f64| value / scale.size;
+    let (value, ends) =
+        figure_with_bounds(scaled(estimate.value), estimate.ci95.map(|ends| ends.map(scaled)));
+    let gap = if scale.symbol.is_empty() { "" } else { gap };
+    format!("{value}{gap}{}{}", scale.symbol, ends_in_brackets(ends))
+}
+
+/// CPUs with the ends of their interval: `1.02 [1.01, 1.04]`.
+pub(crate) fn cpus_with_ends(cpus: &Estimate) -> String {
+    format!("{}{}", cpu_share(cpus.value), ends_in_brackets(cpus.ci95.map(|ends| ends.map(cpu_share))))
+}
+
+fn ends_in_brackets(ends: Option<[String; 2]>) -> String {
+    ends.filter(|[low, high]| low != high).map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default()
 }
 
 /// Length of time for reading, not for comparing: `45 s`, `16 min`, `1 h 4 min`.
@@ -241,7 +141,7 @@ pub fn duration(seconds: f64) -> String {
 /// largest figure and one more.
 pub(crate) fn column_cells(values: &[f64]) -> Vec<String> {
     let largest = values.iter().filter(|v| v.is_finite()).fold(0.0, |a: f64, v| a.max(v.abs()));
-    let places = plain_places(largest) + i32::from(largest < 999.5);
+    let places = significant_places(largest) + i32::from(largest < 999.5);
     values.iter().map(|v| round_to_places(*v, places.min(3))).collect()
 }
 
@@ -254,7 +154,7 @@ pub(crate) fn percent_with_error(share: f64, error: f64) -> String {
 
 /// CPUs of a speedup stack, always to a hundredth so that readers can add them up: `0.31`.
 pub(crate) fn cpu_share(cpus: f64) -> String {
-    round_to_places(cpus, 2)
+    Quantity::Cpus.text(cpus)
 }
 
 /// Number of CPUs: `1 CPU`, `2 CPUs`.
@@ -282,16 +182,6 @@ mod tests {
     }
 
     #[test]
-    fn a_column_has_one_unit() {
-        assert_eq!(TimeUnit::for_column([98.4, 51.0]), TimeUnit::Seconds);
-        assert_eq!(TimeUnit::for_column([1_200.0, 640.0]), TimeUnit::Seconds);
-        assert_eq!(TimeUnit::for_column([569e-6, 1.2e-3]), TimeUnit::Microseconds);
-        assert_eq!(TimeUnit::for_column([120.0, 0.9]), TimeUnit::Seconds);
-        assert_eq!(TimeUnit::for_column([20_000.0, 5_000.0]), TimeUnit::Minutes);
-        assert_eq!(TimeUnit::for_column([0.0, f64::NAN]), TimeUnit::Seconds);
-    }
-
-    #[test]
     fn a_serial_fraction_claims_no_more_than_its_interval() {
         assert_eq!(serial_fraction(Some(0.0366), Some([0.0315, 0.0417])), "3.7%");
         assert_eq!(serial_fraction(Some(0.04), Some([0.022, 0.058])), "4%");
@@ -303,19 +193,22 @@ mod tests {
     }
 
     #[test]
+    fn figures_are_written_with_their_ends_and_few_digits() {
+        let estimate = |value, low, high| Estimate { value, ci95: Some([low, high]) };
+        let (time, rate, share) = (Quantity::Time, Quantity::Rate, Quantity::Share);
+        assert_eq!(with_ends(time, &estimate(4.4213e-9, 4.381e-9, 4.5128e-9)), "4.42 ns [4.38, 4.51]");
+        assert_eq!(with_ends(time, &estimate(15.321e-6, 14.9e-6, 16.012e-6)), "15.3 µs [14.9, 16.0]");
+        assert_eq!(with_ends(time, &Estimate { value: 1.5e-6, ci95: None }), "1.50 µs");
+        assert_eq!(with_ends(rate, &estimate(1.5234e6, 1.49e6, 1.551e6)), "1.52 M [1.49, 1.55]");
+        assert_eq!(with_ends(share, &estimate(0.731, 0.712, 0.749)), "73% [71, 75]");
+        assert_eq!(with_ends(share, &estimate(1.0, 1.0, 1.0)), "100%");
+        assert_eq!(cpus_with_ends(&estimate(1.021, 1.012, 1.044)), "1.02 [1.01, 1.04]");
+    }
+
+    #[test]
     fn quantities_read_well() {
-        assert_eq!([1.934, 28.0, 1234.4, 9.996, 0.0].map(ratio), ["1.93", "28.0", "1234", "10.0", "0.00"]);
-        assert_eq!(
-            [0.036, 0.962, 0.0996, 0.0, 0.0002, -0.012].map(percent),
-            ["3.6%", "96%", "10%", "0%", "0.02%", "-1.2%"]
-        );
-        assert_eq!(
-            [0.0, 987.5, 12_345.0, 999_900.0, 4.56e6].map(count),
-            ["0", "988", "12.3 k", "1.00 M", "4.56 M"]
-        );
         assert_eq!([4.2, 45.0, 960.0, 3_840.0].map(duration), ["4.20 s", "45 s", "16 min", "1 h 4 min"]);
         assert_eq!([6.43, 27.8, 131.0].map(two_digits), ["6.4", "28", "130"]);
-        assert_eq!(time(569.2e-6), "569 µs");
         assert_eq!(join_with_and([1, 2, 4]), "1, 2 and 4");
     }
 }

@@ -30,7 +30,7 @@ pub use command::{display_command, display_command_with_variables};
 pub use component::Component;
 pub use csv::{locks_csv, view_csv};
 pub use doctor::doctor_report;
-pub use format::{TimeUnit, count, cpus, duration, percent, ratio, time};
+pub use format::{count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::{comparison_json, gains_json, locks_json, prediction_json, suite_json, view_json};
 pub use markdown::{

@@ -9,13 +9,12 @@ mod stack;
 mod suite;
 mod trace;
 
+use morecores_study::Quantity;
 use std::fmt::{self, Write};
 
 use morecores_view::{FigureView, PointView, View};
 
-use crate::format::{
-    ABSENT, TimeUnit, UncertainFigure, cpus, figures_with_intervals, interval_note, percent,
-};
+use crate::format::{ABSENT, UncertainFigure, cpus, figures_with_intervals, interval_note, percent};
 pub use comparison::comparison_markdown;
 pub use locks::locks_markdown;
 pub use suite::{suite_markdown, suite_summary_markdown};
@@ -70,7 +69,7 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
 }
 
 fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {
-    let unit = TimeUnit::for_column(view.points.iter().map(|p| p.elapsed_s.median));
+    let unit = Quantity::Time.column_scale(view.points.iter().map(|p| p.elapsed_s.median));
     let metric = view.points.iter().find_map(|p| p.metric.as_ref());
     let metric_name = metric.map(|m| metric_title(m.name.as_deref(), m.unit.as_deref()));
     let further = view.points.first().map_or(&[] as &[FigureView], |p| &p.further_metrics);
@@ -78,7 +77,7 @@ fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {
     let mut header = vec!["CPUs".to_owned()];
     header.extend(metric_name.map(|name| escape_prose(&name)));
     header.extend(further.iter().map(|m| escape_prose(&metric_title(Some(&m.name), m.unit.as_deref()))));
-    header.push(format!("elapsed ({})", unit.symbol()));
+    header.push(format!("elapsed ({})", unit.symbol));
     header.extend(
         ["speedup", "efficiency", "serial fraction", "kernel ratio", "%CPU", "runs"].map(str::to_owned),
     );
@@ -94,9 +93,7 @@ fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {
         }
         let figure = |m: &FigureView| UncertainFigure::new(m.summary.median, m.summary.ci95, 1.0).inline();
         cells.extend(point.further_metrics.iter().map(figure));
-        cells.push(
-            UncertainFigure::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.seconds()).inline(),
-        );
+        cells.push(UncertainFigure::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.size).inline());
         cells.extend(ratio_cells(point, base));
         cells.push(point.runs.to_string());
         writeln!(out, "| {} |", cells.join(" | "))?;

@@ -170,7 +170,8 @@ fn stack_parts(view: &View) -> Vec<StackPart> {
     let bar_parts = |stack: &StackView| {
         let part = |part: Part| StackPart {
             of: stack.cpus,
-            key: part.key().to_owned(),
+            key: part.look().key.to_owned(),
+            colour: part.look().colour.to_owned(),
             name: parts.name(part),
             cpus: parts.cpus(part, stack),
         };
@@ -191,7 +192,7 @@ mod tests {
     /// The keys of the components are the keys of the record.
     #[test]
     fn keys_are_those_of_the_record() {
-        let keys: BTreeSet<String> = Component::ALL.iter().map(|c| c.key().to_owned()).collect();
+        let keys: BTreeSet<String> = Component::ALL.iter().map(|c| c.look().key.to_owned()).collect();
         let object_keys = |value: serde_json::Value| -> BTreeSet<String> {
             value.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default()
         };

@@ -6,7 +6,7 @@ use morecores_view::{Components, StackView, TraceView, View};
 
 use crate::Component;
 use crate::causes::no_cause_reason;
-use crate::component::idle_includes_others;
+use crate::component::{self, IDLE_OR_OTHERS, Look, idle_includes_others};
 use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, whole_percent};
 
 /// Share of the CPUs below which a loss is folded into others, if it is below at every count. A
@@ -29,12 +29,12 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Key of the part on the report page.
-    pub(crate) fn key(self) -> &'static str {
+    /// Names, signs and colours of the part.
+    pub(crate) const fn look(self) -> Look {
         match self {
-            Self::Speedup => "speedup",
-            Self::Component(component) => component.key(),
-            Self::Folded => "other",
+            Self::Speedup => component::SPEEDUP,
+            Self::Component(component) => component.look(),
+            Self::Folded => component::FOLDED,
         }
     }
 }
@@ -94,10 +94,10 @@ impl Parts {
     /// Name of a part.
     pub(crate) fn name(&self, part: Part) -> String {
         match part {
-            Part::Speedup if self.base_cpus == 1 => "speedup".to_owned(),
+            Part::Speedup if self.base_cpus == 1 => component::SPEEDUP.name.to_owned(),
             Part::Speedup => format!("speedup, times {} CPUs", self.base_cpus),
             Part::Component(Component::IdleScheduling) if self.idle_includes_others => {
-                "idle or other processes".to_owned()
+                IDLE_OR_OTHERS.to_owned()
             }
             Part::Component(component) => component.loss_name().to_owned(),
             Part::Folded => folded_name(),
@@ -107,7 +107,7 @@ impl Parts {
 
 /// Name of the folded parts.
 pub(crate) fn folded_name() -> String {
-    format!("other (each below {})", whole_percent(FOLDED_SHARE))
+    format!("{} (each below {})", component::FOLDED.name, whole_percent(FOLDED_SHARE))
 }
 
 /// Notes that the figures need: the baseline of the comparison, and how the figures were obtained.

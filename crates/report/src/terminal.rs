@@ -8,7 +8,6 @@ mod bars;
 mod comparison;
 mod curve;
 mod gains;
-mod glyph;
 mod grid;
 mod headline;
 mod locks;
@@ -25,6 +24,7 @@ use std::path::Path;
 
 use morecores_view::{TraceView, View};
 
+use crate::stack::Part;
 use crate::{Verdict, decide, notices, verdict_text};
 pub use comparison::comparison_report;
 pub use gains::gains_report;
@@ -65,6 +65,12 @@ impl Style {
 
     pub(crate) fn paint(&self) -> Paint {
         Paint { colour: self.colour }
+    }
+
+    /// Sign of a part of a bar in the style's characters.
+    fn sign(&self, part: Part) -> char {
+        let [unicode, ascii] = part.look().signs;
+        if self.unicode { unicode } else { ascii }
     }
 
     /// Form of `text` that this terminal can show. Control characters are escaped, so that no

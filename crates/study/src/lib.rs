@@ -20,6 +20,7 @@ pub mod noise;
 mod os_text;
 mod placement;
 mod plan;
+pub mod quantity;
 mod run;
 mod study;
 mod subject;
@@ -40,6 +41,7 @@ pub use plan::{
     Better, Cache, DecimalMark, FurtherMetric, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan,
     Point, Stop, TraceMode, Variable, default_success, holds_n,
 };
+pub use quantity::Quantity;
 pub use run::{
     CpuEstimator, CpuTime, DeviceTime, Exit, Failure, Figure, MemoryKills, MissingFigure, Phase, Run, Rusage,
     Surroundings, TreeUsage,

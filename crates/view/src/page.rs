@@ -166,6 +166,8 @@ pub struct StackPart {
     pub key: String,
     /// Displayed name of the part.
     pub name: String,
+    /// Colour of the part, like `#0072b2`.
+    pub colour: String,
     /// Size of the part, in CPUs; a negative size is a gain.
     pub cpus: f64,
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use morecores_view::page::{Page, PictureOrder};
-use ts_rs::{Config, TS};
+#[path = "../examples/typescript.rs"]
+#[allow(dead_code, reason = "the test needs no main function")]
+mod generator;
 
 fn read_directory(directory: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
@@ -22,10 +23,7 @@ fn read_directory(directory: &Path) -> BTreeMap<String, String> {
 #[test]
 fn the_viewers_types_are_up_to_date() {
     let new = tempfile::tempdir().expect("a directory");
-    let config =
-        Config::new().with_out_dir(new.path()).with_large_int("number").with_import_extension(Some("ts"));
-    Page::export_all(&config).expect("types");
-    PictureOrder::export_all(&config).expect("types");
+    generator::export(new.path()).expect("types");
     let committed = read_directory(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/src/record"));
     for (name, text) in read_directory(new.path()) {
         assert!(committed.get(&name) == Some(&text), "viewer/src/record/{name} differs: run `make generate`");

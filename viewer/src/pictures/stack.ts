@@ -3,24 +3,23 @@
 
 import * as Plot from "@observablehq/plot";
 
-import { componentColour } from "../colours.ts";
-import { cpus, plain } from "../format.ts";
+import { cpus, cpuShare, plain } from "../format.ts";
 import type { StackPart } from "../record/StackPart.ts";
 import type { Setting } from "./setting.ts";
 
 export function stackInWords(all: StackPart[]): string {
   const most = Math.max(...all.map((part) => part.of));
   const shown = all.filter((part) => part.of === most);
-  return `Of ${cpus(most)}: ${shown.map((part) => `${part.name} ${part.cpus.toFixed(2)}`).join(", ")}.`;
+  return `Of ${cpus(most)}: ${shown.map((part) => `${part.name} ${cpuShare(part.cpus)}`).join(", ")}.`;
 }
 
 /**
  * Legend: each part once, in the order of the bars, with its CPUs on each count. The legend
  * explains the picture's colours.
  */
-export function stackLegend(all: StackPart[]): { key: string; name: string; figures: string }[] {
-  const names = new Map(all.map((part) => [part.key, part.name]));
-  return [...names].map(([key, name]) => ({ key, name, figures: all.filter((part) => part.key === key).map((part) => part.cpus.toFixed(2)).join(" · ") }));
+export function stackLegend(all: StackPart[]): { key: string; name: string; colour: string; figures: string }[] {
+  const parts = new Map(all.map((part) => [part.key, part]));
+  return [...parts].map(([key, { name, colour }]) => ({ key, name, colour, figures: all.filter((part) => part.key === key).map((part) => cpuShare(part.cpus)).join(" · ") }));
 }
 
 /** Sentence that names the CPU counts to which the figures belong. */
@@ -31,7 +30,8 @@ export function stackKey(all: StackPart[]): string {
 /** Picture of the stack. `choose` receives the key of a part that the reader clicks. */
 export function stack(all: StackPart[], { document, width, interactive }: Setting, choose: (key: string) => void = () => {}): SVGSVGElement | HTMLElement {
   const counts = [...new Set(all.map((part) => part.of))];
-  const keys = [...new Set(all.map((part) => part.key))];
+  const colours = new Map(all.map((part) => [part.key, part.colour]));
+  const keys = [...colours.keys()];
   const picture = Plot.plot({
     document,
     width,
@@ -41,9 +41,9 @@ export function stack(all: StackPart[], { document, width, interactive }: Settin
     style: { fontSize: "13px", background: "none", overflow: "visible" },
     x: { label: "CPUs →", labelOffset: 38, nice: true, grid: true, tickFormat: plain },
     y: { label: null, type: "band", domain: counts, tickFormat: (count: number) => cpus(count), padding: 0.25 },
-    color: { domain: keys, range: keys.map(componentColour) },
+    color: { domain: keys, range: [...colours.values()] },
     marks: [
-      Plot.barX(all, Plot.stackX({ y: "of", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${part.cpus.toFixed(2)} of ${cpus(part.of)}`, tip: interactive })),
+      Plot.barX(all, Plot.stackX({ y: "of", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${cpuShare(part.cpus)} of ${cpus(part.of)}`, tip: interactive })),
       Plot.ruleX([0]),
     ],
   });

@@ -18,6 +18,10 @@ key: string,
  */
 name: string, 
 /**
+ * Colour of the part, like `#0072b2`.
+ */
+colour: string, 
+/**
  * Size of the part, in CPUs; a negative size is a gain.
  */
 cpus: number, };

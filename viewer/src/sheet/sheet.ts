@@ -1,7 +1,7 @@
 // One picture of the page on its own: its title, the picture, the meaning of its colours and marks,
 // and the machine of its study.
 
-import { commandColours, componentColour, type Inks, INKS, seriesColour } from "../colours.ts";
+import { commandColours, type Inks, INKS, seriesColour } from "../colours.ts";
 import { cpus, truncateText } from "../format.ts";
 import { curve, curveKey, isWideRange, quantities } from "../pictures/curve.ts";
 import type { Setting } from "../pictures/setting.ts";
@@ -90,7 +90,7 @@ function pictureContent({ studies, suite }: Page, order: PictureOrder, setting: 
   const machines = [...new Set(studies.map((study) => [study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · ")))];
   switch (order.picture) {
     case "stack": {
-      const legend = stackLegend(study.parts).map(({ key, name, figures }) => ({ colour: componentColour(key), text: `${name} ${figures}` }));
+      const legend = stackLegend(study.parts).map(({ name, colour, figures }) => ({ colour, text: `${name} ${figures}` }));
       return { title: `${title}: where the CPUs went`, ...withoutStyle(stack(study.parts, setting)), legend, notes: [stackKey(study.parts), ...study.said.stack_notes, ...machines] };
     }
     case "timeline": {

@@ -3,7 +3,7 @@
 //
 // Decides the content and the places. The pen knows the surface.
 
-import { plain, timeUnit, truncateText } from "../format.ts";
+import { plain, scaleOf, truncateText } from "../format.ts";
 import type { SerialPhase } from "../record/SerialPhase.ts";
 import { type Lanes, means } from "./lanes.ts";
 import type { Pen } from "./pen.ts";
@@ -91,8 +91,8 @@ function phases(pen: Pen, scene: Scene, window: Window, { width, bottom }: Frame
 
 /** Text of an instant on the axis, in the unit of its steps. */
 export function axisTime(at: number, step: number): string {
-  const [symbol, length] = timeUnit(Math.max(step, 1e-9));
-  return at === 0 ? "0" : `${plain(at / length)} ${symbol}`;
+  const { symbol, size } = scaleOf("time", step);
+  return at === 0 ? "0" : `${plain(at / size)} ${symbol}`;
 }
 
 /** Smallest of 1, 2 or 5 times a power of ten that is at least `step`. */

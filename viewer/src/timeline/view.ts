@@ -39,7 +39,7 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
   };
   const showWindow = (to: Window) => {
     visible = to;
-    label.textContent = `from ${to.from === 0 ? "0" : time(to.from / 1e6)} to ${time(to.to / 1e6)}`;
+    label.textContent = `from ${time(to.from / 1e6)} to ${time(to.to / 1e6)}`;
     redraw();
   };
   const zoom = (factor: number, at = 0.5) => scene && showWindow(zoomWindow(visible, scene.lanes.end, factor, at));

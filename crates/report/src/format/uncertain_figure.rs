@@ -3,7 +3,9 @@
 
 use morecores_view::{PointView, Summary, View};
 
-use super::{ABSENT, decimal_places, round_to_places};
+use morecores_study::quantity::{ABSENT, round_to_places};
+
+use super::decimal_places;
 
 /// A figure and its interval, as text rounded to one place.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Advice on which lock to take, one sentence for each situation.
 
+use morecores_study::Quantity;
 use morecores_study::lock::{LockName, WaitStrategy};
 use morecores_view::{LockAdvice, LockSituation, LocksView};
 
 use super::time;
-use crate::format::{TimeUnit, join_with_and, percent, two_digits};
+use crate::format::{join_with_and, percent, two_digits};
 
 /// Advice in sentences. Each begins with the situation and a colon.
 pub(crate) fn advice_sentences(view: &LocksView) -> Vec<String> {
@@ -52,8 +53,8 @@ fn situation_text(view: &LocksView, situation: LockSituation) -> String {
 
 /// Time in nanoseconds with two digits: nobody knows more exactly how long a lock is held.
 fn rough_time(ns: f64) -> String {
-    let unit = TimeUnit::for_column([ns * 1e-9]);
-    format!("{} {}", two_digits(ns * 1e-9 / unit.seconds()), unit.symbol())
+    let unit = Quantity::Time.column_scale([ns * 1e-9]);
+    format!("{} {}", two_digits(ns * 1e-9 / unit.size), unit.symbol)
 }
 
 /// Locks by their way of waiting, the way of the first lock first: `spin-then-block (adaptive, std)

@@ -1,11 +1,10 @@
 //! The tables of a study of locks as text.
 
+use morecores_study::Quantity;
 use morecores_view::{Estimate, LockPoint, LockResult, LocksView};
 
-use super::{
-    absent, cpus_with_ends, planned_time, rate, rate_with_ends, share_with_ends, time, time_with_ends,
-};
-use crate::format::{cpu_share, percent, ratio};
+use super::{time, time_with_ends};
+use crate::format::{ABSENT, cpu_share, cpus_with_ends, percent, ratio, with_ends};
 
 /// A table with its title.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,13 +39,14 @@ pub(crate) fn single_lock_table(view: &LocksView, ends: bool) -> Option<Table> {
     let locks = &view.locks;
     let any = locks.iter().any(|l| l.free_ns.is_some() || l.hand_over_ns.is_some());
     let written = |estimate: Option<Estimate>, with: fn(&Estimate) -> String, without: fn(f64) -> String| {
-        estimate.map_or_else(absent, |e| if ends { with(&e) } else { without(e.value) })
+        estimate.map_or(ABSENT.to_owned(), |e| if ends { with(&e) } else { without(e.value) })
     };
     let times = |field: fn(&morecores_view::LockCosts) -> Option<Estimate>| {
         locks.iter().map(move |lock| written(field(lock), time_with_ends, time)).collect::<Vec<_>>()
     };
-    let burned = locks.iter().map(|lock| written(lock.preempted_burned, share_with_ends, percent));
-    let waits = locks.iter().map(|lock| lock.longest_wait_ns.map_or_else(absent, |ns| time(ns as f64)));
+    let burned =
+        locks.iter().map(|lock| written(lock.preempted_burned, |e| with_ends(Quantity::Share, e), percent));
+    let waits = locks.iter().map(|lock| lock.longest_wait_ns.map_or(ABSENT.to_owned(), |ns| time(ns as f64)));
     any.then(|| Table {
         title: "Each lock by itself".to_owned(),
         columns: vec![
@@ -71,7 +71,8 @@ pub(crate) struct Contention<'a> {
 impl Contention<'_> {
     /// Name of the contention: `Held for 1 µs, away for 0`.
     pub(crate) fn name(&self) -> String {
-        format!("Held for {}, away for {}", planned_time(self.hold_ns), planned_time(self.think_ns))
+        let time = |ns: u64| Quantity::PlannedTime.text(ns as f64);
+        format!("Held for {}, away for {}", time(self.hold_ns), time(self.think_ns))
     }
 
     /// Locks with a figure at any of the points, in the order of the plan.
@@ -107,15 +108,17 @@ pub(crate) fn share_table(view: &LocksView, contention: &Contention<'_>) -> Tabl
     labels.push("fastest, holds/s".to_owned());
     let mut columns = vec![Column::names("lock", labels)];
     for (index, point) in contention.points.iter().enumerate() {
-        let share = |lock| find_result(point, lock).map_or_else(absent, |r| percent(r.of_fastest.value));
+        let share =
+            |lock| find_result(point, lock).map_or(ABSENT.to_owned(), |r| percent(r.of_fastest.value));
         let fastest = point.results.iter().map(|r| r.per_s.value).fold(0.0, f64::max);
-        let cells = locks.iter().map(|&lock| share(lock)).chain([rate(fastest)]);
+        let cells = locks.iter().map(|&lock| share(lock)).chain([Quantity::Rate.text(fastest)]);
         // The most and the fewest threads stay longest.
         let rank = if index == 0 || index + 1 == contention.points.len() { 0 } else { 2 };
         columns.push(Column::figures(rank, &name(point.threads), cells));
     }
     if let Some(most) = contention.points.last() {
-        let burned = |lock| find_result(most, lock).map_or_else(absent, |r| cpu_share(r.burned_cpus.value));
+        let burned =
+            |lock| find_result(most, lock).map_or(ABSENT.to_owned(), |r| cpu_share(r.burned_cpus.value));
         let header = format!("CPUs burned\nby {}", name(most.threads));
         let cells = locks.iter().map(|&lock| burned(lock)).chain([String::new()]);
         columns.push(Column::figures(1, &header, cells));
@@ -138,8 +141,8 @@ pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table
         columns: vec![
             Column::names("lock", cells(&|r| r.lock.name().to_owned())),
             Column::figures(0, "threads", rows.iter().map(|(threads, _)| threads.to_string())),
-            Column::figures(0, "holds/s", cells(&|r| rate_with_ends(&r.per_s))),
-            Column::figures(1, "of the\nfastest", cells(&|r| share_with_ends(&r.of_fastest))),
+            Column::figures(0, "holds/s", cells(&|r| with_ends(Quantity::Rate, &r.per_s))),
+            Column::figures(1, "of the\nfastest", cells(&|r| with_ends(Quantity::Share, &r.of_fastest))),
             Column::figures(5, "CPUs\nbusy", cells(&|r| cpus_with_ends(&r.cpus))),
             Column::figures(2, "CPUs\nburned", cells(&|r| cpus_with_ends(&r.burned_cpus))),
             Column::figures(4, "luckiest", cells(&|r| ratio(r.luckiest))),
@@ -147,7 +150,7 @@ pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table
             Column::figures(
                 3,
                 "longest\nwait",
-                cells(&|r| r.longest_wait_ns.map_or_else(absent, |ns| time(ns as f64))),
+                cells(&|r| r.longest_wait_ns.map_or(ABSENT.to_owned(), |ns| time(ns as f64))),
             ),
         ],
     }

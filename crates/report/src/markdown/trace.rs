@@ -1,11 +1,12 @@
 //! One traced run in Markdown, without another run to compare it with: the table of its components.
 
+use morecores_study::Quantity;
 use std::fmt::{self, Write};
 
 use morecores_view::TraceView;
 
 use super::escape_prose;
-use crate::format::{TimeUnit, column_cells, percent};
+use crate::format::{column_cells, percent};
 use crate::stack::{lossy_note, untraced_note};
 use crate::trace::{headline, part_name, sentences, total_cpu_seconds, trace_parts};
 
@@ -17,9 +18,9 @@ pub(super) fn write_trace(trace: &TraceView, out: &mut impl Write) -> fmt::Resul
     }
     let parts = trace_parts(trace, false);
     if !parts.is_empty() {
-        let unit = TimeUnit::for_column([trace.elapsed_s]);
-        let seconds: Vec<f64> = parts.iter().map(|(_, seconds)| seconds / unit.seconds()).collect();
-        writeln!(out, "| of the CPUs' time | CPU time ({}) | share |", unit.symbol())?;
+        let unit = Quantity::Time.column_scale([trace.elapsed_s]);
+        let seconds: Vec<f64> = parts.iter().map(|(_, seconds)| seconds / unit.size).collect();
+        writeln!(out, "| of the CPUs' time | CPU time ({}) | share |", unit.symbol)?;
         writeln!(out, "|:---|---:|---:|")?;
         for ((part, seconds), time) in parts.iter().zip(column_cells(&seconds)) {
             writeln!(

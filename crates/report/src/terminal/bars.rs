@@ -86,8 +86,8 @@ fn bar_cells(bar: &Bar, sign: f64, scale: f64, most: usize) -> Vec<Part> {
 fn cells_text(cells: &[Part], style: &Style) -> String {
     let mut text = String::new();
     for run in cells.chunk_by(|a, b| a == b) {
-        let signs = run[0].sign(style).to_string().repeat(run.len());
-        text.push_str(&style.paint().part(run[0].colour(), &signs));
+        let signs = style.sign(run[0]).to_string().repeat(run.len());
+        text.push_str(&style.paint().part(run[0].look().ansi, &signs));
     }
     text
 }

@@ -1,11 +1,12 @@
 //! The ranked list of possible gains from removing an obstacle.
 
+use morecores_study::Quantity;
 use morecores_view::{Gain, GainPoint, View};
 
 use super::Style;
 use super::grid::Grid;
 use crate::command;
-use crate::format::{TimeUnit, column_cells, cpus, time};
+use crate::format::{column_cells, cpus, time};
 
 /// Report of `morecores what-if`.
 pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
@@ -36,11 +37,11 @@ fn table_lines(gains: &[Gain], first: &Gain, style: &Style) -> Vec<String> {
             gains.iter().map(|gain| gain.points.get(index).map_or(f64::NAN, field)).collect()
         };
         let saved = values(|point| point.saved_s);
-        let unit = TimeUnit::for_column(saved.iter().copied());
-        let saved: Vec<f64> = saved.iter().map(|seconds| seconds / unit.seconds()).collect();
+        let unit = Quantity::Time.column_scale(saved.iter().copied());
+        let saved: Vec<f64> = saved.iter().map(|seconds| seconds / unit.size).collect();
         let rank = u8::try_from(index).unwrap_or(u8::MAX).saturating_mul(2);
         let cpus_text = cpus(point.cpus);
-        grid.add_figures(rank, &format!("{cpus_text}\nsaved ({})", unit.symbol()), column_cells(&saved));
+        grid.add_figures(rank, &format!("{cpus_text}\nsaved ({})", unit.symbol), column_cells(&saved));
         grid.add_figures(
             rank.saturating_add(1),
             &format!("{cpus_text}\nCPUs gained"),

@@ -69,9 +69,9 @@ impl<'a> Grid<'a> {
 
     /// Adds the first column: the sign of a part of a bar in each row, in its colour.
     pub(super) fn add_signs(&mut self, parts: &[Part]) {
-        let cells = parts.iter().map(|part| part.sign(self.style).to_string()).collect();
+        let cells = parts.iter().map(|part| self.style.sign(*part).to_string()).collect();
         self.columns.push(Column { header: Vec::new(), cells, kind: ColumnKind::Mark, rank: 0 });
-        self.colours = parts.iter().map(|part| part.colour()).collect();
+        self.colours = parts.iter().map(|part| part.look().ansi).collect();
     }
 
     /// Adds a column of names.

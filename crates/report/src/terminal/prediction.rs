@@ -1,12 +1,13 @@
 //! A prediction: the table of measured and predicted counts, the comparison of the models, and the
 //! sentences beside them.
 
+use morecores_study::Quantity;
 use morecores_view::{ModelView, Prediction, View};
 
 use super::Style;
 use super::grid::Grid;
 use super::notices::notice_lines;
-use crate::format::{ABSENT, TimeUnit, join_with_and, percent, ratio, two_digits};
+use crate::format::{ABSENT, join_with_and, percent, ratio, two_digits};
 use crate::prediction::{caveat_text, form_name, headline, sentences, signed_percent};
 use crate::{Notice, Severity, command};
 
@@ -90,8 +91,8 @@ fn table_lines(view: &View, prediction: &Prediction, prices: &[Price], style: &S
     });
     let rows: Vec<Row> = measured.chain(predicted).collect();
     let is_time = view.plan.metric.is_none();
-    let unit = TimeUnit::for_column(rows.iter().filter_map(|row| row.elapsed));
-    let seconds = |value: f64| ratio(value / unit.seconds());
+    let unit = Quantity::Time.column_scale(rows.iter().filter_map(|row| row.elapsed));
+    let seconds = |value: f64| ratio(value / unit.size);
     let range = |band: Option<[f64; 2]>, format: &dyn Fn(f64) -> String| {
         band.map_or(String::new(), |[low, high]| format!("{} to {}", format(low), format(high)))
     };
@@ -102,7 +103,7 @@ fn table_lines(view: &View, prediction: &Prediction, prices: &[Price], style: &S
     if is_time {
         grid.add_figures(
             0,
-            &format!("elapsed ({})", unit.symbol()),
+            &format!("elapsed ({})", unit.symbol),
             rows.iter().map(|row| cell(row.elapsed, &seconds)),
         );
         grid.add_figures(3, "90% band", rows.iter().map(|row| range(row.elapsed_band, &seconds)));

@@ -5,10 +5,10 @@
 //! each lock has a letter instead. Nothing is drawn between two numbers of threads, because nothing
 //! was measured there.
 
+use morecores_study::Quantity;
 use morecores_study::lock::LockName;
 use morecores_view::LocksView;
 
-use crate::locks::rate;
 use crate::locks::tables::{Contention, contentions, find_result};
 use crate::terminal::Style;
 
@@ -49,7 +49,7 @@ fn plot(view: &LocksView, contention: &Contention<'_>, style: &Style) -> Vec<Str
     let letters: Vec<(LockName, char)> = locks.into_iter().zip('a'..='z').collect();
     let rates = contention.points.iter().flat_map(|point| &point.results).map(|result| result.per_s.value);
     let most = rates.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let [top, middle] = [1.0, 0.5].map(|share| rate(most * share));
+    let [top, middle] = [1.0, 0.5].map(|share| Quantity::Rate.text(most * share));
     let margin = top.chars().count().max(middle.chars().count()).max(1);
     let room = (style.text_width().saturating_sub(margin + 2) / contention.points.len().max(1))
         .clamp(POINT_WIDTHS.0, POINT_WIDTHS.1);

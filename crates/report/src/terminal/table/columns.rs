@@ -1,8 +1,9 @@
 //! The columns of the table: their names, their figures and their importance.
 
+use morecores_study::Quantity;
 use morecores_view::{PointView, Summary, View, Warning};
 
-use crate::format::{self, ABSENT, Half, TimeUnit, UncertainFigure};
+use crate::format::{self, ABSENT, Half, UncertainFigure};
 use crate::terminal::Style;
 
 /// One column, with a cell for each point; all text is showable on the terminal.
@@ -72,8 +73,8 @@ pub(super) fn all_columns(view: &View, style: &Style) -> Vec<Column> {
     all.add_wide(37, ["block", "written"], |p| format::bytes(p.block_written_bytes));
     all.add_if_known(38, ["swapped", "in (pages)"], |p| p.swapped_in_pages.map(format::count));
     all.add_if_known(39, ["swapped", "out (pages)"], |p| p.swapped_out_pages.map(format::count));
-    all.add_if_known(40, ["steal,", "all runs"], |p| p.steal_s.map(time_or_zero));
-    all.add_if_known(41, ["throttled,", "all runs"], |p| p.throttled_s.map(time_or_zero));
+    all.add_if_known(40, ["steal,", "all runs"], |p| p.steal_s.map(format::time));
+    all.add_if_known(41, ["throttled,", "all runs"], |p| p.throttled_s.map(format::time));
     all.columns
 }
 
@@ -123,15 +124,10 @@ impl Columns<'_> {
     fn add_elapsed(&mut self) {
         // With a metric the elapsed time is the time that the program was told to run.
         let rank = if self.view.plan.metric.is_some() { 9 } else { 1 };
-        let unit = TimeUnit::for_column(self.view.points.iter().map(|p| p.elapsed_s.median));
-        let cell = |p: &PointView| UncertainFigure::new(p.elapsed_s.median, p.elapsed_s.ci95, unit.seconds());
+        let unit = Quantity::Time.column_scale(self.view.points.iter().map(|p| p.elapsed_s.median));
+        let cell = |p: &PointView| UncertainFigure::new(p.elapsed_s.median, p.elapsed_s.ci95, unit.size);
         let cells: Vec<UncertainFigure> = self.view.points.iter().map(cell).collect();
-        self.push(
-            true,
-            rank,
-            ["", &format!("elapsed ({})", unit.symbol())],
-            align_figures(&cells, self.style),
-        );
+        self.push(true, rank, ["", &format!("elapsed ({})", unit.symbol)], align_figures(&cells, self.style));
     }
 
     fn add_speedup(&mut self) {
@@ -148,14 +144,14 @@ impl Columns<'_> {
     fn add_cpu_time(&mut self, rank: u8, name: &str, seconds: fn(&PointView) -> f64) {
         // One unit serves both columns, so that they can be compared with each other too.
         let both = self.view.points.iter().map(|p| p.user_s.median.max(p.system_s.median));
-        let unit = TimeUnit::for_column(both);
+        let unit = Quantity::Time.column_scale(both);
         // Without a ratio of the two, neither is known.
         let cell = |p: &PointView| match p.kernel_ratio {
-            Some(_) => UncertainFigure::exact(format::ratio(seconds(p) / unit.seconds())),
+            Some(_) => UncertainFigure::exact(format::ratio(seconds(p) / unit.size)),
             None => UncertainFigure::exact(ABSENT),
         };
         let cells: Vec<UncertainFigure> = self.view.points.iter().map(cell).collect();
-        self.push(true, rank, [name, &format!("({})", unit.symbol())], align_figures(&cells, self.style));
+        self.push(true, rank, [name, &format!("({})", unit.symbol)], align_figures(&cells, self.style));
     }
 }
 
@@ -184,11 +180,6 @@ fn uncertain_figure(summary: Option<Summary>) -> UncertainFigure {
 
 fn efficiency_cell(point: &PointView) -> String {
     format::percent(point.efficiency)
-}
-
-/// Time that is nearly always zero, written as `0` then.
-fn time_or_zero(seconds: f64) -> String {
-    if seconds == 0.0 { "0".to_owned() } else { format::time(seconds) }
 }
 
 /// Cells of one width, in which points, half-widths and upper ends are aligned.

@@ -1,8 +1,9 @@
 //! The tables of one traced run: serial phases, commands, kernel locks, other processes.
 
+use morecores_study::Quantity;
 use morecores_view::{CommandView, LockView, SerialPhase, TraceView};
 
-use crate::format::{ABSENT, TimeUnit, column_cells, count, percent, percent_with_error, time};
+use crate::format::{ABSENT, column_cells, count, percent, percent_with_error, time};
 use crate::terminal::Style;
 use crate::terminal::grid::Grid;
 
@@ -56,15 +57,15 @@ pub(super) fn serial_phases(trace: &TraceView, style: &Style) -> Vec<String> {
     if longest.is_empty() {
         return lines;
     }
-    let unit = TimeUnit::for_column(longest.iter().map(|p| p.duration_s));
-    let in_unit = |seconds: f64| seconds / unit.seconds();
+    let unit = Quantity::Time.column_scale(longest.iter().map(|p| p.duration_s));
+    let in_unit = |seconds: f64| seconds / unit.size;
     let starts: Vec<f64> = longest.iter().map(|p| in_unit(p.start_s)).collect();
     let durations = longest.iter().map(|p| in_unit(p.duration_s));
     let durations: Vec<f64> = durations.chain((folded > 0).then(|| in_unit(rest))).collect();
     let mut grid = Grid::new(style);
     grid.add_names(0, "mostly", longest.iter().map(|p| p.culprit.clone()).chain(more_row(folded, "phase")));
-    grid.add_figures(1, &format!("begins ({})", unit.symbol()), column_cells(&starts));
-    grid.add_figures(0, &format!("lasts ({})", unit.symbol()), column_cells(&durations));
+    grid.add_figures(1, &format!("begins ({})", unit.symbol), column_cells(&starts));
+    grid.add_figures(0, &format!("lasts ({})", unit.symbol), column_cells(&durations));
     lines.extend(grid.into_lines());
     lines
 }
@@ -144,9 +145,9 @@ pub(super) fn locks(trace: &TraceView, selection: RowSelection, style: &Style) -
     let caller = |l: &LockView| l.caller.clone().unwrap_or(ABSENT.to_owned());
     grid.add_names(2, "wanted by", shown.iter().map(caller));
     grid.add_figures(3, "waits", cells(|l| l.count as f64, sum(|l| l.count as f64), count));
-    grid.add_figures(0, "waited", cells(|l| l.wait_s, sum(|l| l.wait_s), time_or_zero));
-    grid.add_figures(1, "spinning", cells(|l| l.spin_s, sum(|l| l.spin_s), time_or_zero));
-    grid.add_figures(5, "longest", cells(|l| l.max_wait_s, longest, time_or_zero));
+    grid.add_figures(0, "waited", cells(|l| l.wait_s, sum(|l| l.wait_s), time));
+    grid.add_figures(1, "spinning", cells(|l| l.spin_s, sum(|l| l.spin_s), time));
+    grid.add_figures(5, "longest", cells(|l| l.max_wait_s, longest, time));
     let mut lines = vec![format!("kernel locks on {}", crate::format::cpus(trace.cpus))];
     lines.extend(grid.into_lines());
     lines
@@ -181,8 +182,4 @@ fn join_first(mut names: Vec<String>) -> String {
 fn more_row(rows: usize, what: &str) -> Option<String> {
     let plural = if rows == 1 { "" } else { "s" };
     (rows > 0).then(|| format!("{rows} more {what}{plural}"))
-}
-
-fn time_or_zero(seconds: f64) -> String {
-    if seconds == 0.0 { "0".to_owned() } else { time(seconds) }
 }
