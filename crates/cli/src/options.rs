@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
+use morecores_statistics::{MIN_RUNS, StoppingRule};
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
     Bytes, Cache, Command, Coordinates, Header, Hooks, InputSource, Nanos, Placement, Plan, Point, Stop,
@@ -42,19 +43,13 @@ pub(crate) use trace::TraceOptions;
 use metrics::Metrics;
 pub(crate) use metrics::note_of_older_figures;
 
-/// Default for the largest number of runs of each CPU count. The stopping rule checks after 6, 9,
-/// 14 and 21 runs before. A command whose median is not known to 1% after 30 runs needs a quieter
-/// machine, not more runs.
-const DEFAULT_RUNS: u32 = 30;
-/// The precision, unless the user says otherwise: docs/methods/measure.md, "Stopping rule".
-const DEFAULT_PRECISION: &str = "1%";
 /// Default time for the whole study: about as long as users wait for an answer without having been
 /// asked.
 const DEFAULT_TIME: Nanos = Nanos::from_millis(5 * 60 * 1000);
 /// Default limit for kept input: an amount that fits most temporary directories.
 const DEFAULT_INPUT_LIMIT: &str = "1G";
 /// The fewest runs with a 95% interval (docs/methods/measure.md, "Median and its interval").
-const LEAST_RUNS: u32 = morecores_statistics::MIN_RUNS as u32;
+const LEAST_RUNS: u32 = MIN_RUNS as u32;
 
 /// Options of `morecores run` for a new study.
 #[derive(Debug)]
@@ -278,9 +273,11 @@ fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<P
 }
 
 fn stop(args: &RunArgs) -> Result<Stop> {
-    let precision = percent("--precision", args.precision.as_deref().unwrap_or(DEFAULT_PRECISION))?;
-    let max_runs = args.runs.unwrap_or(DEFAULT_RUNS.max(args.min_runs.unwrap_or(0)));
-    ensure!(max_runs > 0, "--runs 0 measures nothing: give at least 1, and 6 for an interval");
+    let rule = StoppingRule::DEFAULT;
+    let asked = args.precision.as_deref().map(|text| percent("--precision", text)).transpose()?;
+    let precision = asked.unwrap_or(rule.precision);
+    let max_runs = args.runs.unwrap_or((rule.max_runs as u32).max(args.min_runs.unwrap_or(0)));
+    ensure!(max_runs > 0, "--runs 0 measures nothing: give at least 1, and {LEAST_RUNS} for an interval");
     let min_runs = args.min_runs.unwrap_or(LEAST_RUNS.min(max_runs));
     ensure!(min_runs <= max_runs, "--min-runs {min_runs} is above --runs {max_runs}");
     let (max_time, budget) = match args.max_time.as_deref() {

@@ -1,5 +1,5 @@
-//! Loop over rounds: orders the cells, passes each run to the recorder, and stops when enough is
-//! known.
+//! Loop over rounds: orders the cells, passes each run to the recorder, and stops when the rule of
+//! its caller says that enough is known.
 //!
 //! The loop knows neither processes nor files nor statistics, and nothing of a subject but its
 //! cells. All of these are passed in, so that tests of the loop need none of them. The loop
@@ -69,8 +69,8 @@ pub trait RunRecorder<C, O> {
     fn ended(&mut self, outcome: &O) -> Result<(), Self::Error>;
 }
 
-/// Rule that decides whether the samples suffice. The argument holds the values of the successful
-/// timed runs for each cell of the experiment, in the order of the runs.
+/// Rule that decides after each timed round whether the samples suffice. The argument holds the
+/// values of the successful timed runs for each cell of the experiment, in the order of the runs.
 pub type IsPrecise<'a> = dyn FnMut(&[Vec<f64>]) -> bool + 'a;
 
 /// Clock, and requests to stop.
@@ -244,8 +244,7 @@ where
             if round == 0 && self.executor.is_already_done() {
                 return Ok((StopReason::AlreadyDone, None));
             }
-            let is_due = schedule.stop.precision.is_some() && round + 1 >= schedule.stop.min_runs;
-            if is_due && (self.is_precise)(&self.samples) {
+            if (self.is_precise)(&self.samples) {
                 return Ok((StopReason::Precise, None));
             }
         }

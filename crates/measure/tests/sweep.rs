@@ -158,14 +158,14 @@ fn every_round_measures_every_count_once_and_orders_differ() {
 }
 
 #[test]
-fn the_rule_is_not_asked_before_the_least_runs_and_the_most_end_it() {
+fn the_rule_is_asked_after_every_round_and_the_most_runs_end_it() {
+    for enough in [1, 6, 7] {
+        let world = World::default();
+        let (finish, runs) = swept(&plan(), &world, &mut Pretend::new(&world), enough);
+        assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * enough));
+    }
     let world = World::default();
-    let (_, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 0);
-    assert_eq!(runs.len(), 2 * 6);
     let (finish, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 99);
-    assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
-    let fixed = Plan { stop: Stop { precision: None, ..plan().stop }, ..plan() };
-    let (finish, runs) = swept(&fixed, &world, &mut Pretend::new(&world), 0);
     assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
 }
 

@@ -12,15 +12,14 @@
 
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF};
 
+use crate::stopping::{alpha_spent_by, looks};
+
 /// Minimum number of runs for a 95% interval of a median. All six runs are on one side with
 /// probability 2/2^6 = 3.1%; all five runs with 6.3%.
 pub const MIN_RUNS: usize = 6;
 
 /// Allowed probability of a miss of an interval; all intervals are 95% intervals.
 pub(crate) const ALPHA: f64 = 0.05;
-
-/// Part of `ALPHA` that the look at six runs spends: 2/2^6. A quiet program can stop at that look.
-const FIRST_LOOK_ALPHA: f64 = 0.031_25;
 
 /// Probability below which a miss counts as impossible, to keep the recursion short. A study has
 /// far fewer than a million looks and positions.
@@ -72,20 +71,6 @@ impl Design {
         let rank = self.rank(runs)? as u64;
         Some(2.0 * fair_coin(runs).cdf(rank - 1))
     }
-}
-
-/// Numbers of runs at which the stopping rule looks, an endless sequence: 6, then half as many
-/// again, rounded up. Few looks cost little coverage, and a look comes at most 50% too late.
-pub(crate) fn looks() -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(MIN_RUNS), |n| Some((3 * n).div_ceil(2)))
-}
-
-/// Part of `ALPHA` that may be spent up to the look at `runs`. The first look spends its whole part
-/// at once. The rest follows the square root of the number of runs, and is never spent completely.
-/// The exponent was chosen by simulation: a larger exponent serves quiet programs, a smaller one
-/// noisy programs (docs/methods/measure.md, "Stopping rule").
-fn alpha_spent_by(runs: usize) -> f64 {
-    ALPHA - (ALPHA - FIRST_LOOK_ALPHA) * (MIN_RUNS as f64 / runs as f64).sqrt()
 }
 
 /// Distribution of the number of tosses on one side, for `runs` fair coins.
@@ -226,11 +211,6 @@ mod tests {
             assert_eq!(Design::Sequential { max_runs: 6 }.rank(6), Design::Fixed.rank(6));
             assert!(Design::Sequential { max_runs: runs }.rank(runs).is_some());
         }
-    }
-
-    #[test]
-    fn looks_are_few() {
-        assert_eq!(looks().take(9).collect::<Vec<_>>(), [6, 9, 14, 21, 32, 48, 72, 108, 162]);
     }
 
     /// Checks the recursion against all 2^21 sequences of 21 tosses.

@@ -1,7 +1,8 @@
 //! Sequential stopping rule: the decision that there are enough runs.
 //!
-//! The rule only decides; the experiment starts runs and keeps time. Intervals of a stopped sample
-//! use [`Design::Sequential`], which accounts for the number of looks.
+//! The whole rule is here: its defaults, its looks, the probability of a miss that each look may
+//! spend, and the decision. [`Design::Sequential`] derives the ranks of the intervals from it. The
+//! rule only decides; the sweep asks after each round, starts runs and keeps time.
 
 use std::f64::consts::PI;
 use std::ops::RangeInclusive;
@@ -9,9 +10,12 @@ use std::ops::RangeInclusive;
 use morecores_study::Stop;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
-use crate::design::{Design, MIN_RUNS, looks};
+use crate::design::{ALPHA, Design, MIN_RUNS};
 use crate::interval::interval_of_sorted;
 use crate::summary::{median_of_sorted, sorted};
+
+/// Part of `ALPHA` that the look at six runs spends: 2/2^6. A quiet program can stop at that look.
+const FIRST_LOOK_ALPHA: f64 = 0.031_25;
 
 /// Probability that the number of rounds lies in the displayed range, if the noise is the only
 /// unknown. A range with a higher probability would be too wide to inform a waiting person.
@@ -43,6 +47,11 @@ pub enum Decision {
 }
 
 impl StoppingRule {
+    /// Rule of a study unless the user says otherwise: docs/methods/measure.md, "Stopping rule". A
+    /// command whose median is not known to 1% after 30 runs needs a quieter machine, not more
+    /// runs.
+    pub const DEFAULT: Self = Self { precision: 0.01, min_runs: MIN_RUNS, max_runs: 30 };
+
     /// Rule of a plan; `None` if the plan has only a number of runs.
     pub fn from_stop(stop: &Stop) -> Option<Self> {
         let (min_runs, max_runs) = (stop.min_runs as usize, stop.max_runs as usize);
@@ -67,7 +76,8 @@ impl StoppingRule {
     /// Failed runs can leave the points with different numbers of runs. The number of rounds is
     /// then that of the longest point. Each point is judged by its first runs, as many as the
     /// shortest point has, because a look is valid only at that number.
-    pub fn decide(&self, samples: &[&[f64]]) -> Decision {
+    pub fn decide<S: AsRef<[f64]>>(&self, samples: &[S]) -> Decision {
+        let samples: Vec<&[f64]> = samples.iter().map(AsRef::as_ref).collect();
         let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
         let common = samples.iter().map(|s| s.len()).min().unwrap_or(0);
         let exhausted = rounds >= self.max_runs && !samples.is_empty();
@@ -89,11 +99,12 @@ impl StoppingRule {
     /// `max_runs`. Before the second round, the range is from the next look to `max_runs`. From the
     /// sixth round on, each point is judged by its own noise; before that, by the noise of all
     /// points together.
-    pub fn expected_rounds(&self, samples: &[&[f64]]) -> RangeInclusive<usize> {
+    pub fn expected_rounds(&self, samples: &[impl AsRef<[f64]>]) -> RangeInclusive<usize> {
+        let samples: Vec<&[f64]> = samples.iter().map(AsRef::as_ref).collect();
         let rounds = samples.iter().map(|s| s.len()).min().unwrap_or(0);
         let own = samples.iter().filter_map(|sample| Some((self.noise(&sorted(sample))?, sample.len() - 1)));
         let noisiest = own.max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((noise, degrees_of_freedom)) = noisiest.or_else(|| pooled_noise(samples)) else {
+        let Some((noise, degrees_of_freedom)) = noisiest.or_else(|| pooled_noise(&samples)) else {
             return self.next_look(rounds)..=self.max_runs;
         };
         let [least, most] = deviation_factors(degrees_of_freedom)
@@ -102,7 +113,7 @@ impl StoppingRule {
     }
 
     /// Returns whether the rule looks at the values after `rounds` rounds.
-    pub fn is_look(&self, rounds: usize) -> bool {
+    fn is_look(&self, rounds: usize) -> bool {
         rounds > 0 && self.next_look(rounds - 1) == rounds
     }
 
@@ -135,6 +146,20 @@ impl StoppingRule {
         }
         look
     }
+}
+
+/// Numbers of runs at which the stopping rule looks, an endless sequence: 6, then half as many
+/// again, rounded up. Few looks cost little coverage, and a look comes at most 50% too late.
+pub(crate) fn looks() -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(MIN_RUNS), |n| Some((3 * n).div_ceil(2)))
+}
+
+/// Part of `ALPHA` that may be spent up to the look at `runs`. The first look spends its whole part
+/// at once. The rest follows the square root of the number of runs, and is never spent completely.
+/// The exponent was chosen by simulation: a larger exponent serves quiet programs, a smaller one
+/// noisy programs (docs/methods/measure.md, "Stopping rule").
+pub(crate) fn alpha_spent_by(runs: usize) -> f64 {
+    ALPHA - (ALPHA - FIRST_LOOK_ALPHA) * (MIN_RUNS as f64 / runs as f64).sqrt()
 }
 
 /// Noise of all points together, as in [`StoppingRule::noise`], and its degrees of freedom. It
@@ -172,7 +197,7 @@ fn standard_errors(design: Design, runs: usize) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const RULE: StoppingRule = StoppingRule { precision: 0.01, min_runs: 6, max_runs: 30 };
+    const RULE: StoppingRule = StoppingRule::DEFAULT;
 
     /// Creates `runs` values around 1; the extreme values are `spread` away on either side.
     fn spread_values(runs: usize, spread: f64) -> Vec<f64> {
@@ -180,11 +205,20 @@ mod tests {
     }
 
     #[test]
+    fn looks_are_few() {
+        assert_eq!(looks().take(9).collect::<Vec<_>>(), [6, 9, 14, 21, 32, 48, 72, 108, 162]);
+    }
+
+    #[test]
     fn a_quiet_program_stops_at_six() {
         let quiet = spread_values(6, 0.009);
         assert_eq!(RULE.decide(&[&quiet[..5]]), Decision::Continue);
         assert_eq!(RULE.decide(&[&quiet, &quiet]), Decision::Precise);
-        assert_eq!(RULE.expected_rounds(&[&quiet[..5], &[1.0; 6]]), 6..=6, "a look that is still to come");
+        assert_eq!(
+            RULE.expected_rounds(&[&quiet[..5], &[1.0; 6][..]]),
+            6..=6,
+            "a look that is still to come"
+        );
     }
 
     #[test]
@@ -213,14 +247,14 @@ mod tests {
 
     #[test]
     fn failed_runs_neither_hide_a_point_nor_keep_the_rule_from_ending() {
-        assert_eq!(RULE.decide(&[&[1.0; 9], &[1.0; 7]]), Decision::Continue);
-        assert_eq!(RULE.decide(&[&[1.0; 11], &[1.0; 9]]), Decision::Precise);
-        assert_eq!(RULE.decide(&[&[1.0; 30], &[]]), Decision::RunsExhausted);
+        assert_eq!(RULE.decide(&[vec![1.0; 9], vec![1.0; 7]]), Decision::Continue);
+        assert_eq!(RULE.decide(&[vec![1.0; 11], vec![1.0; 9]]), Decision::Precise);
+        assert_eq!(RULE.decide(&[vec![1.0; 30], vec![]]), Decision::RunsExhausted);
     }
 
     #[test]
     fn nothing_to_measure_is_precise() {
-        assert_eq!(RULE.decide(&[]), Decision::Precise);
+        assert_eq!(RULE.decide::<Vec<f64>>(&[]), Decision::Precise);
     }
 
     #[test]

@@ -183,7 +183,6 @@ impl<N: ProgressText> Progress<N> {
         let stop = &self.experiment.schedule.stop;
         let all = stop.max_runs as usize;
         let samples = state.text.samples();
-        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         StoppingRule::from_stop(stop).map_or(all..=all, |rule| rule.expected_rounds(&samples))
     }
 

@@ -152,13 +152,11 @@ fn measure(
     };
     let swept = set_up.and_then(|()| {
         let rule = StoppingRule::from_stop(&header.plan.stop);
-        let mut enough = |samples: &[Vec<f64>]| {
-            let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-            rule.is_some_and(|rule| rule.decide(&samples) == Decision::Precise)
-        };
+        let mut is_precise =
+            |samples: &[Vec<f64>]| rule.is_some_and(|rule| rule.decide(samples) == Decision::Precise);
         let (experiment, clock) = (header.plan.experiment(), Clock(control));
         let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(&header.plan));
-        sweep(&experiment, earlier, &mut executor, &mut recorder, &mut enough, &mut budget, &clock)
+        sweep(&experiment, earlier, &mut executor, &mut recorder, &mut is_precise, &mut budget, &clock)
             .map_err(SweepError::into_inner::<anyhow::Error>)
     });
     // The neighbours are read before the tracer works, so that its work is not counted among

@@ -159,8 +159,7 @@ pub(crate) fn measure_until_stopped(
             point.extend(noise.draw_runs(next - rounds, rng));
         }
         rounds = next;
-        let samples: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
-        if rule.decide(&samples) != Decision::Continue {
+        if rule.decide(&points) != Decision::Continue {
             return points;
         }
     }

@@ -95,7 +95,6 @@ impl RunRecorder<Point, Outcome> for Watcher<'_> {
     fn begins(&mut self, trial: &Trial<Point>) {
         self.began = self.world.now();
         let samples = self.so_far.samples();
-        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         let stop = &self.plan.stop;
         let rounds = StoppingRule::from_stop(stop).expect("a rule").expected_rounds(&samples);
         let outlook = TimeEstimate {
@@ -144,14 +143,12 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         announced: Vec::new(),
     };
     let rule = StoppingRule::from_stop(&plan.stop).expect("a rule");
-    let mut enough = |samples: &[Vec<f64>]| {
-        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-        rule.decide(&samples) == morecores_statistics::Decision::Precise
-    };
+    let mut is_precise =
+        |samples: &[Vec<f64>]| rule.decide(samples) == morecores_statistics::Decision::Precise;
     let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
     let experiment = plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &[] as &[Run], |_| true);
-    sweep(&experiment, earlier, &mut &world, &mut watcher, &mut enough, &mut budget, &world)
+    sweep(&experiment, earlier, &mut &world, &mut watcher, &mut is_precise, &mut budget, &world)
         .expect("a sweep");
     for point in &plan.points {
         watcher.traces.remove(0);
