@@ -328,14 +328,7 @@ where
     fn missing(&self, phase: Phase, round: u32) -> Vec<(usize, C)> {
         let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
         let is_left_out = |cell: &Cell| self.left_out.iter().any(|(other, _)| other.cell() == *cell);
-        let in_round: Vec<(usize, &C)> = self
-            .experiment
-            .cells
-            .iter()
-            .enumerate()
-            .filter(|(_, planned)| planned.rounds.is_none_or(|rounds| round < rounds))
-            .map(|(position, planned)| (position, &planned.cell))
-            .collect();
+        let in_round: Vec<(usize, &C)> = self.experiment.positions_of_round(round).collect();
         round_order(self.experiment.schedule.seed, stream, round, in_round.len())
             .into_iter()
             .map(|at| in_round[at])

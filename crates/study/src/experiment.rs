@@ -117,15 +117,6 @@ pub trait RunRecord: InCell {
     fn value(&self) -> f64;
 }
 
-/// Axis: a property in which the cells of an experiment differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
-    /// Name of the axis.
-    pub name: String,
-    /// Values of the cells on this axis, each once, in the order of the cells.
-    pub values: Vec<AxisValue>,
-}
-
 /// Planned cell, with the number of its rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledCell<C> {
@@ -177,22 +168,15 @@ pub struct Experiment<C> {
 impl<C: InCell> Experiment<C> {
     /// Cells of a round, in the order of the plan.
     pub fn cells_of_round(&self, round: u32) -> Vec<&C> {
-        let is_in_round = |planned: &&ScheduledCell<C>| planned.rounds.is_none_or(|rounds| round < rounds);
-        self.cells.iter().filter(is_in_round).map(|planned| &planned.cell).collect()
+        self.positions_of_round(round).map(|(_, cell)| cell).collect()
     }
 
-    /// Axes of the cells, sorted by name.
-    pub fn axes(&self) -> Vec<Axis> {
-        let mut axes: BTreeMap<String, Vec<AxisValue>> = BTreeMap::new();
-        for planned in &self.cells {
-            for (axis, value) in planned.cell.cell().0 {
-                let values = axes.entry(axis).or_default();
-                if !values.contains(&value) {
-                    values.push(value);
-                }
-            }
-        }
-        axes.into_iter().map(|(name, values)| Axis { name, values }).collect()
+    /// Cells of a round with their positions in the plan.
+    pub fn positions_of_round(&self, round: u32) -> impl Iterator<Item = (usize, &C)> {
+        let positions = self.cells.iter().enumerate();
+        let in_round =
+            positions.filter(move |(_, planned)| planned.rounds.is_none_or(|rounds| round < rounds));
+        in_round.map(|(position, planned)| (position, &planned.cell))
     }
 }
 
@@ -207,20 +191,6 @@ mod tests {
     fn schedule() -> Schedule {
         let stop = Stop { precision: None, min_runs: 1, max_runs: 2, max_time: None, budget: None };
         Schedule { seed: 1, warmup: 0, stop, on_failure: OnFailure::End }
-    }
-
-    #[test]
-    fn axes_are_the_values_in_which_cells_differ() {
-        let cells =
-            [(1, 50), (1, 100), (2, 50)].map(|(cpus, percent)| Cell::of_command(cpus, cpus, &quota(percent)));
-        let experiment =
-            Experiment { cells: cells.into_iter().map(Into::into).collect(), schedule: schedule() };
-        let axes = experiment.axes();
-        assert_eq!(
-            axes.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>(),
-            ["cpus", "n", "quota_percent"]
-        );
-        assert_eq!(axes[2].values, [50, 100].map(AxisValue::Number));
     }
 
     #[test]

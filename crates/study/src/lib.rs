@@ -32,8 +32,8 @@ mod usable;
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use experiment::{
-    Axis, AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure, RunRecord,
-    Schedule, ScheduledCell,
+    AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure, RunRecord, Schedule,
+    ScheduledCell,
 };
 pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};
