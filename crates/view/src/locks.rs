@@ -51,7 +51,7 @@ pub fn locks_view(study: &LockStudy) -> LocksView {
 
 /// Returns the warnings of other programs' work before and during the cells.
 fn warnings(study: &LockStudy) -> Vec<Warning> {
-    let others = OtherPrograms::from_locks(study);
+    let others = OtherPrograms::from_study(study, |run| run.surroundings.as_ref());
     let cpus = u32::try_from(study.header.plan.cpus.len()).unwrap_or(u32::MAX);
     let around = study.runs.iter().filter_map(|run| run.surroundings.as_ref());
     others.busy_machine().into_iter().chain(others.work_outside_tree(cpus, around)).collect()

@@ -4,8 +4,7 @@
 //! figures; the report writes the text.
 
 use crate::Warning;
-use morecores_study::lock::LockStudy;
-use morecores_study::{Nanos, Neighbour, Quiet, Study, Surroundings, Topology};
+use morecores_study::{Nanos, Neighbour, Quiet, StudyRecord, Subject, Surroundings, Topology};
 
 /// Threshold of other programs' work, in CPUs' worth; more is not idle housekeeping.
 const MAX_QUIET_CPUS: f64 = 0.1;
@@ -27,24 +26,16 @@ pub(crate) struct OtherPrograms<'a> {
 }
 
 impl<'a> OtherPrograms<'a> {
-    /// Collects the work of other programs around the runs of a command.
-    pub(crate) fn from_study(study: &'a Study) -> Self {
+    /// Collects the work of other programs around the runs of a study.
+    pub(crate) fn from_study<S: Subject>(
+        study: &'a StudyRecord<S>,
+        surroundings: fn(&S::Run) -> Option<&Surroundings>,
+    ) -> Self {
         let closing = study.header.closing.as_ref();
         Self {
             quiet: closing.and_then(|closing| closing.quiet),
             neighbours: closing.map_or(&[], |closing| &closing.neighbours),
-            total: cpu_time(study.runs.iter().filter_map(|run| run.surroundings.as_ref())),
-            online_cpus: online_cpus(&study.header.host.topology),
-        }
-    }
-
-    /// Collects the work of other programs around the cells of a study of locks.
-    pub(crate) fn from_locks(study: &'a LockStudy) -> Self {
-        let closing = study.header.closing.as_ref();
-        Self {
-            quiet: closing.and_then(|closing| closing.quiet),
-            neighbours: closing.map_or(&[], |closing| &closing.neighbours),
-            total: cpu_time(study.runs.iter().filter_map(|run| run.surroundings.as_ref())),
+            total: cpu_time(study.runs.iter().filter_map(surroundings)),
             online_cpus: online_cpus(&study.header.host.topology),
         }
     }

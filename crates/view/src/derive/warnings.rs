@@ -109,7 +109,7 @@ fn whole_study_warnings(study: &Study, points: &[PointView]) -> Vec<Warning> {
     if points.iter().any(|point| point.kernel_ratio_estimator == CpuEstimator::Getrusage) {
         warnings.push(Warning::OnlyGetrusage);
     }
-    warnings.extend(OtherPrograms::from_study(study).busy_machine());
+    warnings.extend(other_programs(study).busy_machine());
     let frequency = &header.host.frequency;
     let steady = frequency.governor.as_deref().is_none_or(|governor| governor == "performance");
     if !steady || frequency.boost == Some(true) {
@@ -214,7 +214,11 @@ fn push_machine_warnings(study: &Study, sample: &Sample<'_>, point: &PointView, 
     if point.adds.contains(&CpuKind::OtherCoreType) {
         warnings.push(Warning::MixedCoreTypes { cpus });
     }
-    warnings.extend(OtherPrograms::from_study(study).work_outside_tree(cpus, sample.surroundings()));
+    warnings.extend(other_programs(study).work_outside_tree(cpus, sample.surroundings()));
+}
+
+fn other_programs(study: &Study) -> OtherPrograms<'_> {
+    OtherPrograms::from_study(study, |run| run.surroundings.as_ref())
 }
 
 /// Returns the excess of the runs' CPU time over the time of their CPUs, divided by the latter. It
