@@ -51,8 +51,8 @@ fn children_cpu() -> Nanos {
 }
 
 fn read(clock: ClockId) -> Nanos {
-    let t = clock_gettime(clock);
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+    let time = clock_gettime(clock);
+    Nanos::from_timespec(time.tv_sec, time.tv_nsec)
 }
 
 /// Computes for this much CPU time of the calling thread, in user mode and without touching memory.

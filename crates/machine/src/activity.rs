@@ -1,7 +1,7 @@
 //! Clocks of the machine's CPUs: the work of each CPU, and the time that a hypervisor or a quota
 //! took from it.
 //!
-//! The clocks count in steps of 10 ms (`USER_HZ`), so they are not read more often.
+//! The clocks count in steps of 10 ms ([`user_tick`]), so they are not read more often.
 //! [`ActivityMonitor`] carries activity that is not yet visible over to the next reading. This
 //! module does not judge whether a machine is fit to measure on.
 
@@ -16,14 +16,11 @@ use std::time::Duration;
 use morecores_study::{CpuId, CpuSet, Nanos, Quiet, Surroundings};
 
 use crate::cgroup::{Hierarchies, Version};
-use crate::clock::monotonic;
+use crate::clock::{monotonic, process_cpu, user_tick};
 
 pub use neighbours::Neighbours;
 
 use devices::{DeviceReading, Devices};
-
-/// Clock tick: `USER_HZ` is 100 on every architecture that Linux still supports except Alpha.
-const TICK: Nanos = Nanos::from_millis(10);
 
 /// Time for which the machine is watched while nothing is measured: fifty ticks.
 pub const QUIET_TIME: Duration = Duration::from_millis(500);
@@ -49,16 +46,19 @@ impl CpuClocks {
 
     /// Parses the lines `cpuN user nice system idle iowait irq softirq steal guest guest_nice` of
     /// proc_stat(5). User time already includes guest time.
+    /// `procfs` would also parse the rest of the file, thousands of interrupt counts, around every
+    /// run.
     fn parse(stat: &str) -> Self {
+        let tick = user_tick();
         let line = |line: &str| {
             let (name, values) = line.split_once(' ')?;
             let cpu = name.strip_prefix("cpu")?.parse().ok()?;
             let mut ticks = [0; 8];
-            for (tick, value) in ticks.iter_mut().zip(values.split_ascii_whitespace()) {
-                *tick = value.parse::<u64>().ok()?;
+            for (count, value) in ticks.iter_mut().zip(values.split_ascii_whitespace()) {
+                *count = value.parse::<u64>().ok()?;
             }
             let [user, nice, system, _idle, _iowait, irq, softirq, steal] = ticks;
-            let time = |ticks: u64| Nanos(ticks * TICK.0);
+            let time = |ticks: u64| Nanos(ticks * tick.0);
             Some((
                 CpuId(cpu),
                 CpuClock { busy: time(user + nice + system + irq + softirq), steal: time(steal) },
@@ -142,7 +142,7 @@ impl ActivityMonitor {
         self.throttled = self.total_throttled();
         self.read_at = monotonic();
         self.tree = Nanos::ZERO;
-        self.own = own_cpu_time();
+        self.own = process_cpu();
     }
 
     /// Activity since the last reading, after a run that used `tree` of CPU time on `allotted`.
@@ -150,13 +150,13 @@ impl ActivityMonitor {
     pub fn run_surroundings(&mut self, tree: Nanos, allotted: &CpuSet) -> Option<Surroundings> {
         self.tree += tree;
         let now = monotonic();
-        if now.since(self.read_at) < TICK {
+        if now.since(self.read_at) < user_tick() {
             return None;
         }
         let (clocks, device_times) = (CpuClocks::read(), self.devices.read());
         let here = clocks.since(&self.clocks, |cpu| allotted.contains(cpu));
         let elsewhere = clocks.since(&self.clocks, |cpu| !allotted.contains(cpu));
-        let (throttled, own) = (self.total_throttled(), own_cpu_time());
+        let (throttled, own) = (self.total_throttled(), process_cpu());
         let covers_ns = now.since(self.read_at);
         let surroundings = Surroundings {
             covers_ns,
@@ -202,12 +202,6 @@ impl ThrottleFile {
     }
 }
 
-/// CPU time of this process so far.
-fn own_cpu_time() -> Nanos {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,8 +215,8 @@ mod tests {
             "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 2 1 4 60 9 1 1 5 0 0\ncpu5 7 0 0 0 0 0 0 0 0 0\ncpux\n",
         );
         let on_0 = after.since(&before, |cpu| cpu == CpuId(0));
-        assert_eq!(on_0, CpuClock { busy: Nanos::from_millis(40), steal: Nanos::from_millis(30) });
+        assert_eq!(on_0, CpuClock { busy: user_tick().times(4), steal: user_tick().times(3) });
         let on_5 = after.since(&before, |cpu| cpu == CpuId(5));
-        assert_eq!(on_5.busy, Nanos::from_millis(70));
+        assert_eq!(on_5.busy, user_tick().times(7));
     }
 }

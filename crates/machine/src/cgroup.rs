@@ -244,7 +244,7 @@ fn sees_root(tree: &mut Tree, version: Version, mount: &Mount) -> bool {
 
 /// Decodes the octal escapes of mountinfo (`\040` is a space). The kernel writes them for space,
 /// tab, newline and backslash (`mangle` in `fs/seq_file.c`).
-pub fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {

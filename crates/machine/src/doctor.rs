@@ -57,3 +57,9 @@ fn flawed_finding(
 ) -> Finding {
     Finding { what, state, fact: fact.into(), matters: matters.to_owned(), remedy: Some(remedy) }
 }
+
+/// Finding about a fact that only root can read.
+fn unknown_finding(facts: &Facts, what: Subject, fact: &str, matters: &str) -> Finding {
+    let remedy = remedy::root_remedy(&facts.privilege, "morecores doctor");
+    flawed_finding(what, State::Limited, fact, matters, remedy)
+}

@@ -7,32 +7,32 @@ use std::io;
 use std::mem::size_of_val;
 
 use morecores_study::{CpuId, CpuSet};
+use procfs::FromRead as _;
+use procfs::process::Stat;
 use rustix::process::{Pid, Signal};
 
 /// Start of a process or thread, in clock ticks since boot; absent if the number is unused.
 pub fn start_time(task: u32) -> Option<u64> {
-    let stat = read_text(&format!("/proc/{task}/stat"))?;
-    // The name, in parentheses, may itself hold parentheses and spaces, so fields are counted from
-    // the last parenthesis. starttime is field 22 of proc_pid_stat(5), so the 20th after the name.
-    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+    read_stat(task).map(|stat| stat.starttime)
 }
 
 /// Parent of a process; absent if the number is unused.
 pub fn parent(process: u32) -> Option<u32> {
-    let stat = read_text(&format!("/proc/{process}/stat"))?;
-    // ppid is field 4 of proc_pid_stat(5), so the second after the name, which may hold any
-    // characters.
-    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    read_stat(process).map(|stat| stat.ppid.cast_unsigned())
 }
 
 /// Name of a process, as in `ps -o comm`.
 pub fn command_name(process: u32) -> Option<String> {
-    Some(read_text(&format!("/proc/{process}/comm"))?.trim_end().to_owned())
+    read_stat(process).map(|stat| stat.comm)
 }
 
-/// Content of a file that holds a process name, which may be any bytes except the null byte.
-fn read_text(file: &str) -> Option<String> {
-    fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+fn read_stat(task: u32) -> Option<Stat> {
+    Stat::from_file(format!("/proc/{task}/stat")).ok()
+}
+
+/// Statistics of all processes of this PID namespace, including zombies.
+pub(crate) fn all_stats() -> impl Iterator<Item = Stat> {
+    procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|process| process.stat().ok())
 }
 
 /// Whether `task` is a thread of this process.
@@ -60,15 +60,13 @@ pub struct ProcessEntry {
 
 /// Process table: all processes of this PID namespace, including zombies.
 pub fn process_table() -> Vec<ProcessEntry> {
-    let stats =
-        procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
-    let entry = |stat: procfs::process::Stat| ProcessEntry {
+    let entry = |stat: Stat| ProcessEntry {
         pid: stat.pid.cast_unsigned(),
         parent: stat.ppid.cast_unsigned(),
         // A first thread that has ended is a zombie while the other threads continue.
         is_living: !matches!(stat.state, 'Z' | 'X') || stat.num_threads > 1,
     };
-    stats.map(entry).collect()
+    all_stats().map(entry).collect()
 }
 
 /// Living processes of a table below `process`, parents before children. The `excluded` processes

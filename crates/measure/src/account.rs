@@ -4,9 +4,9 @@
 //! reason for getrusage as the last one.
 
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
-use rustix::thread::ClockId;
 use tracing::{debug, info};
 
+use morecores_machine::clock::thread_cpu;
 use morecores_machine::group::{CpuSource, CpuUsage, StudyGroup};
 use morecores_machine::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
 
@@ -153,7 +153,7 @@ impl Reading {
         let Some(group) = group else { return Self::default() };
         Self {
             cpu: group.cpu_usage(),
-            own: own_cpu_time(),
+            own: thread_cpu(),
             swapped: group.swapped_pages(),
             block: group.block_bytes(),
         }
@@ -205,12 +205,6 @@ fn scaled_user(usage: &CpuUsage) -> Nanos {
     }
     let share = u128::from(usage.total.0) * u128::from(usage.user.0) / u128::from(ticks.0);
     Nanos(u64::try_from(share).unwrap_or(u64::MAX))
-}
-
-/// CPU time of the calling thread.
-fn own_cpu_time() -> Nanos {
-    let t = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
 /// Adds the counts of an orphan to those of the main process's tree.

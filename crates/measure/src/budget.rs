@@ -77,9 +77,7 @@ fn cpus(cell: &Cell) -> u64 {
 
 impl CellDurations {
     fn expected(&self) -> Option<Nanos> {
-        let mut timed = self.timed.clone();
-        timed.sort_unstable();
-        timed.get(timed.len() / 2).copied().or(self.warmup)
+        Nanos::median(self.timed.clone()).or(self.warmup)
     }
 }
 

@@ -9,7 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use morecores_machine::cgroup::unescape;
 use morecores_machine::undo::{Change, Journal, JournalError, UndoError};
 use tracing::debug;
 
@@ -57,8 +56,11 @@ impl Cold {
     pub fn prepare(remount: &[String], journal: &mut Journal) -> Result<Self, ColdError> {
         rustix::fs::access(DROP_CACHES, rustix::fs::Access::WRITE_OK).map_err(|_| ColdError::NotRoot)?;
         let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let mounts: Vec<Change> =
-            remount.iter().map(|path| entry(&table, Path::new(path))).collect::<Result<_, _>>()?;
+        let mount = |path: &String| {
+            let mounted = Change::unmounting(&table, Path::new(path)).map(behind_loop);
+            mounted.ok_or_else(|| ColdError::NotMounted(path.into()))
+        };
+        let mounts = remount.iter().map(mount).collect::<Result<Vec<Change>, _>>()?;
         for mount in &mounts {
             journal.note(mount.clone())?;
         }
@@ -99,17 +101,6 @@ fn failure(output: &Output) -> Option<String> {
     }
 }
 
-/// Current mount of `path`; the last mount on a path is the visible one.
-fn entry(table: &str, path: &Path) -> Result<Change, ColdError> {
-    let mounted = table.lines().rev().find_map(|line| {
-        let mut fields = line.split(' ').map(unescape);
-        let (source, target) = (fields.next()?, PathBuf::from(fields.next()?));
-        let (fs_type, options) = (fields.next()?, fields.next()?);
-        (target == path).then_some(Change::Unmounted { source, target, fs_type, options })
-    });
-    mounted.map(behind_loop).ok_or_else(|| ColdError::NotMounted(path.to_owned()))
-}
-
 /// Replaces a loop device by its backing file. A loop device that mount(8) created disappears with
 /// its last mount (`autoclear`), so the backing file must be mounted again.
 fn behind_loop(mounted: Change) -> Change {
@@ -136,16 +127,5 @@ mod tests {
         assert_eq!(of("echo warning >&2"), None);
         assert_eq!(of("exit 32").as_deref(), Some("exit status: 32"));
         assert_eq!(of("echo busy >&2; exit 32").as_deref(), Some("busy"));
-    }
-
-    #[test]
-    fn the_mount_that_is_seen_is_the_one_remounted() {
-        let table =
-            "/dev/a /mnt ext4 rw 0 0\n/dev/b /mnt/x\\040y xfs ro,noatime 0 0\n/dev/c /mnt btrfs rw 0 0\n";
-        let Ok(Change::Unmounted { source, .. }) = entry(table, Path::new("/mnt")) else { panic!() };
-        assert_eq!(source, "/dev/c");
-        let Ok(Change::Unmounted { options, .. }) = entry(table, Path::new("/mnt/x y")) else { panic!() };
-        assert_eq!(options, "ro,noatime");
-        assert!(matches!(entry(table, Path::new("/other")), Err(ColdError::NotMounted(_))));
     }
 }

@@ -30,6 +30,11 @@ impl Nanos {
         Self(us * 1_000)
     }
 
+    /// Converts the two parts of a `struct timespec`, as a clock gives it: neither is negative.
+    pub const fn from_timespec(seconds: i64, nanoseconds: i64) -> Self {
+        Self(seconds.cast_unsigned() * 1_000_000_000 + nanoseconds.cast_unsigned())
+    }
+
     /// Converts whole milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
@@ -50,6 +55,13 @@ impl Nanos {
     /// Product of this time and `count`; it saturates.
     pub const fn times(self, count: usize) -> Self {
         Self(self.0.saturating_mul(count as u64))
+    }
+
+    /// Median of some times, the later of the two middle ones if their number is even; `None` for
+    /// no times.
+    pub fn median(mut times: Vec<Self>) -> Option<Self> {
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
     }
 
     /// Time from `earlier` to `self`; zero if `self` is the earlier one.

@@ -21,6 +21,7 @@ use std::ptr::NonNull;
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
+use morecores_machine::clock::kernel_tick;
 use morecores_study::trace::{CpuLoss, EventCost, KnownThread, TRACEPOINTS, Tid, TraceSource, Untraced};
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 use tracing::debug;
@@ -36,7 +37,6 @@ use samples::SamplingClock;
 use tid_query::TidQuery;
 
 pub use libbpf_log::libbpf_version;
-pub(crate) use threads::tick_length;
 
 /// Generated from `bpf/trace.bpf.c`.
 #[allow(
@@ -236,7 +236,7 @@ impl BpfTracer {
             tracer: vec![tid],
             costs: self.event_costs(counts),
             sample_period,
-            tick: tick_length(),
+            tick: kernel_tick(),
             interrupts_accounted: self.features.interrupts_accounted,
             held_is_told: true,
             stack_share: self.features.locks.then_some(STACK_SHARE),

@@ -199,7 +199,7 @@ impl TraceSummary {
             tracer: recorded.tracer,
             costs: Vec::new(),
             sample_period: None,
-            tick: driver::tick_length(),
+            tick: morecores_machine::clock::kernel_tick(),
             interrupts_accounted: false,
             held_is_told: false,
             stack_share: None,

@@ -28,9 +28,8 @@ pub fn wake_latency() -> Option<Nanos> {
     let allowed = sched_getaffinity(None).ok()?;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     let (waker, sleeper) = (cpus.next()?, cpus.next()?);
-    let mut times = measure_wakes(waker, sleeper).ok()?;
-    times.sort_unstable();
-    times.get(times.len() / 2).map(|time| Nanos::from(*time))
+    let times = measure_wakes(waker, sleeper).ok()?;
+    Nanos::median(times.into_iter().map(Nanos::from).collect())
 }
 
 /// Latency of each of a series of wake-ups.

@@ -32,7 +32,7 @@ impl Span {
 /// Current time.
 pub(crate) fn now() -> Nanos {
     let time = clock_gettime(ClockId::Monotonic);
-    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    Nanos::from_timespec(time.tv_sec, time.tv_nsec)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use morecores_study::{Nanos, Neighbour};
 
-use crate::clock::monotonic;
+use crate::clock::{monotonic, user_tick};
+use crate::process::all_stats;
 
 /// Number of the busiest programs that are kept.
 const MAX_NEIGHBOURS: usize = 5;
@@ -97,10 +98,8 @@ struct Process {
 
 impl Snapshot {
     fn take() -> Self {
-        let tick = Nanos(1_000_000_000 / procfs::ticks_per_second().max(1));
+        let tick = user_tick();
         let own_pid = std::process::id();
-        let stats =
-            procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
         let time = |ticks: u64| Nanos(ticks.saturating_mul(tick.0));
         let process = |stat: procfs::process::Stat| {
             let ended = u64::try_from(stat.cutime.saturating_add(stat.cstime)).unwrap_or(0);
@@ -114,7 +113,7 @@ impl Snapshot {
             (stat.pid, process)
         };
         // The children for which this process waited are the command and its hooks.
-        Self(stats.filter(|stat| stat.pid.cast_unsigned() != own_pid).map(process).collect())
+        Self(all_stats().filter(|stat| stat.pid.cast_unsigned() != own_pid).map(process).collect())
     }
 
     /// Work by process name since `earlier`: the work of the present processes, and of those below

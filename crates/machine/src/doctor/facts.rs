@@ -225,8 +225,8 @@ pub struct Clock {
 pub struct Settings {
     /// Whether this process may drop the page cache.
     pub drop_caches: bool,
-    /// Kernel ticks per second; absent if the kernel's configuration cannot be read.
-    pub hz: Option<u32>,
+    /// Time between two ticks of the kernel.
+    pub tick: Nanos,
     /// Size of the swap space.
     pub swap: Bytes,
     /// Swap space in use.

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Instant;
 
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
-use procfs::ConfigSetting;
+use procfs::{ConfigSetting, Current as _, Meminfo};
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
 
@@ -13,7 +13,7 @@ use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Sp
 use super::probe;
 use crate::activity::{ActivityMonitor, Neighbours};
 use crate::cgroup::Hierarchies;
-use crate::clock::monotonic;
+use crate::clock::{kernel_tick, monotonic};
 use crate::host::{self, Cpuid};
 
 impl Facts {
@@ -61,8 +61,6 @@ fn read_number<T: std::str::FromStr>(path: &str) -> Option<T> {
 }
 
 pub(super) fn privilege(hierarchies: &Hierarchies) -> Privilege {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let exists = |path: &&str| fs::exists(path).unwrap_or(false);
     // Docker, Podman, and systemd-nspawn or LXC create these files. A virtual machine made from a
     // container's image has such a file too, but it runs in the initial PID namespace
@@ -74,7 +72,7 @@ pub(super) fn privilege(hierarchies: &Hierarchies) -> Privilege {
     let cut_off = hierarchies.v2.iter().chain(hierarchies.v1.values()).any(|dir| !dir.sees_root());
     Privilege {
         root: rustix::process::geteuid().is_root(),
-        capabilities: effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0),
+        capabilities: rustix::thread::capabilities(None).map_or(0, |sets| sets.effective.bits()),
         container: marked || cut_off,
     }
 }
@@ -103,12 +101,12 @@ fn tracing_facts(config: &Config) -> Tracing {
 
 fn spinlock_facts(config: &Config) -> Spinlocks {
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let command_line = procfs::cmdline().unwrap_or_default();
     let cpuid = Cpuid::read();
     Spinlocks {
         paravirt: built_in(config, "CONFIG_PARAVIRT"),
         paravirt_spinlocks: built_in(config, "CONFIG_PARAVIRT_SPINLOCKS"),
-        nopvspin: command_line.split_ascii_whitespace().any(|word| word == "nopvspin"),
+        nopvspin: command_line.iter().any(|word| word.trim_end() == "nopvspin"),
         possible_cpus: possible.trim().parse::<CpuSet>().map_or(0, |cpus| cpus.len()),
         pv_unhalt: cpuid.wakes_waiters,
         dedicated: cpuid.dedicated,
@@ -145,19 +143,7 @@ fn clock_facts() -> Clock {
 }
 
 fn read_settings(config: &Config) -> Settings {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    // The columns are filename, type, size, used and priority, in KiB (proc_swaps(5)).
-    let swap = |column: usize| {
-        let values = swaps
-            .lines()
-            .skip(1)
-            .filter_map(|line| line.split_ascii_whitespace().nth(column)?.parse::<u64>().ok());
-        Bytes::from_kib(values.sum())
-    };
-    let hz = match config.get("CONFIG_HZ") {
-        Some(ConfigSetting::Value(hz)) => hz.parse().ok(),
-        _ => None,
-    };
+    let (swap, swap_free) = Meminfo::current().map_or((0, 0), |memory| (memory.swap_total, memory.swap_free));
     let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
     // The active choice is in brackets.
     let huge_pages =
@@ -165,9 +151,9 @@ fn read_settings(config: &Config) -> Settings {
     let boost_switch = host::BOOST_SWITCHES.iter().find(|(file, _)| fs::read(file).is_ok());
     Settings {
         drop_caches: access("/proc/sys/vm/drop_caches", Access::WRITE_OK).is_ok(),
-        hz,
-        swap: swap(2),
-        swap_used: swap(3),
+        tick: kernel_tick(),
+        swap: Bytes(swap),
+        swap_used: Bytes(swap.saturating_sub(swap_free)),
         aslr: read_number("/proc/sys/kernel/randomize_va_space"),
         huge_pages,
         pressure: fs::read("/proc/pressure/cpu").is_ok(),

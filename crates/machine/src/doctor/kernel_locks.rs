@@ -14,9 +14,9 @@
 use crate::{Finding, State, Subject};
 
 use super::facts::{Facts, Spinlocks};
-use super::remedy::{no_remedy, root_command, root_remedy};
+use super::remedy::{no_remedy, root_command};
 use super::tracing::TOO_OLD;
-use super::{fine_finding, flawed_finding};
+use super::{fine_finding, flawed_finding, unknown_finding};
 
 /// Slow path of a spinlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,7 @@ pub(super) fn finding(facts: &Facts) -> Finding {
     let matters = "waits for kernel locks, and with them the waiting ratio";
     let Some(missing) = &facts.tracing.missing_tracepoints else {
         let fact = "unknown: neither tracefs nor the kernel's types can be read";
-        return flawed_finding(
-            what,
-            State::Limited,
-            fact,
-            matters,
-            root_remedy(&facts.privilege, "morecores doctor"),
-        );
+        return unknown_finding(facts, what, fact, matters);
     };
     if missing.iter().any(|name| name.starts_with("lock:")) {
         return flawed_finding(

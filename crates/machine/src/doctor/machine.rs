@@ -183,13 +183,20 @@ fn hypervisor(facts: &Facts) -> Finding {
     }
 }
 
+/// Shortest plausible tick: a tenth of the shortest that Linux offers (`CONFIG_HZ=1000`). Sandboxes
+/// that imitate Linux claim a resolution of 1 ns.
+const SHORTEST_TICK: Nanos = Nanos::from_micros(100);
+
 fn tick(facts: &Facts) -> Finding {
     let what = Subject::Tick;
     let matters = "the split into user and system time, which the kernel samples at each tick";
-    let fact = facts.settings.hz.filter(|hz| *hz > 0).map_or_else(
-        || "unknown: the kernel's configuration cannot be read".to_owned(),
-        |hz| format!("{hz} Hz, every {} ms", f64::from(10_000 / hz) / 10.0),
-    );
+    let tick = facts.settings.tick;
+    let fact = if tick < SHORTEST_TICK {
+        "unknown: the coarse clock does not advance by ticks here".to_owned()
+    } else {
+        let (hz, tenths_ms) = (1.0 / tick.as_secs_f64(), tick.0 / 100_000);
+        format!("{hz:.0} Hz, every {} ms", tenths_ms as f64 / 10.0)
+    };
     fine_finding(what, fact, matters)
 }
 

@@ -9,7 +9,7 @@ use super::facts::{Capability, Facts, Privilege, Tracefs};
 use super::remedy::{
     container_refusal, error_text, missing_capabilities, no_remedy, root_command, root_remedy,
 };
-use super::{fine_finding, flawed_finding, kernel_locks, probe};
+use super::{fine_finding, flawed_finding, kernel_locks, probe, unknown_finding};
 
 /// First kernel in which BPF's memory counts against the cgroup and not against the limit of locked
 /// memory: commits around "bpf: Eliminate rlimit-based memory accounting", Linux 5.11.
@@ -74,28 +74,41 @@ fn privilege(facts: &Facts) -> Finding {
 fn bpf(facts: &Facts) -> Finding {
     let what = Subject::Bpf;
     let matters = "every trace";
-    match facts.bpf.load {
-        Ok(()) => fine_finding(what, "a tracing program loads", matters),
+    let is_set = facts.bpf.unprivileged_disabled.is_some_and(|level| level != 0);
+    let attempt = Attempt {
+        result: facts.bpf.load,
+        success: "a tracing program loads",
+        action: "loading a program",
+        setting: if is_set { " (kernel.unprivileged_bpf_disabled is set)" } else { "" },
+        permission: allow_tracing(&facts.privilege),
+        lack: "the kernel was built without CONFIG_BPF_SYSCALL, or a sandbox hides it: boot one that has it",
+    };
+    attempt_finding(what, matters, attempt)
+}
+
+/// Result of an attempt that shows what the kernel permits.
+struct Attempt<'a> {
+    result: Result<(), Errno>,
+    success: &'a str,
+    action: &'a str,
+    /// Setting behind a refusal, in parentheses, or nothing.
+    setting: &'a str,
+    /// Remedy for a refusal.
+    permission: Remedy,
+    /// Reason for any other failure, which has no remedy.
+    lack: &'a str,
+}
+
+fn attempt_finding(what: Subject, matters: &str, attempt: Attempt<'_>) -> Finding {
+    let action = attempt.action;
+    let (fact, remedy) = match attempt.result {
+        Ok(()) => return fine_finding(what, attempt.success, matters),
         Err(error @ (Errno::PERM | Errno::ACCESS)) => {
-            let unprivileged = match facts.bpf.unprivileged_disabled {
-                Some(0) => "",
-                Some(_) => " (kernel.unprivileged_bpf_disabled is set)",
-                None => "",
-            };
-            let fact = format!("loading a program is {}{unprivileged}", error_text(error));
-            flawed_finding(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
+            (format!("{action} is {}{}", error_text(error), attempt.setting), attempt.permission)
         }
-        Err(error) => {
-            let why = "the kernel was built without CONFIG_BPF_SYSCALL, or a sandbox hides it: boot one that has it";
-            flawed_finding(
-                what,
-                State::Missing,
-                format!("loading a program: {}", error_text(error)),
-                matters,
-                no_remedy(why),
-            )
-        }
-    }
+        Err(error) => (format!("{action}: {}", error_text(error)), no_remedy(attempt.lack)),
+    };
+    flawed_finding(what, State::Missing, fact, matters, remedy)
 }
 
 /// Remedy for a user who may not trace.
@@ -148,13 +161,7 @@ fn tracepoints(facts: &Facts) -> Finding {
     match facts.tracing.missing_tracepoints.as_deref() {
         None => {
             let fact = "unknown: neither tracefs nor the kernel's types can be read";
-            flawed_finding(
-                what,
-                State::Limited,
-                fact,
-                matters,
-                root_remedy(&facts.privilege, "morecores doctor"),
-            )
+            unknown_finding(facts, what, fact, matters)
         }
         Some([]) => fine_finding(
             what,
@@ -184,42 +191,33 @@ fn tracepoints(facts: &Facts) -> Finding {
 fn samples(facts: &Facts) -> Finding {
     let what = Subject::Samples;
     let matters = "user against kernel time of each command in a trace, and spinning in user mode";
-    match facts.tracing.samples {
-        Ok(()) => fine_finding(what, "whole CPUs can be sampled by their clock", matters),
-        Err(error @ (Errno::PERM | Errno::ACCESS)) => {
-            let fact = format!("sampling whole CPUs is {}", error_text(error));
-            flawed_finding(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
-        }
-        Err(error) => {
-            let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
-            flawed_finding(
-                what,
-                State::Missing,
-                format!("sampling whole CPUs: {}", error_text(error)),
-                matters,
-                no_remedy(why),
-            )
-        }
-    }
+    let attempt = Attempt {
+        result: facts.tracing.samples,
+        success: "whole CPUs can be sampled by their clock",
+        action: "sampling whole CPUs",
+        setting: "",
+        permission: allow_tracing(&facts.privilege),
+        lack: NO_PERF_EVENTS,
+    };
+    attempt_finding(what, matters, attempt)
 }
+
+/// Reason for perf events that fail without a refusal.
+const NO_PERF_EVENTS: &str =
+    "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
 
 fn own_switches(facts: &Facts) -> Finding {
     let what = Subject::OwnSwitches;
     let matters = "traces without privilege: parallelism and serial phases, but no causes of waiting";
-    match facts.tracing.own_switches {
-        Ok(()) => {
-            fine_finding(what, "the command's context switches can be recorded by perf events", matters)
-        }
-        Err(error @ (Errno::PERM | Errno::ACCESS)) => {
-            let fact = format!("recording the command's context switches is {}", error_text(error));
-            flawed_finding(what, State::Missing, fact, matters, allow_own_events(facts))
-        }
-        Err(error) => {
-            let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
-            let fact = format!("recording the command's context switches: {}", error_text(error));
-            flawed_finding(what, State::Missing, fact, matters, no_remedy(why))
-        }
-    }
+    let attempt = Attempt {
+        result: facts.tracing.own_switches,
+        success: "the command's context switches can be recorded by perf events",
+        action: "recording the command's context switches",
+        setting: "",
+        permission: allow_own_events(facts),
+        lack: NO_PERF_EVENTS,
+    };
+    attempt_finding(what, matters, attempt)
 }
 
 /// Remedy for a user who may not open perf events of the user's own processes.
@@ -262,13 +260,7 @@ fn probe_finding(
         }
         None => {
             let fact = "unknown: neither tracefs nor the kernel's configuration can be read";
-            flawed_finding(
-                what,
-                State::Limited,
-                fact,
-                matters,
-                root_remedy(&facts.privilege, "morecores doctor"),
-            )
+            unknown_finding(facts, what, fact, matters)
         }
     }
 }

@@ -10,6 +10,7 @@ use std::io;
 use std::path::Path;
 
 use morecores_study::{CpuId, CpuSet};
+use procfs::process::Process;
 use tracing::debug;
 
 use crate::cgroup::{Hierarchies, Version};
@@ -150,15 +151,12 @@ fn collect_cpusets(dir: &Path, found: &mut Vec<Change>) {
 
 /// Threads of user space that may not use every CPU, with their allowed CPUs.
 fn bound_threads(all: &CpuSet) -> Vec<(u32, CpuSet)> {
-    let numbers = |dir: &str| {
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).collect::<Vec<_>>()
-    };
     // Kernel threads have no memory map and an empty command line; the kernel itself manages their
     // affinity.
-    let user = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
-    let threads =
-        numbers("/proc").into_iter().filter(user).flat_map(|pid| numbers(&format!("/proc/{pid}/task")));
+    let is_user = |process: &Process| process.cmdline().is_ok_and(|line| !line.is_empty());
+    let users = procfs::process::all_processes().into_iter().flatten().flatten().filter(is_user);
+    let threads = users.flat_map(|process| process.tasks().into_iter().flatten().flatten());
+    let threads = threads.map(|task| task.tid.cast_unsigned());
     let bound = threads.filter_map(|tid| Some((tid, process::affinity(tid).ok()?)));
     bound.filter(|(_, cpus)| !all.is_subset(cpus)).collect()
 }

@@ -105,6 +105,18 @@ impl fmt::Display for Change {
 }
 
 impl Change {
+    /// Unmounting of what is visible at `target`; `None` if nothing is mounted there. `table` has
+    /// the format of `/proc/self/mounts`, in which the last mount on a path is the visible one.
+    /// (`procfs` decodes no escapes and loses the order of the options.)
+    pub fn unmounting(table: &str, target: &Path) -> Option<Self> {
+        table.lines().rev().find_map(|line| {
+            let mut fields = line.split(' ').map(unescape);
+            let (source, mounted_at) = (fields.next()?, PathBuf::from(fields.next()?));
+            let (fs_type, options) = (fields.next()?, fields.next()?);
+            (mounted_at == target).then_some(Self::Unmounted { source, target: mounted_at, fs_type, options })
+        })
+    }
+
     /// Waits for the rest of a dead study's command to end by itself. The command's main process
     /// died with the study, and the processes that it started may still be cleaning up.
     pub(super) fn wait_for_exit(&self) {
@@ -225,7 +237,7 @@ fn is_empty(dir: &Path) -> bool {
 }
 
 fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Result<()> {
-    if is_mounted(&fs::read_to_string("/proc/self/mounts")?, target) {
+    if Change::unmounting(&fs::read_to_string("/proc/self/mounts")?, target).is_some() {
         return Ok(());
     }
     // mount(8) knows the helpers of network and loop file systems; mount(2) does not.
@@ -235,11 +247,6 @@ fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Resul
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     Err(io::Error::other(stderr.lines().next().unwrap_or("mount failed").to_owned()))
-}
-
-/// Whether the mount table, in the format of fstab(5), has a mount at `target`.
-fn is_mounted(table: &str, target: &Path) -> bool {
-    table.lines().filter_map(|line| line.split(' ').nth(1)).any(|at| Path::new(&unescape(at)) == target)
 }
 
 #[cfg(test)]
@@ -264,8 +271,14 @@ mod tests {
     fn a_mount_point_with_a_space_or_a_backslash_is_recognised() {
         let table = "/dev/vda1 / ext4 rw 0 0\n/dev/loop0 /mnt/my\\040disk ext4 rw 0 0\n/dev/loop1 /mnt/a\\134b ext4 rw 0 0\n";
         for target in ["/", "/mnt/my disk", "/mnt/a\\b"] {
-            assert!(is_mounted(table, Path::new(target)), "{target}");
+            assert!(Change::unmounting(table, Path::new(target)).is_some(), "{target}");
         }
-        assert!(!is_mounted(table, Path::new("/mnt/my")));
+        assert_eq!(Change::unmounting(table, Path::new("/mnt/my")), None);
+        let table = "/dev/a /mnt ext4 rw 0 0\n/dev/b /mnt xfs ro,noatime 0 0\n";
+        let Some(Change::Unmounted { source, options, .. }) = Change::unmounting(table, Path::new("/mnt"))
+        else {
+            panic!("nothing is mounted")
+        };
+        assert_eq!((source.as_str(), options.as_str()), ("/dev/b", "ro,noatime"), "the visible mount");
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn perfect() -> Facts {
         clock: Clock { read_cost: Nanos(24), available: vec!["tsc".to_owned(), "hpet".to_owned()] },
         settings: Settings {
             drop_caches: true,
-            hz: Some(250),
+            tick: Nanos::from_millis(4),
             swap: Bytes(0),
             swap_used: Bytes(0),
             aslr: Some(2),

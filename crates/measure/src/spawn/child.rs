@@ -58,7 +58,7 @@ impl Plan {
 
     /// Instant just before `execve(2)`.
     pub(super) fn exec_at(&self) -> Nanos {
-        Nanos(self.exec_at.tv_sec as u64 * 1_000_000_000 + self.exec_at.tv_nsec as u64)
+        Nanos::from_timespec(self.exec_at.tv_sec, self.exec_at.tv_nsec)
     }
 
     /// Reason for which the child did not become the program, if any.

@@ -45,7 +45,7 @@ pub(super) fn wake_latency(timeline: &Timeline) -> Option<Nanos> {
             latencies.push(run.since(wake.at));
         }
     }
-    median(latencies)
+    if latencies.len() < MIN_EVENTS { None } else { Nanos::median(latencies) }
 }
 
 /// Time that a thread of the tree kept its CPU before its preemption. `None` with too few
@@ -74,9 +74,4 @@ pub(super) fn time_slice(timeline: &Timeline) -> Option<Nanos> {
         so_far.0 >= all.0 / 2
     });
     middle.map(|time| (*time).clamp(MIN_SLICE, MAX_SLICE)).filter(|_| times.len() >= MIN_EVENTS)
-}
-
-fn median(mut times: Vec<Nanos>) -> Option<Nanos> {
-    times.sort_unstable();
-    (times.len() >= MIN_EVENTS).then(|| times[times.len() / 2])
 }

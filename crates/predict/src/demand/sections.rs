@@ -181,8 +181,7 @@ impl UserWaits {
             let ran = inside.filter(|segment| matches!(segment.state, State::Running { .. }));
             all.push(ran.map(|segment| segment.to.min(to).since(segment.from.max(from))).sum());
         }
-        all.sort_unstable();
-        all.get(all.len() / 2).copied().unwrap_or(Nanos::ZERO)
+        Nanos::median(all).unwrap_or(Nanos::ZERO)
     }
 }
 

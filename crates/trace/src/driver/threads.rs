@@ -6,8 +6,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
+use morecores_study::CpuSet;
 use morecores_study::trace::{KnownThread, Tid, Untraced};
-use morecores_study::{CpuSet, Nanos};
 use procfs::process::StatFlags;
 
 /// CPUs that are present, online or not: a CPU that is offline now may be online at the beginning
@@ -78,13 +78,6 @@ fn parse_interrupts(text: &str) -> BTreeMap<u32, String> {
     lines.filter_map(interrupt).collect()
 }
 
-/// Time between two ticks of the kernel, the granularity of user and system times: the resolution
-/// of the kernel's coarse clock.
-pub(crate) fn tick_length() -> Nanos {
-    let resolution = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
-    Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +94,5 @@ mod tests {
         let known = list_threads().expect("/proc");
         let own = Tid(std::process::id());
         assert!(known.iter().any(|thread| thread.process == own && !thread.kernel));
-        assert!(tick_length() >= Nanos::from_millis(1) && tick_length() <= Nanos::from_millis(10));
     }
 }

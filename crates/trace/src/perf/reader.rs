@@ -6,11 +6,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use morecores_machine::clock;
 use morecores_study::trace::{CpuLoss, Event, Tid};
 use morecores_study::{CpuId, Nanos};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::PerfError;
 use super::buffer::Buffer;
@@ -107,7 +107,7 @@ where
         events: delivered,
         lost: streams.iter().map(loss).filter(|loss| loss.dropped > 0).collect(),
         reader: Caller::this_thread().thread,
-        runtime: now(ClockId::ThreadCPUTime),
+        runtime: clock::thread_cpu(),
     })
 }
 
@@ -163,7 +163,7 @@ impl CpuStream {
     {
         batch.clear();
         if let Some(total) = self.counter.lost()? {
-            self.decoder.report_total_loss(total, now(ClockId::Monotonic), batch);
+            self.decoder.report_total_loss(total, clock::monotonic(), batch);
         }
         self.deliver(batch, sink)
     }
@@ -179,9 +179,4 @@ impl CpuStream {
         sink(cpu, batch).map_err(|source| PerfError::Sink { cpu, source })?;
         Ok(batch.len() as u64)
     }
-}
-
-fn now(clock: ClockId) -> Nanos {
-    let time = clock_gettime(clock);
-    Nanos(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }

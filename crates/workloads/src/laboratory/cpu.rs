@@ -50,7 +50,7 @@ pub(super) fn pin(cpu: CpuId) -> Result<(), WorkloadError> {
 /// CPU time of the calling thread so far.
 pub(super) fn thread_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    Nanos::from_timespec(time.tv_sec, time.tv_nsec)
 }
 
 /// CPU time of a thread, split into user and system time.
