@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use morecores_study::noise::{CpuRelation, LoopThread, Noise, Stretch};
 use morecores_study::{CpuId, CpuSet, Nanos};
+use procfs::FromRead as _;
+use procfs::process::{Schedstat, Status};
 
 use crate::activity::CpuClocks;
 use crate::clock::monotonic;
@@ -219,12 +221,13 @@ impl Interruptions {
     /// Reads proc_pid_status(5), and the second number of
     /// `Documentation/scheduler/sched-stats.rst`, which is the time spent waiting for a CPU.
     fn read() -> Self {
-        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-        let switches = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
-        let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let (status, times) = (
+            Status::from_file("/proc/thread-self/status"),
+            Schedstat::from_file("/proc/thread-self/schedstat"),
+        );
         Self {
-            switches: switches.and_then(|text| text.trim().parse().ok()),
-            waited_ns: schedstat.split_ascii_whitespace().nth(1).and_then(|text| text.parse().ok()),
+            switches: status.ok().and_then(|status| status.nonvoluntary_ctxt_switches),
+            waited_ns: times.ok().map(|times| times.run_delay),
         }
     }
 }

@@ -8,7 +8,7 @@ use tracing::{debug, info};
 
 use morecores_machine::clock::thread_cpu;
 use morecores_machine::group::{CpuSource, CpuUsage, StudyGroup};
-use morecores_machine::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
+use morecores_machine::taskstats::{TaskstatsAccount, TreeTimes};
 
 /// Estimators that may supply user and system time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) struct Account {
 #[derive(Debug)]
 enum Exits {
     NotAsked,
-    Refused(TaskstatsError),
+    Refused,
     Received {
         account: TaskstatsAccount,
         /// User ticks of short runs that are still to be charged to later runs.
@@ -66,7 +66,7 @@ impl Account {
                 Ok(account) => Exits::Received { account, owed: Nanos::ZERO },
                 Err(error) => {
                     debug!("no exit records: {error}");
-                    Exits::Refused(error)
+                    Exits::Refused
                 }
             };
         }
@@ -106,14 +106,6 @@ impl Account {
             debug!("an exit record of the run was lost");
         }
         Some(split_by_exits(&times?, rusage, owed))
-    }
-
-    /// Reason for which the kernel sends no exit records, if they were requested in vain.
-    pub(crate) fn without_exits(&self) -> Option<&TaskstatsError> {
-        match &self.exits {
-            Exits::Refused(error) => Some(error),
-            _ => None,
-        }
     }
 }
 

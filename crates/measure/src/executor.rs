@@ -32,9 +32,8 @@ use crate::spawn::{self, ChildStack, Image, Terminal};
 use crate::sweep::{Executor, Trial};
 use morecores_machine::activity::{ActivityMonitor, Neighbours};
 use morecores_machine::cgroup::Hierarchies;
-use morecores_machine::group::{GroupError, OomKills, StudyGroup};
+use morecores_machine::group::{OomKills, StudyGroup};
 use morecores_machine::limit::{LimitError, Limiter};
-use morecores_machine::taskstats::TaskstatsError;
 use morecores_machine::undo::{Journal, UndoError};
 use tracing::info;
 
@@ -86,7 +85,6 @@ pub struct ProcessExecutor {
     terminal: Terminal,
     limiter: Limiter,
     group: Option<StudyGroup>,
-    no_group: Option<GroupError>,
     account: Account,
     oom_kills: OomKills,
     watch: ActivityMonitor,
@@ -146,15 +144,14 @@ impl ProcessExecutor {
         let hierarchies = Hierarchies::read_own();
         let limiter = Limiter::new(plan.limit, &mut journal)?;
         let limit = plan.limit == Limit::Cpuset;
-        let (group, no_group) =
-            match StudyGroup::create(&hierarchies, limit, plan.keep_survivors, &mut journal) {
-                Ok(group) => (Some(group), None),
-                Err(error) if limit => return Err(LimitError::from(error).into()),
-                Err(error) => {
-                    info!("no cgroup counts the command: {error}");
-                    (None, Some(error))
-                }
-            };
+        let group = match StudyGroup::create(&hierarchies, limit, plan.keep_survivors, &mut journal) {
+            Ok(group) => Some(group),
+            Err(error) if limit => return Err(LimitError::from(error).into()),
+            Err(error) => {
+                info!("no cgroup counts the command: {error}");
+                None
+            }
+        };
         for point in &plan.points {
             info!("CPU count {}: CPUs {}, limited by {}", point.cpus, point.cpu_set, plan.limit);
         }
@@ -175,7 +172,6 @@ impl ProcessExecutor {
             terminal: Terminal::of_this_process(),
             limiter,
             group,
-            no_group,
             account: Account::new(accounting),
             oom_kills,
             watch,
@@ -202,19 +198,9 @@ impl ProcessExecutor {
                 return Err(LimitError::from(error).into());
             }
             info!("the cgroup is not used: {error}");
-            (self.group, self.no_group) = (None, Some(error));
+            self.group = None;
         }
         Ok(())
-    }
-
-    /// Reason for which no cgroup counts the tree's CPU time, if any.
-    pub fn without_group(&self) -> Option<&GroupError> {
-        self.no_group.as_ref()
-    }
-
-    /// Reason for which exit records do not count it either, if they were needed.
-    pub fn without_exits(&self) -> Option<&TaskstatsError> {
-        self.account.without_exits()
     }
 
     /// Learns the format of the command's numbers, and the work of its first run, from the study's

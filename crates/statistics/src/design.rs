@@ -10,9 +10,10 @@
 //! probability that the walk is beyond a boundary at *any* of the looks. A recursion over the looks
 //! gives it exactly (Armitage, McPherson & Rowe, JRSS A 132(2), 1969).
 
+use morecores_study::Stop;
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF};
 
-use crate::stopping::{alpha_spent_by, looks};
+use crate::stopping::{StoppingRule, alpha_spent_by, looks};
 
 /// Minimum number of runs for a 95% interval of a median. All six runs are on one side with
 /// probability 2/2^6 = 3.1%; all five runs with 6.3%.
@@ -41,6 +42,11 @@ pub enum Design {
 }
 
 impl Design {
+    /// Design of a study with these rules for the end of the sweep.
+    pub fn from_stop(stop: &Stop) -> Self {
+        StoppingRule::from_stop(stop).map_or(Self::Fixed, |rule| rule.design())
+    }
+
     /// Rank `r` for which the `r`-th smallest to the `r`-th largest of `runs` values is a 95%
     /// interval of the median. It is the narrowest interval of that form; rank 1 is the whole
     /// range. `None` if there are too few runs.

@@ -18,10 +18,11 @@ use crate::{
     COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStudy, Comparison, Difference, Estimate,
     PointView, Summary, View,
 };
+use morecores_statistics::Design;
 use morecores_study::{Better, Study};
 use thiserror::Error;
 
-use crate::sample::{Sample, design};
+use crate::sample::Sample;
 
 pub use condition::{Condition, ConditionError, judge};
 use ratios::{PairedSamples, RatioTests};
@@ -142,8 +143,8 @@ fn paired_samples(base: Side<'_>, new: Side<'_>, cpus: u32) -> Option<PairedSamp
         cpus,
         base: values(base)?,
         new: values(new)?,
-        base_design: design(base.study),
-        new_design: design(new.study),
+        base_design: Design::from_stop(&base.study.header.plan.stop),
+        new_design: Design::from_stop(&new.study.header.plan.stop),
     })
 }
 

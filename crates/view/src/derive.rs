@@ -7,9 +7,10 @@ mod traces;
 mod warnings;
 
 use crate::{TraceView, VIEW_SCHEMA, View};
+use morecores_statistics::Design;
 use morecores_study::{Plan, Study};
 
-use crate::sample::{Sample, design};
+use crate::sample::Sample;
 use crate::stack::speedup_stacks;
 
 /// Computes the view of a study, finished or not, from its runs and from the views of its traced
@@ -18,7 +19,7 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let header = &study.header;
     let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::new(study, point)).collect();
     let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
-    let design = design(study);
+    let design = Design::from_stop(&header.plan.stop);
     let plan = plan_with_printed_units(study);
     // A count is compared with the smallest count that has the same values on all further axes.
     let base = |sample: &Sample<'_>| {

@@ -3,19 +3,9 @@
 //! A sample holds the timed runs that succeeded. No estimate includes a failed run or a warm-up.
 //! This module computes no figure.
 
-use morecores_statistics::Design;
 use morecores_study::{InCell, Phase, Point, Run, RunRecord, Study, Surroundings};
 
 use crate::others::cpu_seconds;
-
-/// Returns the rule that decided on the number of runs.
-pub(crate) fn design(study: &Study) -> Design {
-    let stop = &study.header.plan.stop;
-    match stop.precision {
-        Some(_) => Design::Sequential { max_runs: stop.max_runs as usize },
-        None => Design::Fixed,
-    }
-}
 
 /// Timed runs of one CPU count.
 #[derive(Debug)]

@@ -34,8 +34,8 @@ impl Facts {
             },
             tracing: tracing_facts(&config),
             counters: Counters {
-                cycles: probe::counters::cycles(),
-                instructions: probe::counters::instructions(),
+                cycles: probe::perf::cycles(),
+                instructions: probe::perf::instructions(),
                 paranoid: read_number("/proc/sys/kernel/perf_event_paranoid"),
             },
             groups: probe::groups::probe(&hierarchies, &host.topology.usable.cpus),

@@ -3,7 +3,6 @@
 //! Every probe undoes its changes before it returns.
 
 pub(super) mod bpf;
-pub(super) mod counters;
 pub(super) mod groups;
 pub(super) mod perf;
 

@@ -14,7 +14,7 @@ use super::{ExecuteError, ProcessExecutor};
 use crate::observer::{ObserverError, RunObserver};
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, Ended, SpawnError, Start};
-use morecores_machine::group::{GroupError, StudyGroup};
+use morecores_machine::group::StudyGroup;
 
 impl ProcessExecutor {
     /// Starts the command and waits for its main process, while the observer watches. Also returns
@@ -45,7 +45,7 @@ impl ProcessExecutor {
             let observed = observer.ended();
             match ended {
                 Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
-                    self.lose_birthplace(source);
+                    self.lose_birthplace(&source);
                 }
                 Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
                     let script = program::script_image(&self.command, point, &self.environment)?;
@@ -60,7 +60,7 @@ impl ProcessExecutor {
         }
     }
 
-    fn lose_birthplace(&mut self, source: io::Error) {
+    fn lose_birthplace(&mut self, source: &io::Error) {
         info!("the kernel starts no process inside the version 2 cgroup (clone3): {source}");
         if let Some(group) = &mut self.group {
             group.disable_spawn_cgroup();
@@ -68,11 +68,6 @@ impl ProcessExecutor {
                 self.group = None;
             }
         }
-        self.no_group = Some(GroupError::Io {
-            action: "start a process inside (clone3)",
-            path: "the study's cgroup".into(),
-            source,
-        });
         // This run is about to start again, and needs another source of CPU time.
         self.account.begin(self.group.as_mut());
     }

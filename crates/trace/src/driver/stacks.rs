@@ -34,7 +34,8 @@ impl Symbols {
     }
 
     /// Parses lines such as `ffffffff81000000 T _text`; a module's line ends with `[module]`. The
-    /// addresses are zeros for a reader without the privilege to see them.
+    /// addresses are zeros for a reader without the privilege to see them. `procfs` does not read
+    /// this file.
     fn parse(text: &str) -> Self {
         let mut symbols: Vec<(u64, String)> = text
             .lines()

@@ -66,7 +66,7 @@ pub(super) fn interrupt_names() -> io::Result<BTreeMap<u32, String>> {
 }
 
 /// Parses lines such as `36: 570133 490624 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0`, below a
-/// line of the CPUs' names.
+/// line of the CPUs' names. `procfs` does not read this file.
 fn parse_interrupts(text: &str) -> BTreeMap<u32, String> {
     let mut lines = text.lines();
     let cpus = lines.next().map_or(0, |line| line.split_ascii_whitespace().count());
