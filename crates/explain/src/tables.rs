@@ -38,6 +38,7 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
     TraceView {
         cpus: header.run.cpus,
         n: header.run.n,
+        axes: header.run.axes.clone(),
         cpu_set: header.run.cpu_set.clone(),
         source: header.source,
         elapsed_s: timeline.elapsed().as_secs_f64(),

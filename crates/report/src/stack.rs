@@ -197,7 +197,7 @@ pub(crate) fn part_notes(stack: &StackView, view: &View) -> Vec<String> {
     if no_cause_reason(stack, view).is_some() {
         return Vec::new();
     }
-    let base = view.trace(stack.base_cpus, stack.base_n);
+    let base = view.trace(&stack.base_cell());
     [part_speedups_note(stack), base.and_then(idle_baseline_note)].into_iter().flatten().collect()
 }
 

@@ -22,6 +22,7 @@ mod trace;
 use std::borrow::Cow;
 use std::path::Path;
 
+use morecores_study::InCell;
 use morecores_view::{TraceView, View};
 
 use crate::stack::Part;
@@ -166,7 +167,7 @@ pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
 /// count, or everything.
 fn trace_sections(view: &View, style: &Style) -> Vec<Vec<String>> {
     // Traces made for a prediction belong to no measured point; only the wide style shows them.
-    let has_point = |t: &&TraceView| view.points.iter().any(|point| (point.cpus, point.n) == (t.cpus, t.n));
+    let has_point = |trace: &&TraceView| view.point(&trace.cell()).is_some();
     let traces: Vec<&TraceView> = if view.points.is_empty() || style.wide {
         view.traces.iter().collect()
     } else {

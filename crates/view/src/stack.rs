@@ -7,27 +7,29 @@
 
 use std::collections::BTreeMap;
 
+use crate::types::find_in_cell;
 use crate::{Components, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceView};
+use morecores_study::InCell;
 use morecores_study::trace::TraceSource;
 
 /// Computes the stack of each traced count above the smallest one that also has untraced runs, in
 /// the order of `traces`.
 ///
-/// The baseline is the traced run on the fewest CPUs. Of several runs it is the one with the same
-/// `{n}`, else the one with the same `{n}` per CPU. If there is neither, the smallest `{n}`
-/// decides. This choice minimises other differences in what the program does.
+/// The baseline is the traced run on the fewest CPUs with the same further axes. Of several runs it
+/// is the one with the same `{n}`, else the one with the same `{n}` per CPU. If there is neither,
+/// the smallest `{n}` decides. This choice minimises other differences in what the program does.
 pub(crate) fn speedup_stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackView> {
     // A run that was traced for a prediction has no untraced runs of its point.
-    let is_timed =
-        |trace: &&TraceView| points.iter().any(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
+    let is_timed = |trace: &&TraceView| find_in_cell(points, &trace.cell()).is_some();
     let traces: Vec<&TraceView> = traces.iter().filter(is_timed).collect();
-    let Some(fewest) = traces.iter().map(|trace| trace.cpus).min() else { return Vec::new() };
-    let bases: Vec<&TraceView> = traces.iter().copied().filter(|trace| trace.cpus == fewest).collect();
     traces
-        .into_iter()
-        .filter(|trace| trace.cpus > fewest)
+        .iter()
         .filter_map(|trace| {
-            let base = bases.iter().min_by_key(|base| difference_rank(base, trace))?;
+            let comparable = || traces.iter().filter(|base| base.axes == trace.axes);
+            let fewest = comparable().map(|base| base.cpus).min()?;
+            let base = comparable()
+                .filter(|base| base.cpus == fewest && fewest < trace.cpus)
+                .min_by_key(|base| difference_rank(base, trace))?;
             speedup_stack(points, base, trace)
         })
         .collect()
@@ -54,9 +56,7 @@ fn difference_rank(base: &TraceView, trace: &TraceView) -> (u8, u32) {
 /// took no time. Also returns none if perf events recorded only one of the two traces: the
 /// components that perf events cannot tell apart would appear as lost or gained.
 fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
-    let find_point =
-        |trace: &TraceView| points.iter().find(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
-    let (base_point, point) = (find_point(base)?, find_point(trace)?);
+    let (base_point, point) = (find_in_cell(points, &base.cell())?, find_in_cell(points, &trace.cell())?);
     // Both speedups are relative to the smallest measured count, which may not be the smallest
     // traced one.
     let speedup = point.speedup.value / base_point.speedup.value;
@@ -79,6 +79,7 @@ fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> O
     Some(StackView {
         cpus: trace.cpus,
         n: trace.n,
+        axes: trace.axes.clone(),
         base_cpus: base.cpus,
         base_n: base.n,
         speedup,

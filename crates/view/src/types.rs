@@ -16,7 +16,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use morecores_study::{
-    Better, Closing, Coordinates, CpuEstimator, CpuKind, CpuSet, Failure, Host, Limit, Neighbour, Plan,
+    Better, Cell, Closing, Coordinates, CpuEstimator, CpuKind, CpuSet, Failure, Host, InCell, Limit,
+    Neighbour, Plan,
 };
 
 pub use comparison::{
@@ -481,8 +482,43 @@ pub struct View {
 }
 
 impl View {
-    /// Returns the traced run on `cpus` CPUs with `n` as the value of `{n}`.
-    pub fn trace(&self, cpus: u32, n: u32) -> Option<&TraceView> {
-        self.traces.iter().find(|trace| trace.cpus == cpus && trace.n == n)
+    /// Returns the traced run of this cell.
+    pub fn trace(&self, cell: &Cell) -> Option<&TraceView> {
+        find_in_cell(&self.traces, cell)
+    }
+
+    /// Returns the measured count of this cell.
+    pub fn point(&self, cell: &Cell) -> Option<&PointView> {
+        find_in_cell(&self.points, cell)
+    }
+}
+
+/// Returns the first of these objects that belongs to the cell.
+pub(crate) fn find_in_cell<'a, T: InCell>(objects: &'a [T], cell: &Cell) -> Option<&'a T> {
+    objects.iter().find(|object| object.cell() == *cell)
+}
+
+impl InCell for PointView {
+    fn cell(&self) -> Cell {
+        Cell::of_command(self.cpus, self.n, &self.axes)
+    }
+}
+
+impl InCell for TraceView {
+    fn cell(&self) -> Cell {
+        Cell::of_command(self.cpus, self.n, &self.axes)
+    }
+}
+
+impl InCell for StackView {
+    fn cell(&self) -> Cell {
+        Cell::of_command(self.cpus, self.n, &self.axes)
+    }
+}
+
+impl StackView {
+    /// Returns the cell of the baseline.
+    pub fn base_cell(&self) -> Cell {
+        Cell::of_command(self.base_cpus, self.base_n, &self.axes)
     }
 }

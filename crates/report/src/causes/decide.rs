@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds except the choices below.
 
-use morecores_study::Neighbour;
+use morecores_study::{InCell, Neighbour};
 use morecores_view::{LockView, PointView, StackView, TraceView, View, Warning};
 
 use super::{Cause, Explanation, NoCauseReason};
@@ -56,11 +56,7 @@ pub fn no_cause_reason(stack: &StackView, view: &View) -> Option<NoCauseReason> 
     if let Some(crowd) = invalid_baseline(view).filter(|crowd| crowd.cpus == stack.base_cpus) {
         return Some(NoCauseReason::NoBaseline { cpus: crowd.cpus, threads: crowd.workers.threads });
     }
-    let both = [(stack.cpus, stack.n), (stack.base_cpus, stack.base_n)];
-    let traced_point = |(cpus, n): (u32, u32)| {
-        let point = view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n))?;
-        Some((point, view.trace(cpus, n)?))
-    };
+    let both = [stack.cell(), stack.base_cell()];
     let trace_differs = |(point, trace): (&PointView, &TraceView)| {
         let times = 1.0 + trace.overhead?;
         let elapsed = times * point.elapsed_s.median;
@@ -72,10 +68,9 @@ pub fn no_cause_reason(stack: &StackView, view: &View) -> Option<NoCauseReason> 
         let seconds = point.elapsed_s.median;
         (seconds < SHORT_S).then_some(NoCauseReason::TooShort { cpus: point.cpus, seconds })
     };
-    let runs = || both.into_iter().filter_map(traced_point);
+    let runs = || both.iter().filter_map(|cell| view.point(cell).zip(view.trace(cell)));
     let figure_differs = || {
-        let measured_point = |(cpus, n): (u32, u32)| view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n));
-        let (point, base) = (measured_point(both[0])?, measured_point(both[1])?);
+        let (point, base) = view.point(&both[0]).zip(view.point(&both[1]))?;
         let figure = point.metric.as_ref().map(|_| point.speedup)?;
         let whole = base.elapsed_s.median / point.elapsed_s.median;
         let differs = (figure.value / whole - 1.0).abs() > MAX_FIGURE_DIFFERENCE;
@@ -119,12 +114,12 @@ pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
 /// cause.
 pub fn main_cause(view: &View) -> Option<Cause> {
     let largest = view.points.last()?;
-    let stack = view.stack.iter().find(|s| (s.cpus, s.n) == (largest.cpus, largest.n))?;
+    let stack = view.stack.iter().find(|stack| stack.cell() == largest.cell())?;
     causes(stack, view).into_iter().find(|c| c.lost > 0.0 && c.component != Component::Tracer)
 }
 
 fn explanation(component: Component, stack: &StackView, view: &View) -> Explanation {
-    let trace = view.trace(stack.cpus, stack.n);
+    let trace = view.trace(&stack.cell());
     match component {
         Component::IdleTooLittleWork => running_commands(stack),
         Component::IdleUserLock => trace.map_or(Explanation::Unknown, holders_wait),

@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds except the choices below.
 
-use morecores_study::{Better, Closing, StopReason};
+use morecores_study::{Better, Closing, InCell, StopReason};
 use morecores_view::{Estimate, PointView, Summary, View, Warning};
 
 use super::validity::{crowded_base, invalid_baseline, time_outside_cpus};
@@ -106,7 +106,7 @@ fn verdict_kind(view: &View) -> VerdictKind {
     }
 
     if is_more_than_ideal(base, largest) {
-        let traced = view.trace(base.cpus, base.n).is_some();
+        let traced = view.trace(&base.cell()).is_some();
         return VerdictKind::Superlinear { gain, uncrowded: traced && crowded_base(view).is_none() };
     }
     let smt = first_smt(view).is_some_and(|first| first <= largest.cpus);

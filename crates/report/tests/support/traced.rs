@@ -13,6 +13,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
     let mut trace = TraceView {
         cpus,
         n: cpus,
+        axes: Coordinates::new(),
         cpu_set: (0..cpus).map(CpuId).collect(),
         source: TraceSource::Bpf,
         elapsed_s,
@@ -77,6 +78,7 @@ pub fn stacked(mut view: View, losses: impl Fn(u32) -> Losses) -> View {
         view.stack.push(StackView {
             cpus: point.cpus,
             n: point.n,
+            axes: point.axes.clone(),
             base_cpus: base.0,
             base_n: base.1,
             speedup,

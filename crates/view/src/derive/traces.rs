@@ -3,7 +3,9 @@
 //!
 //! This module decides on the warnings and their figures; the report writes the text.
 
+use crate::types::find_in_cell;
 use crate::{OutsideEvidence, PointView, TraceView, Warning};
+use morecores_study::InCell;
 
 /// Share of the allotted CPUs' time that may be spent on other CPUs, as for steal. A smaller share
 /// cannot move a speedup by more than the default precision.
@@ -25,10 +27,9 @@ const LEAST_SPIN_S: f64 = 0.1;
 /// point, if there are any.
 pub(super) fn with_overhead(points: &[PointView], traces: &[TraceView]) -> Vec<TraceView> {
     let mut traces = traces.to_vec();
-    traces.sort_by_key(|trace| (trace.cpus, trace.n));
+    traces.sort_by_key(InCell::cell);
     for trace in &mut traces {
-        let point = points.iter().find(|point| point.cpus == trace.cpus && point.n == trace.n);
-        trace.overhead = point
+        trace.overhead = find_in_cell(points, &trace.cell())
             .map(|point| point.elapsed_s.median)
             .filter(|median| *median > 0.0)
             .map(|median| trace.elapsed_s / median - 1.0);
@@ -45,7 +46,7 @@ pub(super) fn crowded_base(
     tells_n: bool,
 ) -> Option<Warning> {
     let [base, _, ..] = points else { return None };
-    let trace = traces.iter().find(|trace| (trace.cpus, trace.n) == (base.cpus, base.n))?;
+    let trace = find_in_cell(traces, &base.cell())?;
     let workers = trace.workers.clone().filter(|workers| workers.threads > base.cpus.max(base.n))?;
     let machine_sized = workers.threads == online;
     Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told: tells_n })

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use crate::{FailureCount, OutsideEvidence, PointView, Warning};
 use morecores_study::{
-    Command, CpuEstimator, CpuKind, Failure, Limit, Plan, Run, StopReason, Study, Surroundings,
+    Command, CpuEstimator, CpuKind, Failure, InCell, Limit, Plan, Run, StopReason, Study, Surroundings,
 };
 
 use crate::memory::killed_for_memory;
 use crate::others::OtherPrograms;
 use crate::sample::Sample;
+use crate::types::find_in_cell;
 use morecores_statistics::MIN_RUNS;
 use morecores_statistics::aa_test;
 use morecores_statistics::{has_two_speeds, serial_correlation};
@@ -70,7 +71,7 @@ pub(super) fn study_warnings(study: &Study, samples: &[Sample<'_>], points: &[Po
         warnings.push(failed_runs(&study.header.plan, sample));
     }
     for sample in samples {
-        if let Some(point) = points.iter().find(|p| p.cpus == sample.point.cpus && p.n == sample.point.n) {
+        if let Some(point) = find_in_cell(points, &sample.point.cell()) {
             push_run_warnings(study, sample, point, &mut warnings);
             push_machine_warnings(study, sample, point, &mut warnings);
         }
@@ -279,7 +280,7 @@ fn push_thread_warnings(
 
 /// Returns the CPUs' worth of the allotted CPUs' time that other processes and the hypervisor took.
 fn cpus_taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
-    let Some(sample) = samples.iter().find(|s| (s.point.cpus, s.point.n) == (point.cpus, point.n)) else {
+    let Some(sample) = samples.iter().find(|sample| sample.point.cell() == point.cell()) else {
         return 0.0;
     };
     let wall: f64 = sample.surroundings().map(|s| s.covers_ns.as_secs_f64()).sum();

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use morecores_study::trace::{TraceSource, Untraced};
-use morecores_study::{CpuId, CpuSet};
+use morecores_study::{Coordinates, CpuId, CpuSet};
 
 /// CPU-seconds of the allotted CPUs over one traced run, divided without overlap. The components
 /// add up to `cpus · elapsed`, because the time that no rule explains is a component too.
@@ -212,6 +212,10 @@ pub struct TraceView {
     pub cpus: u32,
     /// Value of `{n}`.
     pub n: u32,
+    /// Values on further axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Coordinates,
     /// Allotted CPUs.
     pub cpu_set: CpuSet,
     /// Source of the events.
@@ -328,6 +332,10 @@ pub struct StackView {
     pub cpus: u32,
     /// Value of `{n}`.
     pub n: u32,
+    /// Values on further axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Coordinates,
     /// CPU count of the baseline, the smallest traced count.
     pub base_cpus: u32,
     /// Value of `{n}` in the baseline; with another `n` the program itself may differ.
