@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use morecores_explain::trace_view;
+use morecores_explain::{DecodedTrace, trace_view};
 use morecores_predict::forecast::{Evidence, TracedProgram, forecast};
 use morecores_predict::replay::{Machine, Program, Step, replay};
 use morecores_study::trace::Event;
@@ -257,8 +257,9 @@ fn memory() {
     for header in &read.traces {
         let decoded = read_trace_events(&study, header).unwrap();
         most = most.max(decoded.events.len());
-        let view = trace_view(header, &decoded, &read.header.host.arch);
-        programs.extend(TracedProgram::from_trace(header, &decoded, &view));
+        let trace = DecodedTrace::new(header, decoded);
+        let view = trace_view(&trace, &read.header.host.arch);
+        programs.extend(TracedProgram::from_trace(&trace, &view));
         views.push(view);
     }
     let evidence = Evidence::from_view(&morecores_view::view(&read, &views), programs, true, None);

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use morecores_explain::trace_view;
+use morecores_explain::{DecodedTrace, trace_view};
 use morecores_report::{Style, run_report};
 use morecores_study::{Study, read_trace_events};
 use morecores_view::view;
@@ -17,8 +17,10 @@ fn main() -> Result<()> {
     let study = Study::read(path)?;
     let style = Style { width: 90, colour: true, unicode: true, wide: false };
     let arch = &study.header.host.arch;
-    let traces =
-        study.traces.iter().map(|header| Ok(trace_view(header, &read_trace_events(path, header)?, arch)));
+    let view_of = |header| -> Result<_> {
+        Ok(trace_view(&DecodedTrace::new(header, read_trace_events(path, header)?), arch))
+    };
+    let traces = study.traces.iter().map(view_of);
     let traces = traces.collect::<Result<Vec<_>>>()?;
     let text = run_report(&view(&study, &traces), Some(path), &style);
     let svg = anstyle_svg::Term::new().render_svg(&text);

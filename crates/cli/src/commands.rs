@@ -1,9 +1,9 @@
 //! Subcommands: each calls the crates below and prints.
 
 mod benchmarks;
-mod derive;
 mod display;
 mod input;
+mod loaded_study;
 mod progress;
 mod recorder;
 mod resume;

@@ -1,12 +1,15 @@
 //! Explains where the CPU-seconds of a traced run went: the timeline, the cause of each wait, the
 //! components, and the tables.
 //!
-//! `trace` turns events into a timeline and charges each CPU-second to a component. `tables`
-//! derives phases, commands and locks from it. Pure functions of the recorded events; methods and
-//! limits are in `docs/methods/explain.md`.
+//! [`DecodedTrace`] holds the timeline of a run, and every figure of the run is a function of it.
+//! `trace` turns events into the timeline and charges each CPU-second to a component. `tables`
+//! derives phases, commands and locks. Nothing here does I/O; methods and limits are in
+//! `docs/methods/explain.md`.
 #![forbid(unsafe_code)]
 
+mod decoded_trace;
 mod tables;
 pub mod trace;
 
+pub use decoded_trace::DecodedTrace;
 pub use tables::{Lane, Lanes, lanes, trace_view};

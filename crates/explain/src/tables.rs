@@ -14,27 +14,27 @@ mod programs;
 mod waiting;
 mod workers;
 
-use morecores_study::trace::{Decoded, EventKind, TraceHeader, TraceSource};
+use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_view::TraceView;
 
-use crate::trace::{Timeline, account, apply_idle_rule, causes};
+use crate::DecodedTrace;
+use crate::trace::{account, apply_idle_rule, causes};
 pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
 
-/// All figures derived from one traced run: from its event stream and its header. The tracing
-/// overhead is absent, since it needs the untraced runs, which [`view`](morecores_view::view())
-/// has. `arch` is the architecture of the traced machine. It decides the names of the system calls.
-pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceView {
-    let timeline = Timeline::new(header, &decoded.events);
-    let accounting = account(header, &timeline, apply_idle_rule(&timeline, &causes(&timeline)));
+/// All figures derived from one traced run. The tracing overhead is absent, since it needs the
+/// untraced runs, which [`view`](morecores_view::view()) has. `arch` is the architecture of the
+/// traced machine. It decides the names of the system calls.
+pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
+    let DecodedTrace { header, timeline, missing_events } = trace;
+    let accounting = account(header, timeline, apply_idle_rule(timeline, &causes(timeline)));
     let span_parts = &accounting.span_parts;
-    let programs = Programs::from_timeline(&timeline);
-    let concurrency = concurrency::concurrency_spans(&timeline);
-    let phases = phases::phases(header, &timeline, &programs, &concurrency, &accounting.idle.blocked_periods);
-    let lock_wait_times = accounting.locks_are_traced.then(|| waiting::lock_wait_times(&timeline));
-    let commands = commands::commands(header, &timeline, span_parts, &programs, lock_wait_times.as_deref());
-    let lost = header.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.missed;
-    let lost = lost + missing_events(header, decoded);
+    let programs = Programs::from_timeline(timeline);
+    let concurrency = concurrency::concurrency_spans(timeline);
+    let phases = phases::phases(header, timeline, &programs, &concurrency, &accounting.idle.blocked_periods);
+    let lock_wait_times = accounting.locks_are_traced.then(|| waiting::lock_wait_times(timeline));
+    let commands = commands::commands(header, timeline, span_parts, &programs, lock_wait_times.as_deref());
+    let lost = header.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.missed + missing_events;
     TraceView {
         cpus: header.run.cpus,
         n: header.run.n,
@@ -57,15 +57,15 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
         waiting_ratio: commands.waiting_ratio,
         lock_ratio: None,
         parallelism: concurrency::parallelism(&concurrency, header.run.cpus),
-        workers: workers::workers(&timeline),
+        workers: workers::workers(timeline),
         serial_phases: phases.phases,
         serial_gap_s: phases.gap.as_secs_f64(),
         serial_minimum_s: phases.minimum.as_secs_f64(),
         parts: phases.parts,
         commands: commands.rows,
-        locks: locks::locks(header, &timeline),
-        culprits: culprits::culprits(&timeline, &programs, &accounting.idle.charges, arch),
-        others: culprits::other_programs(&timeline, span_parts, &programs),
+        locks: locks::locks(header, timeline),
+        culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
+        others: culprits::other_programs(timeline, span_parts, &programs),
         untold_others_s: other_programs_s(header),
         behind_user_lock: accounting.idle.times.behind_user_lock,
         untraced: header.untraced.clone(),
@@ -78,13 +78,4 @@ fn other_programs_s(header: &TraceHeader) -> Option<f64> {
     let around = header.run.surroundings.as_ref().filter(|_| header.source == TraceSource::Perf)?;
     let ours = around.tree_ns.as_secs_f64() + around.own_ns.as_secs_f64();
     Some((around.busy_allotted_ns.as_secs_f64() - ours).max(0.0))
-}
-
-/// Number of events that were written and are now missing, because the stream was cut off or is
-/// damaged. For a trace that lost events while it was recorded, the number includes the `Lost`
-/// records.
-fn missing_events(header: &TraceHeader, decoded: &Decoded) -> u64 {
-    let decoded_events =
-        decoded.events.iter().filter(|event| !matches!(event.kind, EventKind::Lost { .. })).count();
-    header.events.saturating_sub(decoded_events as u64 + decoded.unknown_events)
 }

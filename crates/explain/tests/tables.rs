@@ -7,6 +7,7 @@ mod event_trace;
 mod studies;
 
 use event_trace::{EventTrace, PEER, ROOT, S, accounts, assert_near, command, two_command_trace};
+use morecores_explain::{DecodedTrace, trace_view};
 use morecores_study::trace::*;
 use morecores_study::*;
 use morecores_view::*;
@@ -288,12 +289,12 @@ fn missing_events_are_lost() {
         assert_eq!(t.view_first(left).lost_events, (t.events.len() - left) as u64);
     }
     let nothing = read_events(std::io::empty()).unwrap();
-    let view = morecores_explain::trace_view(&t.header, &nothing, "any");
+    let view = trace_view(&DecodedTrace::new(&t.header, nothing), "any");
     assert_eq!(view.lost_events, t.header.events);
     // Events of a kind that only a later version knows are not lost.
     t.header.events += 3;
     let decoded = Decoded { events: t.events.clone(), unknown_events: 3, ..Decoded::default() };
-    assert_eq!(morecores_explain::trace_view(&t.header, &decoded, "any").lost_events, 0);
+    assert_eq!(trace_view(&DecodedTrace::new(&t.header, decoded), "any").lost_events, 0);
 }
 
 /// Any event, in any order: the possible content of a lossy trace or of a faulty tracer's trace.

@@ -4,8 +4,7 @@
 
 use std::path::Path;
 
-use morecores_explain::trace::Timeline;
-use morecores_explain::trace_view;
+use morecores_explain::{DecodedTrace, trace_view};
 use morecores_predict::demand::Demands;
 use morecores_predict::replay::{Machine, replay};
 use morecores_study::trace::TraceHeader;
@@ -24,8 +23,9 @@ fn a_real_program_takes_as_long_in_a_replay_as_it_did() {
         let header = std::fs::read(path.join("traces").join(format!("{name}.json"))).expect("its header");
         let header: TraceHeader = serde_json::from_slice(&header).expect("a header");
         let decoded = read_trace_events(&path, &header).expect("its events");
-        let timeline = Timeline::new(&header, &decoded.events);
-        let demands = Demands::from_timeline(&timeline).expect("the main process is in the trace");
+        let trace = DecodedTrace::new(&header, decoded);
+        let timeline = &trace.timeline;
+        let demands = Demands::from_timeline(timeline).expect("the main process is in the trace");
         let machine = Machine {
             slice: demands.slice.unwrap_or(Machine::new(1).slice),
             wake_latency: demands.wake_latency.unwrap_or(Nanos::ZERO),
@@ -35,7 +35,7 @@ fn a_real_program_takes_as_long_in_a_replay_as_it_did() {
         assert_eq!(replayed.forced_waits, 0, "{program} {name}: threads wait for each other without end");
 
         let error = replayed.elapsed.as_secs_f64() / timeline.elapsed().as_secs_f64() - 1.0;
-        let went = trace_view(&header, &decoded, "x86_64").components;
+        let went = trace_view(&trace, "x86_64").components;
         let lost =
             went.steal_s.unwrap_or(0.0) + went.idle_scheduling_s + went.other_processes_s + went.tracer_s;
         let lost = lost / (f64::from(header.run.cpus) * timeline.elapsed().as_secs_f64());

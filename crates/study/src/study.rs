@@ -191,10 +191,7 @@ impl AnyStudy {
     /// # Errors
     /// The errors of [`StudyRecord::read`], except those about the subject.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
-        match Study::read(path) {
-            Err(StudyError::OfLocks(_)) => StudyRecord::read(path).map(|study| Self::Locks(Box::new(study))),
-            read => read.map(|study| Self::Command(Box::new(study))),
-        }
+        directory::read_any(path)
     }
 
     /// State of this study, which was read from `path`.

@@ -1,7 +1,7 @@
 //! Classic benchmarks on a page: the studies of them in a directory, beside the published results.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use morecores_catalogue::{Benchmark, BenchmarkPart, Published};
@@ -10,27 +10,8 @@ use morecores_study::Study;
 use morecores_view::View;
 use morecores_view::page::{BenchmarkText, SuiteText};
 
-use super::derive::study_name;
+use super::loaded_study::{planned_view, study_name};
 use crate::options::study_in;
-
-/// Whether a directory holds studies of classic benchmarks, as `morecores suite` makes them, and is
-/// not a study itself.
-pub(super) fn is_suite(directory: &Path) -> bool {
-    !directory.join("study.json").exists() && !benchmarks_in(directory).is_empty()
-}
-
-/// Benchmarks that have a study in this directory.
-fn benchmarks_in(directory: &Path) -> Vec<&'static Benchmark> {
-    let is_of = |benchmark: &Benchmark, path: &Path| {
-        Study::read(path).is_ok_and(|study| {
-            Benchmark::of_command(&study.header.subject.words()).is_some_and(|of| of.name == benchmark.name)
-        })
-    };
-    let has_study = |benchmark: &Benchmark| {
-        benchmark.parts.iter().any(|part| is_of(benchmark, &study_in(directory, part)))
-    };
-    Benchmark::ALL.iter().filter(|benchmark| has_study(benchmark)).collect()
-}
 
 /// Classic benchmarks of a directory, published and measured.
 pub(super) struct ThenAndNow<T> {
@@ -42,42 +23,95 @@ pub(super) struct ThenAndNow<T> {
     pub(super) studies: Vec<T>,
 }
 
-/// Reads the studies of the benchmarks in `directory` and puts the published results beside the
-/// view of each.
-pub(super) fn then_and_now<T>(
-    directory: &Path,
-    read: impl Fn(&Path) -> Result<T>,
-    view: impl Fn(&T) -> &View,
-) -> Result<ThenAndNow<T>> {
-    let published = Published::read()?;
-    let benchmarks = benchmarks_in(directory);
-    let mut order = Vec::new();
-    let mut studies = BTreeMap::new();
-    for part in benchmarks.iter().flat_map(|benchmark| benchmark.parts) {
-        if !studies.contains_key(part.study) {
-            order.push(part.study);
-            studies
-                .insert(part.study, read(&study_in(directory, part)).map_err(|error| format!("{error:#}")));
+/// Studies of classic benchmarks in a directory, each read once.
+pub(super) struct SuiteStudies {
+    directory: PathBuf,
+    /// Study of each name, or the reason why there is none.
+    studies: BTreeMap<&'static str, Result<Study, String>>,
+}
+
+impl SuiteStudies {
+    /// Reads the studies of a directory with studies of classic benchmarks, as `morecores suite`
+    /// makes them. `None` for another directory and for one that is itself a study.
+    pub(super) fn in_directory(directory: &Path) -> Option<Self> {
+        if directory.join("study.json").exists() {
+            return None;
         }
+        let suite = Self::read(directory, |path| Ok(Study::read(path)?));
+        (!suite.benchmarks().is_empty()).then_some(suite)
     }
-    let of = |part: &BenchmarkPart| match studies.get(part.study) {
-        Some(read) => read.as_ref().map(&view).map_err(Clone::clone),
-        None => Err("no study here".to_owned()),
-    };
-    let result = |benchmark: &'static Benchmark| BenchmarkResult {
-        benchmark,
-        studies: benchmark.parts.iter().map(of).collect(),
-    };
-    let said = benchmarks.iter().map(|&benchmark| {
-        let mut there: Vec<_> = benchmark.parts.iter().filter(|part| studies[part.study].is_ok()).collect();
-        there.dedup_by_key(|part| part.study);
-        let names = there.iter().map(|part| study_name(&study_in(directory, part))).collect();
-        words::benchmark_text(&result(benchmark), &published, names)
-    });
-    let said = said.collect();
-    let all: Vec<_> = Benchmark::ALL.iter().map(result).collect();
-    let suite = words::suite_text(words::suite_summary(&all, &published));
-    drop(all);
-    let studies = order.iter().filter_map(|study| studies.remove(study)?.ok()).collect();
-    Ok(ThenAndNow { benchmarks: said, suite, studies })
+
+    /// Reads every study of a classic benchmark in `directory` by `read`.
+    pub(super) fn read(directory: &Path, read: impl Fn(&Path) -> Result<Study>) -> Self {
+        let mut studies = BTreeMap::new();
+        for part in Benchmark::ALL.iter().flat_map(|benchmark| benchmark.parts) {
+            studies
+                .entry(part.study)
+                .or_insert_with(|| read(&study_in(directory, part)).map_err(|error| format!("{error:#}")));
+        }
+        Self { directory: directory.to_owned(), studies }
+    }
+
+    /// Benchmarks that have a study in this directory.
+    fn benchmarks(&self) -> Vec<&'static Benchmark> {
+        let is_of = |benchmark: &Benchmark, study: &Study| {
+            let own = Benchmark::of_command(&study.header.subject.words());
+            own.is_some_and(|own| own.name == benchmark.name)
+        };
+        let has_study = |benchmark: &Benchmark| {
+            let mut parts =
+                benchmark.parts.iter().filter_map(|part| self.studies.get(part.study)?.as_ref().ok());
+            parts.any(|study| is_of(benchmark, study))
+        };
+        Benchmark::ALL.iter().filter(|benchmark| has_study(benchmark)).collect()
+    }
+
+    /// Puts the published results beside the figures of the studies. No trace is replayed, unless a
+    /// study was made for a prediction.
+    pub(super) fn figures_beside_published(self) -> Result<ThenAndNow<View>> {
+        self.beside_published(|study, path| Ok(planned_view(study, path)), |view| view)
+    }
+
+    /// Puts the published results beside the view of each study. `load` derives what the caller
+    /// wants of a study.
+    pub(super) fn beside_published<T>(
+        self,
+        load: impl Fn(Study, &Path) -> Result<T>,
+        view: impl Fn(&T) -> &View,
+    ) -> Result<ThenAndNow<T>> {
+        let published = Published::read()?;
+        let benchmarks = self.benchmarks();
+        let Self { directory, mut studies } = self;
+        let mut order = Vec::new();
+        let mut loaded = BTreeMap::new();
+        for part in benchmarks.iter().flat_map(|benchmark| benchmark.parts) {
+            let Some(study) = studies.remove(part.study) else { continue };
+            let path = study_in(&directory, part);
+            order.push(part.study);
+            loaded.insert(
+                part.study,
+                study.and_then(|study| load(study, &path).map_err(|error| format!("{error:#}"))),
+            );
+        }
+        let of = |part: &BenchmarkPart| match loaded.get(part.study) {
+            Some(read) => read.as_ref().map(&view).map_err(Clone::clone),
+            None => Err("no study here".to_owned()),
+        };
+        let result = |benchmark: &'static Benchmark| BenchmarkResult {
+            benchmark,
+            studies: benchmark.parts.iter().map(of).collect(),
+        };
+        let text_of = |&benchmark: &&'static Benchmark| {
+            let mut there: Vec<_> = benchmark.parts.iter().filter(|part| of(part).is_ok()).collect();
+            there.dedup_by_key(|part| part.study);
+            let names = there.iter().map(|part| study_name(&study_in(&directory, part))).collect();
+            words::benchmark_text(&result(benchmark), &published, names)
+        };
+        let benchmarks = benchmarks.iter().map(text_of).collect();
+        let all: Vec<_> = Benchmark::ALL.iter().map(result).collect();
+        let suite = words::suite_text(words::suite_summary(&all, &published));
+        drop(all);
+        let studies = order.iter().filter_map(|study| loaded.remove(study)?.ok()).collect();
+        Ok(ThenAndNow { benchmarks, suite, studies })
+    }
 }

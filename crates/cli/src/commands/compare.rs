@@ -1,14 +1,12 @@
 //! `morecores compare`: two studies side by side, and the gate for CI.
 
-use std::path::Path;
-
 use anyhow::Result;
 use morecores_report as report;
 use morecores_study::Study;
 use morecores_view::View;
 use morecores_view::compare::{Side, compare as analyse, judge};
 
-use super::derive;
+use super::loaded_study::{LoadedStudy, Purpose};
 use crate::args::CompareArgs;
 use crate::options::CompareOptions;
 use crate::{exit, terminal};
@@ -18,17 +16,23 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     let (base, new) = (Study::read(&args.base)?, Study::read(&args.new)?);
     let measured: Vec<u32> = new.header.plan.points.iter().map(|point| point.cpus).collect();
     let predicted = options.conditions.iter().any(|condition| condition.is_beyond(&measured));
-    let derive = |study: &Study, path: &Path| derive::view(study, path, predicted);
-    let ((base_view, base_unread), (new_view, new_unread)) =
-        (derive(&base, &args.base), derive(&new, &args.new));
+    let [base, new] = [(base, &args.base), (new, &args.new)].map(|(study, path)| {
+        let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
+        if predicted {
+            loaded.predict();
+        } else {
+            loaded.predict_as_planned();
+        }
+        loaded
+    });
     let names = [&args.base, &args.new].map(|path| path.display().to_string());
     let mut comparison = analyse(
-        Side { name: &names[0], study: &base, view: &base_view },
-        Side { name: &names[1], study: &new, view: &new_view },
+        Side { name: &names[0], study: &base.study, view: &base.view },
+        Side { name: &names[1], study: &new.study, view: &new.view },
         options.at_least,
     )?;
     let json = |view: &View| serde_json::to_value(view);
-    let (base_json, new_json) = (json(&base_view)?, json(&new_view)?);
+    let (base_json, new_json) = (json(&base.view)?, json(&new.view)?);
     for condition in &options.conditions {
         comparison.conditions.push(judge(condition, (&names[0], &base_json), (&names[1], &new_json))?);
     }
@@ -42,7 +46,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         report::comparison_report(&comparison, &terminal::style(false))
     };
     terminal::print(&text)?;
-    base_unread.iter().chain(&new_unread).for_each(|line| terminal::note(line));
+    base.unread.iter().chain(&new.unread).for_each(|line| terminal::note(line));
     let fails = |holds: Option<bool>| holds.unwrap_or(args.strict);
     let failed = comparison.conditions.iter().any(|condition| fails(condition.holds));
     Ok(if failed { exit::CONDITION_HOLDS } else { exit::SUCCESS })

@@ -19,9 +19,9 @@ use morecores_study::{Closing, StopReason};
 use morecores_view::locks_view;
 use morecores_view::page::PageLocks;
 
-use super::derive::{self, study_name};
+use super::loaded_study::study_name;
 use super::progress::Progress;
-use super::recorder::StudyRecorder;
+use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, WatchedResult};
@@ -83,7 +83,7 @@ fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<PreparedStudy> {
     let host = host::read();
     let LocksOptions { plan, study } = LocksOptions::new(args, &host.topology)?;
     let laboratory = laboratory(&plan, control)?;
-    let header = derive::header(Laboratory::Locks, plan, host);
+    let header = new_header(Laboratory::Locks, plan, host);
     let writer = study.create(|path| LockStudyWriter::create(path, header.clone()))?;
     Ok(PreparedStudy { study: LockStudy::new(header), writer, laboratory })
 }

@@ -3,19 +3,16 @@
 use anyhow::{Result, bail};
 use morecores_predict::forecast::forecast;
 use morecores_report as report;
-use morecores_study::Study;
 
-use super::derive;
+use super::loaded_study::{LoadedStudy, Purpose};
 use crate::args::PredictArgs;
 use crate::options::PredictOptions;
 use crate::{exit, terminal};
 
 pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
-    let study = Study::read(&args.study)?;
-    let derived = derive::read(&study, &args.study);
-    let view = derived.view;
-    let options = PredictOptions::new(args, &view)?;
-    let evidence = derive::evidence(&study, &view, derived.programs, options.from.as_deref(), options.memory);
+    let mut loaded = LoadedStudy::read(&args.study, Purpose::Figures)?;
+    let options = PredictOptions::new(args, &loaded.view)?;
+    let evidence = loaded.take_evidence(options.from.as_deref(), options.memory);
     if options.memory.is_some() && evidence.memory.is_none() {
         terminal::note(
             "--memory is not used: what the command needs is not known from two CPU counts; a cgroup with a memory \
@@ -35,9 +32,10 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
         terminal::print(&report::prediction_json(&prediction)?)?;
     } else {
         let style = terminal::style(false);
-        let text = report::prediction_report(&view, &prediction, &options.prices, args.explain, &style);
+        let text =
+            report::prediction_report(&loaded.view, &prediction, &options.prices, args.explain, &style);
         terminal::print(&text)?;
     }
-    derived.unread.iter().for_each(|line| terminal::note(line));
+    loaded.unread.iter().for_each(|line| terminal::note(line));
     Ok(exit::SUCCESS)
 }

@@ -1,23 +1,39 @@
-//! Keeps each run of a study as it ends, and informs the progress display.
+//! Record of a study in the making: its header, and each run as it ends, which the progress display
+//! also learns.
 
 use std::path::Path;
 
+use morecores_machine::clock;
 use morecores_measure::sweep::{RunRecorder, Trial};
-use morecores_study::{Closing, StudyError, StudyRecordWriter, Subject};
+use morecores_study::{Closing, Host, STUDY_SCHEMA, StudyError, StudyHeader, StudyRecordWriter, Subject};
 
 use super::progress::{Progress, ProgressText};
+
+/// Header of a new study.
+pub(super) fn new_header<S: Subject>(subject: S, plan: S::Plan, host: Host) -> StudyHeader<S> {
+    StudyHeader {
+        schema: STUDY_SCHEMA.to_owned(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        created_at_ns: clock::realtime(),
+        subject,
+        plan,
+        host,
+        closing: None,
+        unknown: serde_json::Map::new(),
+    }
+}
 
 /// Writer of runs to a study.
 #[derive(Debug)]
 pub(super) struct StudyRecorder<'a, S: Subject, N: ProgressText> {
     writer: StudyRecordWriter<S>,
     progress: &'a Progress<N>,
-    made: usize,
+    runs: Vec<S::Run>,
 }
 
 impl<'a, S: Subject, N: ProgressText> StudyRecorder<'a, S, N> {
     pub(super) fn new(writer: StudyRecordWriter<S>, progress: &'a Progress<N>) -> Self {
-        Self { writer, progress, made: 0 }
+        Self { writer, progress, runs: Vec::new() }
     }
 
     /// Path of the study.
@@ -25,9 +41,9 @@ impl<'a, S: Subject, N: ProgressText> StudyRecorder<'a, S, N> {
         self.writer.path()
     }
 
-    /// Number of runs kept by this writer.
-    pub(super) fn made(&self) -> usize {
-        self.made
+    /// Runs kept by this writer.
+    pub(super) fn runs(&self) -> &[S::Run] {
+        &self.runs
     }
 
     /// Writes the closing record, which is known only at the end.
@@ -51,8 +67,8 @@ impl<S: Subject, N: ProgressText<Outcome: AsRef<S::Run>>> RunRecorder<N::Cell, N
     }
 
     fn ended(&mut self, outcome: &N::Outcome) -> Result<(), StudyError> {
-        self.made += 1;
         self.progress.ended(outcome);
+        self.runs.push(outcome.as_ref().clone());
         self.writer.append(outcome.as_ref())
     }
 }

@@ -4,14 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use morecores_explain::{Lane, lanes};
+use morecores_explain::Lane;
 use morecores_report as words;
-use morecores_study::{AnyStudy, Nanos, Study, read_trace_events};
-use morecores_view::View;
+use morecores_study::{AnyStudy, Nanos, Study};
 use morecores_view::page::{Page, PageStudy, PageTimeline, Picture};
 
-use super::benchmarks::{ThenAndNow, is_suite, then_and_now};
-use super::derive::{self, Depth};
+use super::benchmarks::{SuiteStudies, ThenAndNow};
+use super::loaded_study::{LoadedStudy, Purpose, RunLanes, study_name};
 use super::locks;
 use crate::args::ReportArgs;
 use crate::options::{PlotFormat, ReportOptions};
@@ -23,10 +22,14 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let depth = if options.page.is_some() { Depth::WhatIf } else { Depth::Predicted };
     let only_suite =
         options.page.is_none() && options.plots.iter().all(|plot| plot.order.picture == Picture::Suite);
-    let (page, unread) = match args.studies.as_slice() {
-        [directory] if is_suite(directory) && only_suite => (summary_of_suite(directory)?, Vec::new()),
-        [directory] if is_suite(directory) => of_suite(directory, depth)?,
-        paths => of_studies(paths, depth)?,
+    let suite = match args.studies.as_slice() {
+        [directory] => SuiteStudies::in_directory(directory),
+        _ => None,
+    };
+    let (page, unread) = match suite {
+        Some(suite) if only_suite => (summary_of_suite(suite)?, Vec::new()),
+        Some(suite) => of_suite(suite, depth)?,
+        None => of_studies(&args.studies, depth)?,
     };
     ensure!(
         options.plots.is_empty() || page.locks.is_empty() || !page.studies.is_empty(),
@@ -64,9 +67,9 @@ fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
     for path in paths {
         match AnyStudy::read(path)? {
             AnyStudy::Command(study) => {
-                let (study, lines) = on_page(&study, path, depth)?;
-                page.studies.push(study);
-                unread.extend(lines);
+                let shown = on_page(*study, path, depth)?;
+                page.studies.push(shown.page);
+                unread.extend(shown.unread);
             }
             AnyStudy::Locks(study) => page.locks.push(locks::on_page(&study, path)),
         }
@@ -75,17 +78,18 @@ fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
 }
 
 /// Page of a suite's directory, with one line for each trace that cannot be read.
-fn of_suite(directory: &Path, depth: Depth) -> Result<(Page, Vec<String>)> {
-    let read = |path: &Path| on_page(&Study::read(path)?, path, depth);
-    let ThenAndNow { benchmarks, suite, studies } = then_and_now(directory, read, |(study, _)| &study.view)?;
-    let (studies, unread): (Vec<_>, Vec<_>) = studies.into_iter().unzip();
+fn of_suite(suite: SuiteStudies, depth: Depth) -> Result<(Page, Vec<String>)> {
+    let load = |study, path: &Path| on_page(study, path, depth);
+    let ThenAndNow { benchmarks, suite, studies } =
+        suite.beside_published(load, |shown: &StudyOnPage| &shown.page.view)?;
+    let (studies, unread): (Vec<_>, Vec<_>) =
+        studies.into_iter().map(|shown| (shown.page, shown.unread)).unzip();
     Ok((Page { studies, benchmarks, suite: Some(suite), ..new_page() }, unread.concat()))
 }
 
-/// Page with only the summary of a suite. No trace is replayed.
-fn summary_of_suite(directory: &Path) -> Result<Page> {
-    let read = |path: &Path| Ok(derive::view(&Study::read(path)?, path, false).0);
-    let ThenAndNow { suite, .. } = then_and_now(directory, read, |view| view)?;
+/// Page with only the summary of a suite.
+fn summary_of_suite(suite: SuiteStudies) -> Result<Page> {
+    let ThenAndNow { suite, .. } = suite.figures_beside_published()?;
     Ok(Page { suite: Some(suite), ..new_page() })
 }
 
@@ -94,31 +98,50 @@ pub(super) fn new_page() -> Page {
     Page::new(env!("CARGO_PKG_VERSION"))
 }
 
-/// One study of a command for a page, with one line for each trace that cannot be read. The gains
-/// of changes take the longest: the traces are replayed once for each change.
-pub(super) fn on_page(study: &Study, path: &Path, depth: Depth) -> Result<(PageStudy, Vec<String>)> {
-    let (view, gains, unread) = derive::for_page(study, path, depth);
+/// Amount of derivation for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Measured figures only: for a study that is still being measured, on a machine that is busy
+    /// with it.
+    Measured,
+    /// Also a prediction.
+    Predicted,
+    /// Also the gain of each change, for which the traces are replayed many times.
+    WhatIf,
+}
+
+/// Study of a command on a page.
+pub(super) struct StudyOnPage {
+    pub(super) study: Study,
+    pub(super) page: PageStudy,
+    /// One line for each trace that cannot be read.
+    pub(super) unread: Vec<String>,
+}
+
+/// Puts a study of a command, which was read from `path`, on a page.
+pub(super) fn on_page(study: Study, path: &Path, depth: Depth) -> Result<StudyOnPage> {
+    let mut loaded = LoadedStudy::new(study, path, Purpose::Page);
+    let mut gains = Vec::new();
+    match depth {
+        Depth::Measured => {}
+        Depth::Predicted => loaded.predict(),
+        Depth::WhatIf => gains = loaded.predict_with_gains(),
+    }
+    let LoadedStudy { study, view, lanes, unread, .. } = loaded;
+    // Runs traced only for a prediction have no point, and are not shown as a timeline.
+    let has_point = |run: &&RunLanes| view.points.is_empty() || view.point(&run.cell).is_some();
     // The largest machine comes first: people ask about it most.
-    let timelines = study.traces.iter().rev().filter_map(|header| {
-        let decoded = read_trace_events(path, header).ok()?;
-        let of_point = view.points.is_empty() || is_of_a_point(&view, header.run.cpus, header.run.n);
-        of_point.then(|| timeline(header.run.cpus, header.run.n, &lanes(header, &decoded)))
-    });
-    let timelines = timelines.collect::<Result<_>>()?;
-    Ok((words::page_study(&derive::study_name(path), study, view, gains, timelines), unread))
+    let timelines = lanes.iter().rev().filter(has_point).map(timeline).collect::<Result<_>>()?;
+    let page = words::page_study(&study_name(path), &study, view, gains, timelines);
+    Ok(StudyOnPage { study, page, unread })
 }
 
-/// Whether the study has a point with these counts. Runs traced only for a prediction do not, and
-/// are not shown as a timeline.
-fn is_of_a_point(view: &View, cpus: u32, n: u32) -> bool {
-    view.points.iter().any(|point| (point.cpus, point.n) == (cpus, n))
-}
-
-fn timeline(cpus: u32, n: u32, lanes: &morecores_explain::Lanes) -> Result<PageTimeline> {
+fn timeline(run: &RunLanes) -> Result<PageTimeline> {
+    let RunLanes { cpus, n, lanes, .. } = run;
     let commands: Vec<(&str, &[Nanos], &[Nanos])> = lanes
         .commands
         .iter()
         .map(|(name, Lane { starts, ends })| (name.as_str(), starts.as_slice(), ends.as_slice()))
         .collect();
-    Ok(words::page_timeline(cpus, n, &commands, (&lanes.ready.starts, &lanes.ready.ends))?)
+    Ok(words::page_timeline(*cpus, *n, &commands, (&lanes.ready.starts, &lanes.ready.ends))?)
 }

@@ -31,11 +31,11 @@ use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_
 use crate::tracer::{self, TraceRequest};
 use crate::{exit, terminal};
 
-use self::tracing::{Traced, Tracing, missing_traces};
-use super::derive;
+use self::tracing::{Traced, Tracing, missing_traces, timed_runs};
 use super::input;
+use super::loaded_study::{LoadedStudy, Purpose};
 use super::progress::{Progress, RunningResults};
-use super::recorder::StudyRecorder;
+use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
 use super::traced::{advice, has_cut_short_trace, how_it_ended};
@@ -79,7 +79,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     refuse_where_not_traceable(&plan)?;
     let (input, note) = input::open(&mut plan.input, input_limit)?;
     let notes = notes.into_iter().chain(note);
-    let header = derive::header(command, plan, host);
+    let header = new_header(command, plan, host);
     let writer = study.create(|path| StudyWriter::create(path, header.clone()))?;
     notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
     Ok((Study::new(header), writer, input))
@@ -164,8 +164,9 @@ fn measure(
     let neighbours = executor.neighbours();
     let traced = match &swept {
         Ok(finish) if ended_well(finish.reason) => {
-            let next = (study.runs.len() + recorder.made()) as u32;
-            Tracing { study, path: recorder.path(), next, open: &tracer::open, control, progress }
+            let timed = timed_runs(study.runs.iter().chain(recorder.runs()), &header.plan);
+            let next = (study.runs.len() + recorder.runs().len()) as u32;
+            Tracing { study, path: recorder.path(), timed, next, open: &tracer::open, control, progress }
                 .make(&mut executor, &mut budget)
         }
         _ => Traced::default(),
@@ -210,7 +211,7 @@ fn finish(
         // The signal came too late to stop a run.
         after.end(signal);
     }
-    let study = Study::read(path)?;
+    let mut study = Study::read(path)?;
     // The first two words are the program's name and `run`.
     let words: Vec<OsString> = env::args_os().skip(2).collect();
     if reason == StopReason::AlreadyDone {
@@ -219,9 +220,12 @@ fn finish(
     }
     let worth_showing = failed.is_none() || study.runs.len() > 1;
     if worth_showing && !args.quiet {
-        let (view, unread) = derive::view(&study, path, false);
-        terminal::print(&morecores_report::run_report(&view, Some(path), &terminal::style(args.wide)))?;
-        unread.iter().for_each(|line| terminal::note(line));
+        let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
+        loaded.predict_as_planned();
+        let style = terminal::style(args.wide);
+        terminal::print(&morecores_report::run_report(&loaded.view, Some(path), &style))?;
+        loaded.unread.iter().for_each(|line| terminal::note(line));
+        study = loaded.study;
     }
     if let Some(outcome) = failed {
         report_failure(&study, &outcome);

@@ -19,10 +19,10 @@ use morecores_view::compare::{Side, compare};
 use morecores_view::page::{ListedStudy, Page};
 use tiny_http::{Header, Request, Response, Server};
 
-use super::benchmarks::{ThenAndNow, then_and_now};
-use super::derive::{self, Depth, study_name};
+use super::benchmarks::{SuiteStudies, ThenAndNow};
+use super::loaded_study::study_name;
 use super::locks;
-use super::report::{new_page, on_page};
+use super::report::{Depth, new_page, on_page};
 use crate::args::ServeArgs;
 use crate::options::typed;
 use crate::{exit, terminal};
@@ -145,10 +145,10 @@ fn suite(directory: &Path) -> Result<Reply> {
     let known = studies(directory)?;
     let read = |path: &Path| {
         ensure!(known.iter().any(|study| study == path), "there is no such study here");
-        let study = Study::read(path)?;
-        Ok(derive::view(&study, path, false).0)
+        Ok(Study::read(path)?)
     };
-    let ThenAndNow { benchmarks, suite, .. } = then_and_now(directory, read, |view| view)?;
+    let suite = SuiteStudies::read(directory, read);
+    let ThenAndNow { benchmarks, suite, .. } = suite.figures_beside_published()?;
     ensure!(!benchmarks.is_empty(), "there is no study of a classic benchmark here");
     Reply::page(&Page { benchmarks, suite: Some(suite), ..new_page() }, false)
 }
@@ -210,7 +210,7 @@ fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Reply> {
         let depth = if changes { Depth::Measured } else { Depth::WhatIf };
         let mut page = new_page();
         match kept {
-            AnyStudy::Command(study) => page.studies.push(on_page(&study, &path, depth)?.0),
+            AnyStudy::Command(study) => page.studies.push(on_page(*study, &path, depth)?.page),
             AnyStudy::Locks(study) => page.locks.push(locks::on_page(&study, &path)),
         }
         Reply::page(&page, changes)
@@ -220,13 +220,13 @@ fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Reply> {
 fn compared(directory: &Path, base: &str, new: &str) -> Result<Reply> {
     let (base_path, new_path) = (named(directory, base)?, named(directory, new)?);
     let (base_study, new_study) = (Study::read(&base_path)?, Study::read(&new_path)?);
-    let (base_shown, _) = on_page(&base_study, &base_path, Depth::WhatIf)?;
-    let (new_shown, _) = on_page(&new_study, &new_path, Depth::WhatIf)?;
+    let base_shown = on_page(base_study, &base_path, Depth::WhatIf)?;
+    let new_shown = on_page(new_study, &new_path, Depth::WhatIf)?;
     let comparison = compare(
-        Side { name: base, study: &base_study, view: &base_shown.view },
-        Side { name: new, study: &new_study, view: &new_shown.view },
+        Side { name: base, study: &base_shown.study, view: &base_shown.page.view },
+        Side { name: new, study: &new_shown.study, view: &new_shown.page.view },
         0.0,
     )?;
     let comparison = Some(words::comparison_text(&comparison));
-    Reply::page(&Page { studies: vec![base_shown, new_shown], comparison, ..new_page() }, false)
+    Reply::page(&Page { studies: vec![base_shown.page, new_shown.page], comparison, ..new_page() }, false)
 }

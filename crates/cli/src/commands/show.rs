@@ -6,24 +6,32 @@ use anyhow::Result;
 use morecores_report as report;
 use morecores_study::{AnyStudy, Study};
 
+use super::loaded_study::{LoadedStudy, Purpose};
+use super::locks;
 use super::traced::{CUT_SHORT, has_cut_short_trace};
-use super::{derive, locks};
 use crate::args::{FormatArgs, ShowArgs};
 use crate::{exit, terminal};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     match AnyStudy::read(&args.study)? {
-        AnyStudy::Command(study) => print(&study, &args.study, &args.format, args.wide)?,
+        AnyStudy::Command(study) => print(*study, &args.study, &args.format, args.wide)?,
         AnyStudy::Locks(study) => locks::print(&study, &args.study, &args.format, args.wide)?,
     }
     Ok(exit::SUCCESS)
 }
 
-fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<()> {
+fn print(study: Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<()> {
     if format.hyperfine_json {
-        return terminal::print(&report::hyperfine_json(study)?);
+        return terminal::print(&report::hyperfine_json(&study)?);
     }
-    let (view, unread) = derive::view(study, path, format.json);
+    let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
+    // JSON is for programs: it holds a prediction even if nobody asked for one.
+    if format.json {
+        loaded.predict();
+    } else {
+        loaded.predict_as_planned();
+    }
+    let LoadedStudy { study, view, unread, .. } = loaded;
     let mut text = String::new();
     if format.json {
         text = report::view_json(&view)?;
@@ -41,7 +49,7 @@ fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<
     }
     terminal::print(&text)?;
     unread.iter().for_each(|line| terminal::note(line));
-    if has_cut_short_trace(study) {
+    if has_cut_short_trace(&study) {
         terminal::note(CUT_SHORT);
     }
     Ok(())

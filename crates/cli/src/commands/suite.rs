@@ -17,7 +17,7 @@ use morecores_report::{self as report, BenchmarkResult};
 use morecores_study::{StopReason, Study};
 use morecores_view::View;
 
-use super::derive;
+use super::loaded_study::planned_view;
 use super::signals::EndAfterMeasuring;
 use crate::args::SuiteArgs;
 use crate::options::SuiteOptions;
@@ -118,7 +118,10 @@ impl Studies {
         }
         let path = options.study(part);
         let line = match state(&path) {
-            State::Whole => return Ok(None),
+            State::Whole(study) => {
+                self.read.insert(part.study, Ok(planned_view(*study, &path)));
+                return Ok(None);
+            }
             State::Incomplete => {
                 let path = path.as_os_str();
                 ["run", "--resume", "-o"]
@@ -150,7 +153,7 @@ impl Studies {
                 Some(failure) => failure.clone(),
                 None => error.to_string(),
             })?;
-            Ok(derive::view(&study, &path, false).0)
+            Ok(planned_view(study, &path))
         });
     }
 
@@ -186,13 +189,16 @@ fn typed(line: &[OsString]) -> String {
 enum State {
     Absent,
     Incomplete,
-    Whole,
+    /// The study, so that it is not read again.
+    Whole(Box<Study>),
 }
 
 fn state(path: &Path) -> State {
     match Study::read(path) {
         Ok(study) => match study.header.closing.as_ref().map(|closing| closing.reason) {
-            Some(StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted) => State::Whole,
+            Some(StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted) => {
+                State::Whole(Box::new(study))
+            }
             _ => State::Incomplete,
         },
         Err(_) if path.exists() => State::Incomplete,

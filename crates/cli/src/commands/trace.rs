@@ -18,9 +18,10 @@ use morecores_study::trace::TraceHeader;
 use morecores_study::{Closing, Header, Phase, Run, StopReason, StudyWriter};
 use tempfile::TempDir;
 
-use super::derive;
 use super::input;
+use super::loaded_study::view_of_trace;
 use super::progress::{Progress, RunningResults};
+use super::recorder::new_header;
 use super::signals::EndAfterMeasuring;
 use super::traced::{CUT_SHORT, TracedRun, advice, how_it_ended, reduced};
 use super::watch::{self, Limits};
@@ -38,7 +39,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let limits = Limits { run: plan.timeout, end: None };
     let arch = host.arch.clone();
     let asked = plan.clone();
-    let header = derive::header(command, plan, host);
+    let header = new_header(command, plan, host);
     let place = Place::new(study)?;
     let writer = StudyWriter::create(&place.path, header.clone())?;
 
@@ -197,7 +198,7 @@ fn attempt(
 }
 
 fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note: Option<&str>) -> Result<()> {
-    let view = derive::trace(&place.path, header, arch)?;
+    let view = view_of_trace(&place.path, header, arch)?;
     if args.json {
         terminal::print(&(serde_json::to_string_pretty(&view)? + "\n"))?;
     } else {

@@ -6,7 +6,6 @@
 //! and ends alone. The pairing of starts and ends does not matter.
 
 use morecores_study::Nanos;
-use morecores_study::trace::{Decoded, TraceHeader};
 
 use super::programs::Programs;
 use crate::trace::{State, Timeline};
@@ -59,10 +58,9 @@ impl Lane {
     }
 }
 
-/// Lanes of a traced run, derived from its event stream.
-pub fn lanes(header: &TraceHeader, decoded: &Decoded) -> Lanes {
-    let timeline = Timeline::new(header, &decoded.events);
-    let programs = Programs::from_timeline(&timeline);
+/// Lanes of a traced run.
+pub fn lanes(timeline: &Timeline) -> Lanes {
+    let programs = Programs::from_timeline(timeline);
     let mut by_program = vec![Lane::default(); programs.len()];
     let mut ready = Lane::default();
     for (id, thread) in timeline.tree() {

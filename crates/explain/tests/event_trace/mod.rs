@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use morecores_explain::trace_view;
+use morecores_explain::{DecodedTrace, trace_view};
 use morecores_study::trace::*;
 use morecores_study::*;
 use morecores_view::*;
@@ -189,7 +189,8 @@ impl EventTrace {
     /// View of the trace with only the first `left` events.
     pub(crate) fn view_first(&self, left: usize) -> TraceView {
         let events = self.events.iter().take(left).cloned().collect();
-        trace_view(&self.header, &Decoded { events, ..Decoded::default() }, std::env::consts::ARCH)
+        let decoded = Decoded { events, ..Decoded::default() };
+        trace_view(&DecodedTrace::new(&self.header, decoded), std::env::consts::ARCH)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use morecores_study::Nanos;
-use morecores_study::trace::{Comm, Decoded, TraceHeader};
+use morecores_study::trace::Comm;
 use morecores_view::{LockView, TraceView};
 
 use crate::demand::{Demands, LockId, LockUse, lock_uses};
 use crate::replay::{Inflation, Machine};
+use morecores_explain::DecodedTrace;
 use morecores_explain::trace::Timeline;
 
 /// Demands of a traced run, with the facts that decide the trust in its trace.
@@ -44,11 +45,11 @@ pub struct TracedProgram {
 }
 
 impl TracedProgram {
-    /// Builds the program from a trace and its view. `None` if the trace does not contain the main
-    /// process.
-    pub fn from_trace(header: &TraceHeader, decoded: &Decoded, view: &TraceView) -> Option<Self> {
-        let timeline = Timeline::new(header, &decoded.events);
-        let mut program = Self::from_timeline(&timeline, header.run.cpus, header.run.n)?;
+    /// Builds the program from a decoded trace and its view. `None` if the trace does not contain
+    /// the main process.
+    pub fn from_trace(trace: &DecodedTrace<'_>, view: &TraceView) -> Option<Self> {
+        let header = trace.header;
+        let mut program = Self::from_timeline(&trace.timeline, header.run.cpus, header.run.n)?;
         let latency = &mut program.demands.wake_latency;
         *latency = latency.or(header.wake_latency_ns);
         let whole = f64::from(view.cpus) * view.elapsed_s;

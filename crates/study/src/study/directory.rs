@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::{StudyError, io_error};
 use super::upgrade::{SchemaError, upgraded};
-use super::{Closing, STUDY_SCHEMA, StudyHeader, StudyRecord, traces};
+use super::{AnyStudy, Closing, STUDY_SCHEMA, StudyHeader, StudyRecord, traces};
 use crate::lock::Laboratory;
 use crate::{Command, Subject};
 
@@ -152,7 +152,22 @@ impl<S: Subject> StudyRecordWriter<S> {
 
 /// Reads a study, finished or not. Lines that cannot be read are counted, not fatal.
 pub(super) fn read<S: Subject>(path: &Path) -> Result<StudyRecord<S>, StudyError> {
-    let header = read_header(path)?;
+    with_content(path, read_header(path)?)
+}
+
+/// Reads a study of any subject, finished or not.
+pub(super) fn read_any(path: &Path) -> Result<AnyStudy, StudyError> {
+    let value = read_header_value(path)?;
+    if is_about::<Laboratory>(&value) {
+        let study = with_content(path, parse_header(path, value)?)?;
+        return Ok(AnyStudy::Locks(Box::new(study)));
+    }
+    let study = with_content(path, parse_header(path, value)?)?;
+    Ok(AnyStudy::Command(Box::new(study)))
+}
+
+/// Study with this header: reads its lines and the headers of its traces.
+fn with_content<S: Subject>(path: &Path, header: StudyHeader<S>) -> Result<StudyRecord<S>, StudyError> {
     let (runs, damaged_lines) = read_lines(&lines_file::<S>(path))?;
     let traces = traces::read(path)?;
     let (traces, damaged_traces) = (traces.whole, traces.damaged);
@@ -193,6 +208,15 @@ fn write_header(path: &Path, header: &impl Serialize) -> Result<(), StudyError> 
 }
 
 fn read_header<S: Subject>(path: &Path) -> Result<StudyHeader<S>, StudyError> {
+    parse_header(path, read_header_value(path)?)
+}
+
+fn damaged_header(path: &Path, reason: String) -> StudyError {
+    StudyError::DamagedHeader { path: path.join(HEADER_FILE), reason }
+}
+
+/// Content of `study.json` in the present schema. Its subject and all below are not yet checked.
+fn read_header_value(path: &Path) -> Result<serde_json::Value, StudyError> {
     let file = path.join(HEADER_FILE);
     let text = match fs::read(&file) {
         Ok(text) => text,
@@ -201,23 +225,38 @@ fn read_header<S: Subject>(path: &Path) -> Result<StudyHeader<S>, StudyError> {
         }
         Err(e) => return Err(io_error("read", &file)(e)),
     };
-    let damaged = |reason: String| StudyError::DamagedHeader { path: file.clone(), reason };
-    let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
-    // The schema and the subject are checked before anything else is interpreted.
-    let value = upgraded(value).map_err(|error| match error {
+    let value: serde_json::Value =
+        serde_json::from_slice(&text).map_err(|e| damaged_header(path, e.to_string()))?;
+    // The schema is checked before anything else is interpreted.
+    upgraded(value).map_err(|error| match error {
         SchemaError::Newer { found, known } => {
             StudyError::NewerSchema { path: path.to_owned(), found, known }
         }
-        SchemaError::Unknown(schema) => damaged(format!("its schema is `{schema}`, not `{STUDY_SCHEMA}`")),
-    })?;
-    match value["subject"]["kind"].as_str().unwrap_or_default() {
+        SchemaError::Unknown(schema) => {
+            damaged_header(path, format!("its schema is `{schema}`, not `{STUDY_SCHEMA}`"))
+        }
+    })
+}
+
+/// Kind of the subject in the content of `study.json`; empty if there is none.
+fn subject_kind(header: &serde_json::Value) -> &str {
+    header["subject"]["kind"].as_str().unwrap_or_default()
+}
+
+fn is_about<S: Subject>(header: &serde_json::Value) -> bool {
+    S::KINDS.contains(&subject_kind(header))
+}
+
+/// Header of a study of this subject. The subject is checked before anything else is interpreted.
+fn parse_header<S: Subject>(path: &Path, value: serde_json::Value) -> Result<StudyHeader<S>, StudyError> {
+    match subject_kind(&value) {
         kind if S::KINDS.contains(&kind) => {}
         kind if Command::KINDS.contains(&kind) => return Err(StudyError::OfCommand(path.to_owned())),
         kind if Laboratory::KINDS.contains(&kind) => return Err(StudyError::OfLocks(path.to_owned())),
-        "" => return Err(damaged("it names no subject".to_owned())),
+        "" => return Err(damaged_header(path, "it names no subject".to_owned())),
         kind => return Err(StudyError::UnknownSubject { path: path.to_owned(), kind: kind.to_owned() }),
     }
-    serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
+    serde_json::from_value(value).map_err(|e| damaged_header(path, e.to_string()))
 }
 
 /// File of the runs, which may have another name in an earlier schema.

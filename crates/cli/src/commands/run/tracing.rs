@@ -16,9 +16,8 @@ use morecores_measure::sweep::Trial;
 use morecores_report::{cpus, duration};
 use morecores_statistics::median;
 use morecores_study::trace::TraceHeader;
-use morecores_study::{Exit, InCell, Nanos, Phase, Point, Run, Study, TraceMode};
+use morecores_study::{Exit, InCell, Nanos, Phase, Plan, Point, Run, Study, TraceMode};
 
-use super::super::derive;
 use super::super::progress::{Progress, RunningResults};
 use super::super::traced::{TracedRun, how_it_ended, reduced};
 use crate::tracer::{Open, TraceRequest};
@@ -55,6 +54,8 @@ pub(super) struct Tracing<'a> {
     pub(super) study: &'a Study,
     /// Path of the study.
     pub(super) path: &'a Path,
+    /// Successful timed runs of this session and of earlier ones.
+    pub(super) timed: Vec<Run>,
     /// Index of the first traced run.
     pub(super) next: u32,
     pub(super) open: &'a Open,
@@ -69,7 +70,6 @@ impl Tracing<'_> {
         let missing = missing_traces(self.study);
         let is_beyond = |point: &Point| !self.study.header.plan.points.contains(point);
         let beyond = missing.iter().filter(|point| is_beyond(point)).count();
-        let timed = self.timed_runs();
         let mut without_time = Vec::new();
         let (mut index, mut is_limited) = (self.next, false);
         for point in missing {
@@ -83,11 +83,11 @@ impl Tracing<'_> {
                 continue;
             }
             if is_beyond(&point) && !is_limited {
-                self.limit_time(beyond, &timed);
+                self.limit_time(beyond);
                 is_limited = true;
             }
             let mut trial = Trial { index, round: 0, phase: Phase::Traced, cell: point };
-            let attempts = Attempts::of(&timed, &trial.cell);
+            let attempts = Attempts::of(&self.timed, &trial.cell);
             match self.least_disturbed(&mut trial, attempts, executor, budget) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
@@ -118,8 +118,8 @@ impl Tracing<'_> {
     /// Limits the time of each run for a prediction, and announces the cost of these runs. With
     /// more threads than CPUs a run can take any time, since threads may wait for each other in
     /// loops.
-    fn limit_time(&self, runs: usize, timed: &[Run]) {
-        let times: Vec<f64> = timed.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect();
+    fn limit_time(&self, runs: usize) {
+        let times: Vec<f64> = self.timed.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect();
         let (Some(usual), Some(longest)) = (median(&times), times.iter().copied().reduce(f64::max)) else {
             return;
         };
@@ -131,13 +131,6 @@ impl Tracing<'_> {
             duration(usual),
             duration(limit.as_secs_f64()),
         ));
-    }
-
-    /// Successful timed runs of this session and of earlier ones.
-    fn timed_runs(&self) -> Vec<Run> {
-        let mut runs = Study::read(self.path).map(|study| study.runs).unwrap_or_default();
-        runs.retain(|run| run.phase == Phase::Timed && run.counts(&self.study.header.plan));
-        runs
     }
 
     /// Makes one traced run, and repeats it while it is much slower than the timed runs and there
@@ -171,8 +164,8 @@ impl Tracing<'_> {
     ) -> anyhow::Result<Option<String>> {
         let point = &trial.cell;
         let plan = &self.study.header.plan;
-        let for_prediction = !plan.predict.is_empty()
-            && (!derive::receives_n(self.study) || plan.oversubscribed().contains(point));
+        let for_prediction =
+            !plan.predict.is_empty() && (!receives_n(self.study) || plan.oversubscribed().contains(point));
         let wanted =
             TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls || for_prediction };
         let mut tracer = (self.open)(&wanted)?;
@@ -210,8 +203,19 @@ pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
     if plan.trace == TraceMode::Off {
         return Vec::new();
     }
-    let beyond = if derive::receives_n(study) { plan.oversubscribed() } else { Vec::new() };
+    let beyond = if receives_n(study) { plan.oversubscribed() } else { Vec::new() };
     untraced(&plan.points, &study.traces).chain(untraced(&beyond, &study.traces)).cloned().collect()
+}
+
+/// Whether the command was told the number of CPUs.
+fn receives_n(study: &Study) -> bool {
+    study.header.plan.tells_n(&study.header.subject)
+}
+
+/// Successful timed runs among `runs`.
+pub(super) fn timed_runs<'a>(runs: impl IntoIterator<Item = &'a Run>, plan: &Plan) -> Vec<Run> {
+    let is_timed = |run: &&Run| run.phase == Phase::Timed && run.counts(plan);
+    runs.into_iter().filter(is_timed).cloned().collect()
 }
 
 /// Name of a point: `2 CPUs`, with the value of `{n}` if that differs from the CPU count.

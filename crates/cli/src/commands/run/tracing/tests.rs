@@ -14,7 +14,8 @@ use morecores_study::*;
 use morecores_view::*;
 use rustix::process::Signal;
 
-use super::super::super::derive;
+use super::super::super::loaded_study::{LoadedStudy, Purpose};
+use super::super::super::recorder::new_header;
 use super::*;
 use crate::tracer::{Sink, Tracer};
 
@@ -44,7 +45,7 @@ impl Fixture {
         let point = |n| Point { n, cpu_set: one.clone(), ..morecores_testkit::point(1) };
         let mut plan = morecores_testkit::plan(vec![point(1), point(2)]);
         change(&mut plan);
-        let header = derive::header(Command::Shell { line: line.into() }, plan, host::read());
+        let header = new_header(Command::Shell { line: line.into() }, plan, host::read());
         let writer = StudyWriter::create(&dir.path().join("study"), header.clone()).expect("a study");
         Self { _turn, dir, header, writer, control: Arc::default() }
     }
@@ -83,6 +84,7 @@ impl Fixture {
         let tracing = Tracing {
             study: &study,
             path: &self.path(),
+            timed: timed_runs(&study.runs, &study.header.plan),
             next: 10,
             open: &open,
             control: &self.control,
@@ -320,7 +322,8 @@ fn a_lossy_trace_is_kept_with_its_losses() {
     assert_eq!(study.trace(Pretend { lost: 41, ..Pretend::default() }.open()), Traced::default());
     assert_eq!(study.traced(), [1, 2]);
     assert!(study.traces().iter().all(|trace| trace.lost[0].dropped == 41));
-    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path(), false);
+    let LoadedStudy { view, unread, .. } =
+        LoadedStudy::read(&study.path(), Purpose::Figures).expect("a study");
     assert!(unread.is_empty() && view.traces.iter().all(|trace| trace.lost_events == 41));
     assert!(view.warnings.iter().any(|warning| matches!(warning, Warning::LossyTrace { .. })));
 }
@@ -330,7 +333,8 @@ fn a_damaged_trace_costs_only_itself() {
     let study = Fixture::new("exit 0");
     study.trace(Pretend::default().open());
     std::fs::write(study.path().join("traces/1.events"), "no stream").expect("written");
-    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path(), false);
+    let LoadedStudy { view, unread, .. } =
+        LoadedStudy::read(&study.path(), Purpose::Figures).expect("a study");
     assert_eq!(view.traces.iter().map(|trace| trace.n).collect::<Vec<_>>(), [2]);
     assert_eq!(unread.len(), 1);
     assert!(unread[0].contains("1.events") && unread[0].contains("without this trace"), "{unread:?}");

@@ -1,0 +1,32 @@
+//! Traced run after decoding: the one object from which the tables, the lanes and the demands are
+//! computed, so that no reader of a trace decodes it a second time.
+
+use morecores_study::trace::{Decoded, EventKind, TraceHeader};
+
+use crate::trace::Timeline;
+
+/// Traced run after decoding. The events are no longer there: the timeline holds what they tell.
+#[derive(Clone, Debug)]
+pub struct DecodedTrace<'h> {
+    /// Header of the trace.
+    pub header: &'h TraceHeader,
+    /// Activity of all threads and CPUs during the run.
+    pub timeline: Timeline,
+    /// Number of events that were written and are now missing, because the stream was cut off or is
+    /// damaged. For a trace that lost events while it was recorded, the number includes the `Lost`
+    /// records.
+    pub missing_events: u64,
+}
+
+impl<'h> DecodedTrace<'h> {
+    /// Builds the timeline from the events, which are released.
+    pub fn new(header: &'h TraceHeader, decoded: Decoded) -> Self {
+        let is_recorded = |kind: &EventKind| !matches!(kind, EventKind::Lost { .. });
+        let recorded = decoded.events.iter().filter(|event| is_recorded(&event.kind)).count() as u64;
+        Self {
+            header,
+            timeline: Timeline::new(header, &decoded.events),
+            missing_events: header.events.saturating_sub(recorded + decoded.unknown_events),
+        }
+    }
+}
