@@ -191,7 +191,7 @@ impl ResumeOptions {
 
     /// Note on the limits of `--syscalls`: existing traces are not made again.
     pub(crate) fn not_reached(&self, traces: &[TraceHeader]) -> Option<String> {
-        let without = traces.iter().any(|trace| trace.source != TraceSource::BpfWithSystemCalls);
+        let without = traces.iter().any(|trace| trace.facts.source != TraceSource::BpfWithSystemCalls);
         (self.syscalls && without).then(|| {
             "--syscalls holds for traces that are still missing; those of the study stay as they are"
                 .to_owned()

@@ -1,34 +1,34 @@
-//! Interface of the tracer for the subcommands, and the tracer of this machine and build.
+//! Tracer of this machine and build, as the observer of a run.
 //!
-//! The trait keeps the plumbing testable without privilege, and the command line buildable without
-//! clang and libbpf (cargo feature `trace`).
+//! The command line builds without clang and libbpf too (cargo feature `trace`), and then no tracer
+//! opens. Tests supply an observer of their own.
 
-use std::io;
+#[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "no tracer opens"))]
+mod files;
+#[cfg(feature = "trace")]
+mod installed;
+
+use std::path::Path;
 
 use anyhow::Result;
+use morecores_measure::observer::RunObserver;
+use morecores_study::CpuSet;
+use morecores_study::trace::TraceFacts;
+
+pub(crate) use files::{TraceFiles, UnfinishedTrace};
 #[cfg(feature = "trace")]
-use morecores_machine::doctor;
-use morecores_study::trace::{Event, TraceHeader};
-use morecores_study::{CpuId, CpuSet, Nanos, Run};
+pub(crate) use installed::{check_full, libbpf_version, open};
+#[cfg(not(feature = "trace"))]
+pub(crate) use missing::{check_full, libbpf_version, open};
 
-/// Receiver of the events of one CPU, in their order, while the command runs. An error ends the
-/// trace.
-pub(crate) type Sink = Box<dyn FnMut(CpuId, &[Event]) -> io::Result<()> + Send>;
-
-/// Tracer of one run at a time.
-pub(crate) trait Tracer {
+/// Tracer for one run at a time.
+pub(crate) struct RunTracer {
+    /// Watches the run, and writes its events to `files`.
+    pub(crate) observer: Box<dyn RunObserver<Observation = TraceFacts>>,
+    /// Files of the run's trace.
+    pub(crate) files: TraceFiles,
     /// Reason why the trace is incomplete, with the remedy; none for a full trace.
-    fn shortfall(&self) -> Option<String>;
-
-    /// Starts to watch the calling thread's next child and its descendants.
-    fn begin(&mut self, sink: Sink) -> Result<()>;
-
-    /// Stops the trace after the main process has ended, and drops the sink.
-    fn end(&mut self) -> Result<()>;
-
-    /// Header for the events of the last trace, completed with the facts that only the run knows.
-    /// None without a trace.
-    fn header(&mut self, run: Run, began: Nanos, ended: Nanos) -> Option<TraceHeader>;
+    pub(crate) shortfall: Option<String>,
 }
 
 /// Requirements of a traced run.
@@ -38,45 +38,22 @@ pub(crate) struct TraceRequest {
     pub(crate) syscalls: bool,
 }
 
-/// Function that prepares a tracer.
-pub(crate) type Open = dyn Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send;
-
-/// Remedy that enables full traces if the kernel refused them, as words after a colon.
-#[cfg(feature = "trace")]
-fn remedy() -> String {
-    use morecores_machine::Remedy;
-    match doctor::allow_tracing() {
-        Remedy::Command { command, .. } => command,
-        Remedy::Nothing { why } => why,
-    }
-}
-
-#[cfg(feature = "trace")]
-pub(crate) use with::{libbpf_version, open, open_in_full};
-#[cfg(feature = "trace")]
-mod with;
+/// Function that prepares a tracer of runs of the study at a path.
+pub(crate) type Open = dyn Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send;
 
 #[cfg(not(feature = "trace"))]
-pub(crate) use without::{libbpf_version, open, open_in_full};
+mod missing {
+    use super::{Path, Result, RunTracer, TraceRequest};
 
-#[cfg(not(feature = "trace"))]
-mod without {
-    use anyhow::bail;
-
-    use super::{Result, TraceRequest, Tracer};
-
-    /// Version of libbpf; none without the tracer.
     pub(crate) fn libbpf_version() -> Option<String> {
         None
     }
 
-    /// Best available tracer.
-    pub(crate) fn open(_: &TraceRequest) -> Result<Box<dyn Tracer>> {
-        bail!("this morecores was built without its tracer: build it with the cargo feature `trace`")
+    pub(crate) fn open(_: &TraceRequest, _: &Path) -> Result<RunTracer> {
+        anyhow::bail!("this morecores was built without its tracer: build it with the cargo feature `trace`")
     }
 
-    /// Tracer of full traces.
-    pub(crate) fn open_in_full(wanted: &TraceRequest) -> Result<Box<dyn Tracer>> {
-        open(wanted)
+    pub(crate) fn check_full(wanted: &TraceRequest) -> Result<()> {
+        open(wanted, Path::new("")).map(drop)
     }
 }

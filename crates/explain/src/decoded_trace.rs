@@ -26,7 +26,7 @@ impl<'h> DecodedTrace<'h> {
         Self {
             header,
             timeline: Timeline::new(header, &decoded.events),
-            missing_events: header.events.saturating_sub(recorded + decoded.unknown_events),
+            missing_events: header.facts.events.saturating_sub(recorded + decoded.unknown_events),
         }
     }
 }

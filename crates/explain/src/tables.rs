@@ -34,16 +34,17 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let phases = phases::phases(header, timeline, &programs, &concurrency, &accounting.idle.blocked_periods);
     let lock_wait_times = accounting.locks_are_traced.then(|| waiting::lock_wait_times(timeline));
     let commands = commands::commands(header, timeline, span_parts, &programs, lock_wait_times.as_deref());
-    let lost = header.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.missed + missing_events;
+    let lost =
+        header.facts.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.facts.missed + missing_events;
     TraceView {
         cpus: header.run.cpus,
         n: header.run.n,
         axes: header.run.axes.clone(),
         cpu_set: header.run.cpu_set.clone(),
-        source: header.source,
+        source: header.facts.source,
         elapsed_s: timeline.elapsed().as_secs_f64(),
         overhead: None,
-        events: header.events,
+        events: header.facts.events,
         lost_events: lost.max(timeline.lost_events),
         misfits: timeline.misfits,
         components: accounting.components,
@@ -68,14 +69,14 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         others: culprits::other_programs(timeline, span_parts, &programs),
         untold_others_s: other_programs_s(header),
         behind_user_lock: accounting.idle.times.behind_user_lock,
-        untraced: header.untraced.clone(),
+        untraced: header.facts.untraced.clone(),
     }
 }
 
 /// CPU time of other programs by the CPUs' counters, where the events do not show it: perf events
 /// cover the command alone.
 fn other_programs_s(header: &TraceHeader) -> Option<f64> {
-    let around = header.run.surroundings.as_ref().filter(|_| header.source == TraceSource::Perf)?;
+    let around = header.run.surroundings.as_ref().filter(|_| header.facts.source == TraceSource::Perf)?;
     let ours = around.tree_ns.as_secs_f64() + around.own_ns.as_secs_f64();
     Some((around.busy_allotted_ns.as_secs_f64() - ours).max(0.0))
 }

@@ -129,7 +129,7 @@ fn unaccounted_time_is_not_counted() {
     // A kernel that subtracts interrupts itself.
     let mut t = EventTrace::new(1, 4 * S);
     t.events = unaccounted;
-    t.header.interrupts_accounted = true;
+    t.header.facts.interrupts_accounted = true;
     assert_near(t.view().commands[0].cpu_s, 1.5);
 }
 
@@ -159,7 +159,7 @@ fn others_have_names_and_times() {
         name: name.into(),
         kernel,
     };
-    t.header.known.extend([known(51, PEER, "worker", false), known(9, 9, "kworker/0:1", true)]);
+    t.header.facts.known.extend([known(51, PEER, "worker", false), known(9, 9, "kworker/0:1", true)]);
     t.leave(S, 0, Left::Preempted, PEER);
     t.sleep(2 * S, 0, 51);
     t.sleep(4 * S, 0, 9);
@@ -201,8 +201,8 @@ fn undivided_work_is_user_work() {
 #[test]
 fn switches_alone_show_no_causes() {
     let mut t = two_command_trace();
-    t.header.source = TraceSource::Perf;
-    t.header.stack_share = None;
+    t.header.facts.source = TraceSource::Perf;
+    t.header.facts.stack_share = None;
     let c = t.view().components;
     let untold = [c.interrupt_s, c.steal_s, c.kernel_lock_spin_s, c.idle_pinned_s, c.idle_kernel_lock_s];
     assert_eq!(untold, [None; 5]);
@@ -242,7 +242,7 @@ fn surplus_accounting_is_reported_apart() {
 fn counters_show_untraced_programs() {
     let untold = |source: TraceSource, watched: bool| {
         let mut t = EventTrace::new(2, 4 * S);
-        t.header.source = source;
+        t.header.facts.source = source;
         let around = t.header.run.surroundings.as_mut().unwrap();
         around.own_ns = Nanos(100_000_000);
         around.busy_allotted_ns = around.tree_ns + Nanos(1_100_000_000);
@@ -272,8 +272,8 @@ fn commands_and_others_agree_with_the_components() {
 #[test]
 fn losses_are_those_of_the_buffers_or_those_in_the_stream() {
     let mut t = two_command_trace();
-    t.header.lost = vec![CpuLoss { cpu: CpuId(0), dropped: 5 }, CpuLoss { cpu: CpuId(1), dropped: 1 }];
-    t.header.missed = 2;
+    t.header.facts.lost = vec![CpuLoss { cpu: CpuId(0), dropped: 5 }, CpuLoss { cpu: CpuId(1), dropped: 1 }];
+    t.header.facts.missed = 2;
     assert_eq!(t.view().lost_events, 8);
     let mut t = two_command_trace();
     t.events.insert(4, Event { kind: EventKind::Lost { events: 9 }, ..t.events[3].clone() });
@@ -284,15 +284,15 @@ fn losses_are_those_of_the_buffers_or_those_in_the_stream() {
 #[test]
 fn missing_events_are_lost() {
     let mut t = two_command_trace();
-    t.header.events = t.events.len() as u64;
+    t.header.facts.events = t.events.len() as u64;
     for left in [0, 1, t.events.len()] {
         assert_eq!(t.view_first(left).lost_events, (t.events.len() - left) as u64);
     }
     let nothing = read_events(std::io::empty()).unwrap();
     let view = trace_view(&DecodedTrace::new(&t.header, nothing), "any");
-    assert_eq!(view.lost_events, t.header.events);
+    assert_eq!(view.lost_events, t.header.facts.events);
     // Events of a kind that only a later version knows are not lost.
-    t.header.events += 3;
+    t.header.facts.events += 3;
     let decoded = Decoded { events: t.events.clone(), unknown_events: 3, ..Decoded::default() };
     assert_eq!(trace_view(&DecodedTrace::new(&t.header, decoded), "any").lost_events, 0);
 }

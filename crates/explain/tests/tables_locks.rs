@@ -56,7 +56,7 @@ fn waits_of_others_are_not_the_commands() {
 #[test]
 fn a_ratio_that_was_not_traced_is_null() {
     let mut t = EventTrace::new(1, S);
-    t.header.stack_share = None;
+    t.header.facts.stack_share = None;
     let view = t.view();
     assert_eq!((view.waiting_ratio, view.commands[0].waiting_ratio), (None, None));
     let c = view.components;

@@ -113,7 +113,7 @@ fn a_relay_is_one_serial_phase() {
 fn cause_that_ends_a_blocked_period_is_the_culprit() {
     let culprit = |waker: Waker| {
         let mut t = EventTrace::new(1, 10 * S);
-        t.header.interrupts.insert(24, "virtio0-req.0".into());
+        t.header.facts.interrupts.insert(24, "virtio0-req.0".into());
         t.sleep(S, 0, 0);
         t.wake_by(9 * S, 0, ROOT, waker);
         t.sleep(9 * S, 0, ROOT);
@@ -136,9 +136,9 @@ fn the_tracer_that_ends_a_run_is_not_blamed_for_it() {
     let mut t = EventTrace::new(1, 10 * S);
     let thread =
         |tid| KnownThread { tid: Tid(tid), process: Tid(60), name: "morecores".into(), kernel: false };
-    t.header.known.extend([thread(60), thread(61)]);
+    t.header.facts.known.extend([thread(60), thread(61)]);
     // The tracer's reader; another thread of the tracer watches the clock.
-    t.header.tracer.push(Tid(61));
+    t.header.facts.tracer.push(Tid(61));
     t.sleep(S, 0, 0);
     t.wake(9 * S, 0, ROOT, 60);
     t.sleep(9 * S, 0, ROOT);

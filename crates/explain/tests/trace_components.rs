@@ -294,7 +294,7 @@ fn a_device_that_is_no_disk_has_its_own_name() {
     let device = Waker::Interrupt(Interrupt::Device(24));
     let named = |name: Option<&str>, left, io_wait| {
         let mut s = sleeping_program(10.0, left, wake_root(device, io_wait));
-        s.header.interrupts.extend(name.map(|name| (24, name.to_owned())));
+        s.header.facts.interrupts.extend(name.map(|name| (24, name.to_owned())));
         s.account()
     };
     for (name, left, io_wait) in
@@ -322,7 +322,7 @@ fn a_grace_period_is_no_disk() {
     // The kernel's RCU thread ends the wait; a timer woke that thread.
     let mut s = sleeping_program(10.0, Left::Uninterruptible, wake_root(Waker::Thread(Tid(JOURNAL)), false));
     s.wake(5.0, Waker::Interrupt(Interrupt::Timer), JOURNAL);
-    for known in s.header.known.iter_mut().filter(|known| known.tid == Tid(JOURNAL)) {
+    for known in s.header.facts.known.iter_mut().filter(|known| known.tid == Tid(JOURNAL)) {
         known.name = "rcuop/0".to_owned();
     }
     assert_components(&s.account(), &[("user_work", 16.0), ("idle_rcu", 4.0)]);
@@ -432,7 +432,7 @@ fn waking_takes_time() {
 #[test]
 fn wake_latency_is_not_part_of_a_hold() {
     let mut s = ScheduleTrace::new(2, 20.0);
-    s.header.wake_latency_ns = Some(Nanos::from_millis(1));
+    s.header.facts.wake_latency_ns = Some(Nanos::from_millis(1));
     // The thread's quota ends its first run; it is held back for 8 of the 9 ms, and then a CPU
     // wakes for it.
     s.run(0, ROOT, 0.0, 4.0).leaves(Left::Preempted);
@@ -449,7 +449,7 @@ fn wake_latency_is_not_part_of_a_hold() {
 #[test]
 fn hold_shorter_than_a_wake_up_is_ignored() {
     let mut s = ScheduleTrace::new(2, 10.0);
-    s.header.wake_latency_ns = Some(Nanos::from_millis(2));
+    s.header.facts.wake_latency_ns = Some(Nanos::from_millis(2));
     s.run(0, ROOT, 0.0, 4.0).leaves(Left::Preempted);
     s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::RealTimeBudget });
     s.run(0, ROOT, 5.0, 10.0).dies();
@@ -460,7 +460,7 @@ fn hold_shorter_than_a_wake_up_is_ignored() {
 #[test]
 fn frozen_thread_is_held_back_until_it_is_thawed() {
     let mut s = ScheduleTrace::new(1, 20.0);
-    s.header.wake_latency_ns = Some(Nanos::from_millis(1));
+    s.header.facts.wake_latency_ns = Some(Nanos::from_millis(1));
     s.run(0, ROOT, 0.0, 4.0).leaves(Left::Uninterruptible);
     s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::Freezer });
     s.wake_by_thread(10.0, STRANGER, ROOT);
@@ -482,7 +482,7 @@ fn hold_from_the_wake_up_on_counts() {
 #[test]
 fn trace_without_holds_has_no_held_time() {
     let mut s = ScheduleTrace::new(1, 10.0);
-    s.header.held_is_told = false;
+    s.header.facts.held_is_told = false;
     s.run(0, ROOT, 0.0, 10.0).dies();
     assert_eq!(s.account().components.idle_held_s, None);
 }
@@ -549,7 +549,7 @@ fn the_tracer_pays_for_itself() {
     s.run(0, READER, 5.0, 6.0);
     s.wake(7.0, Waker::Interrupt(Interrupt::Timer), ROOT);
     s.run(0, ROOT, 7.0, 10.0).dies();
-    s.header.costs =
+    s.header.facts.costs =
         vec![EventCost { probe: "sched_switch".into(), count: 400, each_ns: Nanos::from_micros(1) }];
     // 0.4 ms are spread over four spans, one of which is the tracer's own.
     assert_components(&s.account(), &[("user_work", 7.8), ("tracer", 1.3), ("idle_timer", 0.9)]);
@@ -586,7 +586,7 @@ fn work_outside_the_allotted_cpus_is_reported_apart() {
 #[test]
 fn waits_without_wakers_are_too_little_work() {
     let mut s = forking_program();
-    s.header.source = TraceSource::Perf;
+    s.header.facts.source = TraceSource::Perf;
     s.run(1, STRANGER, 5.0, 6.0);
     let a = s.account();
     assert_components(&a, &[("user_work", 13.0), ("other_processes", 1.0), ("idle_too_little_work", 6.0)]);

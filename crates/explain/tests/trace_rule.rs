@@ -332,7 +332,7 @@ proptest! {
         let mut events = script.events();
         events.extend(simulate_steps(&steps));
         if perf {
-            script.header.source = TraceSource::Perf;
+            script.header.facts.source = TraceSource::Perf;
             events.retain(|event| !matches!(event.kind, EventKind::Waking(_) | EventKind::Contention(_)));
         }
         events.sort_by_key(|event| event.at);

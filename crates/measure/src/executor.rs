@@ -286,11 +286,11 @@ impl ProcessExecutor {
     /// # Errors
     /// The run could not be made at all; [`ExecuteError::Observer`] is one such error. A later
     /// error of the observer affects only its own observations: [`ObservedRun::observed`].
-    pub fn execute_observed(
+    pub fn execute_observed<O>(
         &mut self,
         trial: &Trial<Point>,
-        observer: &mut dyn RunObserver,
-    ) -> Result<ObservedRun, ExecuteError> {
+        observer: &mut dyn RunObserver<Observation = O>,
+    ) -> Result<ObservedRun<O>, ExecuteError> {
         let point = &trial.cell;
         if self.limiter.allot(&point.cpu_set, self.group.as_ref())? {
             sleep(SETTLE);

@@ -12,6 +12,9 @@ use crate::executor::Outcome;
 
 /// Watches one run at a time.
 pub trait RunObserver {
+    /// Result of the watching.
+    type Observation;
+
     /// Starts watching, just before the calling thread creates the process of a run. Caches have
     /// been dropped and `--prepare` has ended, and neither is to be observed.
     ///
@@ -28,7 +31,7 @@ pub trait RunObserver {
     ///
     /// # Errors
     /// The observations cannot be kept; the run itself is still valid.
-    fn ended(&mut self) -> Result<(), ObserverError>;
+    fn ended(&mut self) -> Result<Self::Observation, ObserverError>;
 }
 
 /// Reason for which a run could not be observed, in the observer's own words.
@@ -45,7 +48,7 @@ impl ObserverError {
 
 /// A run with its observation.
 #[derive(Debug)]
-pub struct ObservedRun {
+pub struct ObservedRun<O> {
     /// The run, accounted for like any other.
     pub outcome: Outcome,
     /// `CLOCK_MONOTONIC` at the main process's exec.
@@ -53,7 +56,7 @@ pub struct ObservedRun {
     /// `CLOCK_MONOTONIC` at the main process's end.
     pub ended: Nanos,
     /// Result of the watching.
-    pub observed: Result<(), ObserverError>,
+    pub observed: Result<O, ObserverError>,
 }
 
 /// Observer that watches nothing, for timed runs.
@@ -61,6 +64,8 @@ pub struct ObservedRun {
 pub(crate) struct NoObserver;
 
 impl RunObserver for NoObserver {
+    type Observation = ();
+
     fn begins(&mut self, _: &Point) -> Result<(), ObserverError> {
         Ok(())
     }

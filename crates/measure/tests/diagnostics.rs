@@ -58,6 +58,8 @@ impl Visit for Text {
 }
 
 impl RunObserver for Journal {
+    type Observation = ();
+
     fn begins(&mut self, _: &Point) -> Result<(), ObserverError> {
         self.add("begins");
         Ok(())

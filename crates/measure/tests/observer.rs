@@ -63,6 +63,8 @@ impl Notes<'_> {
 }
 
 impl RunObserver for Notes<'_> {
+    type Observation = ();
+
     fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
         assert_eq!(point.cpus as usize, point.cpu_set.len());
         self.look();

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let any = Machine::new(header.run.cpus);
         let traced_machine = Machine {
             slice: demands.slice.unwrap_or(any.slice),
-            wake_latency: demands.wake_latency.or(header.wake_latency_ns).unwrap_or(Nanos::ZERO),
+            wake_latency: demands.wake_latency.or(header.facts.wake_latency_ns).unwrap_or(Nanos::ZERO),
             ..any
         };
         let locks = calibrate_locks(&demands.program, &locks, &traced_machine, 2000);

@@ -69,8 +69,8 @@ fn tracing_changes_nothing() {
             let exact = simulate(&program, size, 5, TraceDetail::Exact);
             assert_eq!((plain.elapsed, exact.elapsed), (elapsed, elapsed));
             let (plain, exact) = (plain.trace.unwrap(), exact.trace.unwrap());
-            assert_eq!(plain.header.source, TraceSource::Bpf);
-            assert_eq!(exact.header.source, TraceSource::BpfWithSystemCalls);
+            assert_eq!(plain.header.facts.source, TraceSource::Bpf);
+            assert_eq!(exact.header.facts.source, TraceSource::BpfWithSystemCalls);
             let is_call = |event: &Event| matches!(event.kind, EventKind::SystemCall(_));
             assert!(!plain.events.iter().any(is_call));
             let without: Vec<Event> = exact.events.iter().filter(|e| !is_call(e)).cloned().collect();
@@ -110,7 +110,7 @@ fn exact_traces_name_reaped_children_and_call_objects() {
         let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, TraceDetail::Exact);
         let mut parents = HashMap::new();
         let mut ended = HashSet::new();
-        let (mut created, mut started) = (HashSet::new(), HashSet::from([trace.header.root]));
+        let (mut created, mut started) = (HashSet::new(), HashSet::from([trace.header.facts.root]));
         for event in &trace.events {
             match &event.kind {
                 EventKind::Fork(fork) => {
@@ -150,7 +150,7 @@ fn exact_traces_name_reaped_children_and_call_objects() {
         }
         assert_eq!(created, started, "{program}");
         // Nobody reaps the main process in these traces.
-        assert_eq!(parents.into_keys().collect::<Vec<_>>(), [trace.header.root]);
+        assert_eq!(parents.into_keys().collect::<Vec<_>>(), [trace.header.facts.root]);
     }
     assert!(waited_for > 100);
 }

@@ -15,8 +15,8 @@ pub use event::{
     Waking, Work,
 };
 pub use header::{
-    CpuLoss, EventCost, KernelFrame, KernelStack, KnownThread, TRACE_SCHEMA, TraceHeader, TraceSource,
-    Untraced,
+    CpuLoss, EventCost, KernelFrame, KernelStack, KnownThread, TRACE_SCHEMA, TraceFacts, TraceHeader,
+    TraceSource, Untraced,
 };
-pub use stream::{Decoded, EventFrame, StreamError, StreamReader, StreamWriter, read_events};
+pub use stream::{Decoded, EventFrame, EventSink, StreamError, StreamReader, StreamWriter, read_events};
 pub use tracepoint::{LEAST_LINUX, Need, TRACEPOINTS, Tracepoint};

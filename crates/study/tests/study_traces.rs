@@ -20,26 +20,28 @@ fn header() -> Header {
 fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
     TraceHeader {
         schema: TRACE_SCHEMA.into(),
-        source: TraceSource::Bpf,
         run: run(&Point { cpus, n, ..point(1) }, Nanos(569_000)),
-        root: Tid(41),
         began_ns: Nanos(1),
         ended_ns: Nanos(569_001),
-        known: vec![KnownThread { tid: Tid(2), process: Tid(2), name: "kthreadd".into(), kernel: true }],
-        events,
-        missed: 1,
-        lost: vec![CpuLoss { cpu: CpuId(0), dropped: 3 }],
-        tracer: vec![],
-        costs: vec![],
-        sample_period_ns: None,
-        tick_ns: Nanos(4_000_000),
-        interrupts_accounted: false,
-        held_is_told: true,
-        wake_latency_ns: None,
-        stack_share: None,
-        stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),
-        interrupts: [(27, "virtio0-req.0".to_owned())].into(),
-        untraced: vec![],
+        facts: TraceFacts {
+            source: TraceSource::Bpf,
+            root: Tid(41),
+            known: vec![KnownThread { tid: Tid(2), process: Tid(2), name: "kthreadd".into(), kernel: true }],
+            events,
+            missed: 1,
+            lost: vec![CpuLoss { cpu: CpuId(0), dropped: 3 }],
+            tracer: vec![],
+            costs: vec![],
+            sample_period_ns: None,
+            tick_ns: Nanos(4_000_000),
+            interrupts_accounted: false,
+            held_is_told: true,
+            wake_latency_ns: None,
+            stack_share: None,
+            stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),
+            interrupts: [(27, "virtio0-req.0".to_owned())].into(),
+            untraced: vec![],
+        },
         unknown: Default::default(),
     }
 }
@@ -88,7 +90,7 @@ fn a_trace_is_read_back_with_its_events() {
     for header in &study.traces {
         let decoded = read_trace_events(&path, header).unwrap();
         assert!(decoded.is_whole());
-        assert_eq!(decoded.events, plain(0, 10, header.events));
+        assert_eq!(decoded.events, plain(0, 10, header.facts.events));
     }
     assert_eq!(trace_events_path(&path, &cell(2, 4)), path.join("traces/2-n4.events"));
 }
@@ -242,6 +244,43 @@ fn fields_of_a_later_version_are_kept_in_memory() {
 }
 
 #[test]
+fn the_keys_of_a_header_stand_in_its_file_as_in_the_files_of_every_recorded_trace() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut headers = Vec::new();
+    find_headers(&root.join("studies"), &mut headers);
+    find_headers(&root.join("fixtures"), &mut headers);
+    assert!(headers.len() > 100, "{}", headers.len());
+    for path in headers {
+        let written: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let read: TraceHeader = serde_json::from_value(written.clone()).unwrap();
+        assert!(read.unknown.is_empty(), "{}: {:?}", path.display(), read.unknown);
+        assert_eq!(serde_json::to_value(&read).unwrap(), written, "{}", path.display());
+    }
+}
+
+/// Finds the headers of traces below a directory.
+fn find_headers(dir: &Path, found: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            find_headers(&path, found);
+        } else if dir.ends_with("traces") && path.extension().is_some_and(|end| end == "json") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn an_entry_whose_number_is_none_is_damage() {
+    let (_dir, path) = empty_study();
+    add(&path, 1, 1, 5);
+    let file = path.join("traces/1.json");
+    let text = fs::read_to_string(&file).unwrap().replace("\"27\":", "\"x27\":");
+    fs::write(&file, text).unwrap();
+    let study = Study::read(&path).unwrap();
+    assert_eq!((study.traces.len(), study.damaged_traces.len()), (0, 1));
+}
+
+#[test]
 fn events_that_are_no_stream_are_named() {
     let (_dir, path) = empty_study();
     add(&path, 1, 1, 5);
@@ -265,6 +304,6 @@ fn traces_of_cells_that_differ_in_a_further_axis_have_files_of_their_own() {
     }
     let found = Study::read(&path).unwrap();
     assert_eq!(found.damaged_traces, []);
-    assert_eq!(found.traces.iter().map(|trace| trace.events).collect::<Vec<_>>(), [20, 10]);
+    assert_eq!(found.traces.iter().map(|trace| trace.facts.events).collect::<Vec<_>>(), [20, 10]);
     assert!(path.join("traces/2-variant=a%2fb.events").exists());
 }

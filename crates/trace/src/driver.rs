@@ -22,12 +22,14 @@ use std::ptr::NonNull;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
 use morecores_machine::clock::kernel_tick;
-use morecores_study::trace::{CpuLoss, EventCost, KnownThread, TRACEPOINTS, Tid, TraceSource, Untraced};
+use morecores_study::trace::{
+    CpuLoss, EventCost, EventSink, KnownThread, TRACEPOINTS, Tid, TraceFacts, TraceSource, Untraced,
+};
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 use tracing::debug;
 
 use crate::wire::PROBES;
-use crate::{ContextChecks, Options, Sink, TraceError, TraceSummary};
+use crate::{ContextChecks, Options, TraceError};
 use costs::{Costs, Pace};
 use features::Features;
 use libbpf_log::{collect_messages, refusal};
@@ -173,17 +175,13 @@ impl BpfTracer {
         Ok(())
     }
 
-    pub(crate) fn source(&self) -> TraceSource {
-        if self.options.syscalls { TraceSource::BpfWithSystemCalls } else { TraceSource::Bpf }
-    }
-
     pub(crate) fn context_checks(&self) -> ContextChecks {
         let [thread, soft_interrupt, interrupt] =
             self.skel.maps.bss_data.as_deref().map_or([[0; 2]; 3], |bss| bss.context_checks);
         ContextChecks { thread, soft_interrupt, interrupt }
     }
 
-    pub(crate) fn begin(&mut self, sink: Sink) -> Result<(), TraceError> {
+    pub(crate) fn begin(&mut self, sink: EventSink) -> Result<(), TraceError> {
         let missed_before = self.missed_events();
         let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         bss.offline_cpus.fill(0);
@@ -208,10 +206,10 @@ impl BpfTracer {
         Ok(())
     }
 
-    pub(crate) fn end(&mut self) -> Result<TraceSummary, TraceError> {
+    pub(crate) fn end(&mut self) -> Result<TraceFacts, TraceError> {
         let mut active = self.active.take().ok_or(TraceError::NotRunning)?;
         let clock = std::mem::take(&mut active.clock);
-        let sample_period = clock.period();
+        let sample_period_ns = clock.period();
         let untraced =
             self.features.untraced().into_iter().chain(clock.untraced()).chain(active.unknown.take());
         let unmeasured_costs = self.costs.is_none().then(|| Untraced {
@@ -226,8 +224,9 @@ impl BpfTracer {
         let ReaderSummary { events, tid, dropped, counts } = active.reader.finish()?;
         let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
-        Ok(TraceSummary {
-            source: self.source(),
+        let with_calls = self.options.syscalls;
+        Ok(TraceFacts {
+            source: if with_calls { TraceSource::BpfWithSystemCalls } else { TraceSource::Bpf },
             root,
             known: active.known,
             events,
@@ -235,10 +234,11 @@ impl BpfTracer {
             missed,
             tracer: vec![tid],
             costs: self.event_costs(counts),
-            sample_period,
-            tick: kernel_tick(),
+            sample_period_ns,
+            tick_ns: kernel_tick(),
             interrupts_accounted: self.features.interrupts_accounted,
             held_is_told: true,
+            wake_latency_ns: None,
             stack_share: self.features.locks.then_some(STACK_SHARE),
             stacks: stacks::read_stacks(&self.skel.maps.stacks).unwrap_or_default(),
             interrupts: threads::interrupt_names().unwrap_or_default(),

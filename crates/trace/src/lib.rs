@@ -3,8 +3,8 @@
 //!
 //! [`Tracer::open`] checks the abilities of this machine and prepares the trace. The caller calls
 //! [`Tracer::begin`] right before it starts the command, and [`Tracer::end`] right after the
-//! command's main process ended. The sink receives the events during the run; the header data is
-//! returned at the end.
+//! command's main process ended. The sink receives the events during the run;
+//! [`TraceFacts`] are returned at the end.
 //!
 //! Two sources exist: BPF programs at the kernel's tracepoints (`driver` over `bpf/`), and the
 //! context-switch records of perf events for an ordinary user (`perf`). This crate must not
@@ -17,24 +17,16 @@ mod wake;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::io;
 
-use morecores_study::trace::{
-    CpuLoss, Event, EventCost, KernelStack, KnownThread, Tid, TraceSource, Untraced,
-};
-use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
-use tracing::info;
+use morecores_study::trace::{EventSink, TraceFacts, TraceSource, Untraced};
+use morecores_study::{Bytes, CpuSet, Nanos};
+use tracing::{debug, info};
 
 pub use driver::libbpf_version;
 pub use error::TraceError;
-pub use wake::wake_latency;
 
 use driver::BpfTracer;
 use perf::{PerfSummary, PerfTracer};
-
-/// Receiver of the events of one CPU, in the order of recording. The tracer calls it on a thread of
-/// its own while the command runs, so it must be quick. An error ends the trace.
-pub type Sink = Box<dyn FnMut(CpuId, &[Event]) -> io::Result<()> + Send>;
 
 /// Settings of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,32 +62,13 @@ pub struct ContextChecks {
     pub interrupt: [u64; 2],
 }
 
-/// Header data of a trace. The fields are those of
-/// [`TraceHeader`](morecores_study::trace::TraceHeader).
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "described at TraceHeader")]
-pub struct TraceSummary {
-    pub source: TraceSource,
-    pub root: Tid,
-    pub known: Vec<KnownThread>,
-    pub events: u64,
-    pub lost: Vec<CpuLoss>,
-    pub missed: u64,
-    pub tracer: Vec<Tid>,
-    pub costs: Vec<EventCost>,
-    pub sample_period: Option<Nanos>,
-    pub tick: Nanos,
-    pub interrupts_accounted: bool,
-    pub held_is_told: bool,
-    pub stack_share: Option<u32>,
-    pub stacks: BTreeMap<u32, KernelStack>,
-    pub interrupts: BTreeMap<u32, String>,
-    pub untraced: Vec<Untraced>,
-}
-
 /// A tracer, prepared or running.
 #[derive(Debug)]
-pub struct Tracer(Source);
+pub struct Tracer {
+    source: Source,
+    /// Wake-up latency of an idle CPU, for the facts of every trace.
+    wake_latency: Option<Nanos>,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -105,47 +78,23 @@ enum Source {
 }
 
 impl Tracer {
-    /// Prepares the trace: loads the programs and allocates the buffers. Nothing is traced yet. The
-    /// tracer falls back to perf events if the kernel refuses BPF programs. It does not fall back
-    /// if the options ask for system calls, which perf events do not record here.
+    /// Prepares the trace: loads the programs, allocates the buffers, and measures the wake-up
+    /// latency of this machine. Nothing is traced yet. The tracer falls back to perf events if the
+    /// kernel refuses BPF programs. It does not fall back if the options ask for system calls,
+    /// which perf events do not record here.
     ///
     /// # Errors
     /// Fails if this machine does not permit tracing; the message names the reason and the remedy.
     pub fn open(options: &Options) -> Result<Self, TraceError> {
-        let refused = match BpfTracer::open(options) {
-            Ok(tracer) => {
-                info!("traces come from BPF programs");
-                return Ok(Self(Source::Bpf(Box::new(tracer))));
-            }
-            Err(refused) => refused,
-        };
-        info!("no BPF programs: {refused}");
-        if options.syscalls {
-            return Err(refused);
-        }
-        match PerfTracer::open(&options.allotted) {
-            Ok(tracer) => {
-                info!("traces come from the context switches of perf events");
-                Ok(Self(Source::Perf(tracer, refused)))
-            }
-            Err(perf) => {
-                info!("no perf events: {perf}");
-                Err(TraceError::NoSource { bpf: Box::new(refused), perf })
-            }
-        }
-    }
-
-    /// Source of the events.
-    pub fn source(&self) -> TraceSource {
-        match &self.0 {
-            Source::Bpf(tracer) => tracer.source(),
-            Source::Perf(..) => TraceSource::Perf,
-        }
+        let source = Source::open(options)?;
+        let wake_latency = wake::wake_latency();
+        debug!("wake-up of an idle CPU: {wake_latency:?}");
+        Ok(Self { source, wake_latency })
     }
 
     /// Reason why BPF programs are not the source; none if they are.
     pub fn bpf_refusal(&self) -> Option<&TraceError> {
-        match &self.0 {
+        match &self.source {
             Source::Bpf(_) => None,
             Source::Perf(_, refused) => Some(refused),
         }
@@ -154,7 +103,7 @@ impl Tracer {
     /// Results of the checks that [`Options::check_contexts`] requests, since the tracer was
     /// opened.
     pub fn context_checks(&self) -> ContextChecks {
-        match &self.0 {
+        match &self.source {
             Source::Bpf(tracer) => tracer.context_checks(),
             Source::Perf(..) => ContextChecks::default(),
         }
@@ -165,47 +114,74 @@ impl Tracer {
     ///
     /// # Errors
     /// Fails if the programs cannot be attached; no program stays attached in this case.
-    pub fn begin(&mut self, sink: Sink) -> Result<(), TraceError> {
-        match &mut self.0 {
+    pub fn begin(&mut self, sink: EventSink) -> Result<(), TraceError> {
+        match &mut self.source {
             Source::Bpf(tracer) => tracer.begin(sink),
             Source::Perf(tracer, _) => Ok(tracer.begin(sink)?),
         }
     }
 
-    /// Ends the trace and returns its header data. The caller must call it on the thread that began
-    /// the trace, right after the main process ended.
+    /// Ends the trace and returns the facts about it. The caller must call it on the thread that
+    /// began the trace, right after the main process ended.
     ///
     /// # Errors
     /// Fails if the events could not be stored.
-    pub fn end(&mut self) -> Result<TraceSummary, TraceError> {
-        match &mut self.0 {
+    pub fn end(&mut self) -> Result<TraceFacts, TraceError> {
+        let facts = match &mut self.source {
             Source::Bpf(tracer) => tracer.end(),
-            Source::Perf(tracer, refused) => TraceSummary::from_perf(tracer.end()?, refused),
+            Source::Perf(tracer, refused) => facts_of_perf(tracer.end()?, refused),
+        }?;
+        Ok(TraceFacts { wake_latency_ns: self.wake_latency, ..facts })
+    }
+}
+
+impl Source {
+    fn open(options: &Options) -> Result<Self, TraceError> {
+        let refused = match BpfTracer::open(options) {
+            Ok(tracer) => {
+                info!("traces come from BPF programs");
+                return Ok(Self::Bpf(Box::new(tracer)));
+            }
+            Err(refused) => refused,
+        };
+        info!("no BPF programs: {refused}");
+        if options.syscalls {
+            return Err(refused);
+        }
+        match PerfTracer::open(&options.allotted) {
+            Ok(tracer) => {
+                info!("traces come from the context switches of perf events");
+                Ok(Self::Perf(tracer, refused))
+            }
+            Err(perf) => {
+                info!("no perf events: {perf}");
+                Err(TraceError::NoSource { bpf: Box::new(refused), perf })
+            }
         }
     }
 }
 
-impl TraceSummary {
-    fn from_perf(recorded: PerfSummary, refused: &TraceError) -> Result<Self, TraceError> {
-        let mut untraced = recorded.untraced;
-        untraced.insert(0, Untraced { what: "BPF programs".to_owned(), why: refused.to_string() });
-        Ok(Self {
-            source: TraceSource::Perf,
-            root: recorded.root.ok_or(TraceError::NoRoot)?,
-            known: Vec::new(),
-            events: recorded.events,
-            lost: recorded.lost,
-            missed: 0,
-            tracer: recorded.tracer,
-            costs: Vec::new(),
-            sample_period: None,
-            tick: morecores_machine::clock::kernel_tick(),
-            interrupts_accounted: false,
-            held_is_told: false,
-            stack_share: None,
-            stacks: BTreeMap::new(),
-            interrupts: BTreeMap::new(),
-            untraced,
-        })
-    }
+/// Facts about a trace of context switches, made for want of BPF programs.
+fn facts_of_perf(summary: PerfSummary, refused: &TraceError) -> Result<TraceFacts, TraceError> {
+    let mut untraced = summary.untraced;
+    untraced.insert(0, Untraced { what: "BPF programs".to_owned(), why: refused.to_string() });
+    Ok(TraceFacts {
+        source: TraceSource::Perf,
+        root: summary.root.ok_or(TraceError::NoRoot)?,
+        known: Vec::new(),
+        events: summary.events,
+        lost: summary.lost,
+        missed: 0,
+        tracer: summary.tracer,
+        costs: Vec::new(),
+        sample_period_ns: None,
+        tick_ns: morecores_machine::clock::kernel_tick(),
+        interrupts_accounted: false,
+        held_is_told: false,
+        wake_latency_ns: None,
+        stack_share: None,
+        stacks: BTreeMap::new(),
+        interrupts: BTreeMap::new(),
+        untraced,
+    })
 }

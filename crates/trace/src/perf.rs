@@ -28,7 +28,7 @@ use counter::Counter;
 use decode::Caller;
 use morecores_study::trace::{CpuLoss, Event, Tid, Untraced};
 use morecores_study::{CpuId, CpuSet, Nanos};
-use reader::{Channel, DrainSummary, StopSignal};
+use reader::{Channel, StopSignal};
 
 pub(crate) use counter::open;
 pub use error::PerfError;
@@ -66,7 +66,7 @@ pub struct PerfTracer {
 #[derive(Debug)]
 struct ActiveRecording {
     stop: StopSignal,
-    reader: JoinHandle<Result<DrainSummary, PerfError>>,
+    reader: JoinHandle<Result<PerfSummary, PerfError>>,
 }
 
 /// Header data of a recording.
@@ -164,20 +164,12 @@ impl PerfTracer {
     /// # Panics
     /// Panics with the sink's panic if the sink panicked.
     pub fn end(&mut self) -> Result<PerfSummary, PerfError> {
-        let drained = self.active.take().ok_or(PerfError::NotRunning)?.finish()?;
-        Ok(PerfSummary {
-            root: drained.root,
-            events: drained.events,
-            lost: drained.lost,
-            tracer: vec![drained.reader],
-            tracer_runtime: drained.runtime,
-            untraced: untraced::list_untraced(&online_cpus().difference(&self.cpus)),
-        })
+        self.active.take().ok_or(PerfError::NotRunning)?.finish()
     }
 }
 
 impl ActiveRecording {
-    fn finish(self) -> Result<DrainSummary, PerfError> {
+    fn finish(self) -> Result<PerfSummary, PerfError> {
         self.stop.set()?;
         self.reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }

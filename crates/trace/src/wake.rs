@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_micros(300);
 
 /// Median wake-up latency: the time from before one thread writes a byte until another thread,
 /// asleep on another CPU, has read it. `None` with a single CPU, and if threads may not be placed.
-pub fn wake_latency() -> Option<Nanos> {
+pub(crate) fn wake_latency() -> Option<Nanos> {
     let allowed = sched_getaffinity(None).ok()?;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     let (waker, sleeper) = (cpus.next()?, cpus.next()?);

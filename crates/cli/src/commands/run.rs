@@ -89,7 +89,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
 fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
     let (TraceMode::On, Some(point)) = (plan.trace, plan.points.last()) else { return Ok(()) };
     let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls };
-    tracer::open_in_full(&wanted).map(drop).context("--trace on")
+    tracer::check_full(&wanted).context("--trace on")
 }
 
 /// Opens an existing study to resume it.

@@ -176,14 +176,14 @@ fn attempt(
 ) -> Result<Option<Made>> {
     let point = &header.plan.points[0];
     let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };
-    let mut tracer = tracer::open(&wanted)?;
+    let mut tracer = tracer::open(&wanted, writer.path())?;
     let mut executor = ProcessExecutor::new(&header.subject, &header.plan, input, Arc::clone(control))?;
     if control.is_interrupted() {
         return Ok(None);
     }
     let trial = Trial { index: 0, round: 0, phase: Phase::Traced, cell: point.clone() };
     progress.begins(&trial);
-    let made = TracedRun::make(&mut executor, tracer.as_mut(), &trial, writer.path());
+    let made = TracedRun::make(&mut executor, &mut tracer, &trial);
     let interrupted = control.is_interrupted();
     for error in executor.put_back() {
         terminal::note(&format!("could not {error}; the next start of morecores tries again"));
@@ -194,7 +194,7 @@ fn attempt(
         made => made?,
     };
     let outcome = made.outcome.clone();
-    Ok(Some(Made { outcome, header: made.keep()?, interrupted, note: reduced(tracer.as_ref()) }))
+    Ok(Some(Made { outcome, header: made.keep()?, interrupted, note: reduced(&tracer) }))
 }
 
 fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note: Option<&str>) -> Result<()> {

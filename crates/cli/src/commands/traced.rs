@@ -1,49 +1,47 @@
-//! Makes traced runs with an executor, a tracer and the file of a trace.
+//! Makes traced runs with an executor and a tracer.
 //!
 //! A failure here must not spoil the timed runs: it becomes a message.
 
-use std::fs::File;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use morecores_measure::executor::{Outcome, ProcessExecutor};
-use morecores_measure::observer::{ObserverError, RunObserver};
 use morecores_measure::spawn::STOPPED_FOR;
 use morecores_measure::sweep::Trial;
-use morecores_study::trace::{StreamWriter, TraceHeader};
-use morecores_study::{Exit, InCell, Plan, Point, Run, StopReason, Study, StudyError, TraceWriter};
+use morecores_study::trace::{TRACE_SCHEMA, TraceHeader};
+use morecores_study::{Exit, Plan, Point, Run, StopReason, Study};
 use rustix::process::Signal;
 
 use morecores_report::success_list;
 
-use crate::tracer::Tracer;
+use crate::tracer::{RunTracer, UnfinishedTrace};
 
 /// Traced run, successful or not.
 #[derive(Debug)]
 pub(super) struct TracedRun {
     pub(super) outcome: Outcome,
     /// Trace, complete except for its end.
-    trace: Result<(Files, TraceHeader)>,
+    trace: Result<(UnfinishedTrace, TraceHeader)>,
 }
 
 impl TracedRun {
-    /// Makes one run and traces it into the study at the path `study`. The run is kept only
-    /// together with its trace.
+    /// Makes one run and traces it. The run is kept only together with its trace.
     pub(super) fn make(
         executor: &mut ProcessExecutor,
-        tracer: &mut dyn Tracer,
+        tracer: &mut RunTracer,
         trial: &Trial<Point>,
-        study: &Path,
     ) -> Result<Self> {
-        let mut watching = TraceRecorder { tracer, study, stream: Stream::default() };
-        let made = executor.execute_observed(trial, &mut watching)?;
-        let TraceRecorder { tracer, stream, .. } = watching;
-        let header = tracer.header(made.outcome.run.clone(), made.began, made.ended);
-        let trace = made
-            .observed
-            .map_err(anyhow::Error::from)
-            .and_then(|()| stream.take().zip(header).ok_or_else(|| anyhow!("the tracer told nothing")));
+        let made = executor.execute_observed(trial, tracer.observer.as_mut())?;
+        let files = tracer.files.take();
+        let trace = made.observed.map_err(anyhow::Error::from).and_then(|facts| {
+            let header = TraceHeader {
+                schema: TRACE_SCHEMA.to_owned(),
+                run: made.outcome.run.clone(),
+                began_ns: made.began,
+                ended_ns: made.ended,
+                facts,
+                unknown: serde_json::Map::new(),
+            };
+            Ok((files.ok_or_else(|| anyhow!("the tracer told nothing"))?, header))
+        });
         Ok(Self { outcome: made.outcome, trace })
     }
 
@@ -52,70 +50,6 @@ impl TracedRun {
         let (files, header) = self.trace?;
         files.finish(&header)?;
         Ok(header)
-    }
-}
-
-/// Files of a trace that is being recorded. They are removed unless they are finished.
-#[derive(Debug)]
-struct Files {
-    stream: StreamWriter<File>,
-    trace: TraceWriter,
-}
-
-impl Files {
-    fn create(study: &Path, point: &Point) -> Result<Self, StudyError> {
-        let trace = TraceWriter::create(study, point.cell())?;
-        let stream = StreamWriter::new(trace.sink()?).map_err(|source| StudyError::Io {
-            action: "write a trace to",
-            path: study.to_owned(),
-            source,
-        })?;
-        Ok(Self { stream, trace })
-    }
-
-    fn finish(self, header: &TraceHeader) -> Result<()> {
-        self.stream.finish().context("cannot write the end of a trace")?;
-        Ok(self.trace.commit(header)?)
-    }
-}
-
-/// Files of the run in progress. The tracer delivers events on a separate thread.
-#[derive(Clone, Default)]
-struct Stream(Arc<Mutex<Option<Files>>>);
-
-impl Stream {
-    fn with<T>(&self, use_it: impl FnOnce(&mut Option<Files>) -> T) -> T {
-        // A panic elsewhere leaves a frame unwritten, and the reader detects that.
-        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn take(&self) -> Option<Files> {
-        self.with(Option::take)
-    }
-}
-
-/// Tracer at work on the runs of one study.
-struct TraceRecorder<'a> {
-    tracer: &'a mut dyn Tracer,
-    study: &'a Path,
-    stream: Stream,
-}
-
-impl RunObserver for TraceRecorder<'_> {
-    fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
-        // Nothing of an earlier attempt is kept.
-        drop(self.stream.take());
-        let files = Files::create(self.study, point).map_err(ObserverError::new)?;
-        self.stream.with(|stream| *stream = Some(files));
-        let stream = self.stream.clone();
-        let sink = move |cpu, events: &[_]| {
-            stream.with(|files| files.as_mut().map_or(Ok(()), |files| files.stream.frame(cpu, events)))
-        };
-        self.tracer.begin(Box::new(sink)).map_err(ObserverError::new)
-    }
-
-    fn ended(&mut self) -> Result<(), ObserverError> {
-        self.tracer.end().map_err(ObserverError::new)
     }
 }
 
@@ -188,6 +122,6 @@ fn stop_signal(signal: i32) -> String {
 
 /// Note on a trace that records only when threads ran, and on how to get a full one; none for a
 /// full trace.
-pub(super) fn reduced(tracer: &dyn Tracer) -> Option<String> {
-    tracer.shortfall().map(|why| format!("traced when threads ran, not what they waited for; {why}"))
+pub(super) fn reduced(tracer: &RunTracer) -> Option<String> {
+    tracer.shortfall.as_ref().map(|why| format!("traced when threads ran, not what they waited for; {why}"))
 }

@@ -95,7 +95,7 @@ pub(super) fn commands(
     let mut total = CommandSums::default();
     sums.iter().for_each(|sum| total.add(sum));
     let row = |(name, sum): (String, &CommandSums)| {
-        let kernel = sum.ticks.kernel_ratio(header.tick_ns);
+        let kernel = sum.ticks.kernel_ratio(header.facts.tick_ns);
         CommandView {
             name,
             calls: sum.calls,

@@ -90,7 +90,7 @@ impl<'a> RowCounts<'a> {
 /// in another.
 pub(super) fn locks(header: &TraceHeader, timeline: &Timeline) -> Vec<LockView> {
     let sites: HashMap<u32, LockSite<'_>> =
-        header.stacks.iter().map(|(key, stack)| (*key, lock_site(stack))).collect();
+        header.facts.stacks.iter().map(|(key, stack)| (*key, lock_site(stack))).collect();
     let site_of = |wait: &LockWait| sites.get(&wait.stack?).filter(|site| **site != LockSite::default());
     let tree_waits = || timeline.contentions.iter().filter(|wait| timeline.thread(wait.thread).in_tree);
     // Every long wait has a stack. A wait is therefore short if it is no longer than the longest

@@ -178,7 +178,7 @@ fn period_end_cause(
 ) -> String {
     let wake = ending_wake(timeline, period);
     let device = || wake.and_then(|wake| device_interrupt(wake.by).or(device_interrupt(wake.origin)));
-    let device = || device().and_then(|number| header.interrupts.get(&number).cloned());
+    let device = || device().and_then(|number| header.facts.interrupts.get(&number).cloned());
     let outside = || wake.and_then(|wake| wake.origin.thread());
     match period.cause {
         Some(Cause::Timer) => "timer".to_owned(),

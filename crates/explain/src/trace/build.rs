@@ -127,10 +127,10 @@ impl<'h> Builder<'h> {
             began: header.began_ns,
             ended: header.ended_ns.max(header.began_ns),
             allotted: allotted.clone(),
-            interrupts: header.interrupts.clone(),
-            source: header.source,
+            interrupts: header.facts.interrupts.clone(),
+            source: header.facts.source,
             root: None,
-            threads: Vec::with_capacity(header.known.len()),
+            threads: Vec::with_capacity(header.facts.known.len()),
             cpus: cpus
                 .iter()
                 .map(|&cpu| CpuTimeline { cpu, allotted: allotted.contains(cpu), spans: Vec::new() })
@@ -152,12 +152,12 @@ impl<'h> Builder<'h> {
             cpu_states: Vec::new(),
             cpu_indices: NumberMap::default(),
             threads_by_tid: NumberMap::default(),
-            tracer_tids: header.tracer.iter().copied().collect(),
+            tracer_tids: header.facts.tracer.iter().copied().collect(),
         };
         for (cpu, index) in cpus.iter().zip(0..) {
             builder.cpu_indices.insert(cpu.0, index);
         }
-        for known in &header.known {
+        for known in &header.facts.known {
             let id = builder.add_thread(known.tid, Some(known.process), Comm::new(&known.name), Nanos::ZERO);
             builder.timeline.threads[id.index()].kernel = known.kernel;
             builder.assign_tid(known.tid, id);
@@ -265,7 +265,7 @@ impl<'h> Builder<'h> {
     fn add_thread(&mut self, tid: Tid, process: Option<Tid>, name: Comm, from: Nanos) -> ThreadId {
         let id = ThreadId(self.timeline.threads.len() as u32);
         // The main process may be older than the trace, since its parent may not have been traced.
-        let root = tid == self.header.root && self.timeline.root.is_none();
+        let root = tid == self.header.facts.root && self.timeline.root.is_none();
         if root {
             self.timeline.root = Some(id);
         }
@@ -308,7 +308,7 @@ impl<'h> Builder<'h> {
             self.end_thread(old, at);
         }
         // A later owner of the main process's number is not the main process.
-        let is_root = fork.child == self.header.root && at <= self.timeline.began;
+        let is_root = fork.child == self.header.facts.root && at <= self.timeline.began;
         if is_root && let Some(old) = self.timeline.root.take() {
             self.timeline.threads[old.index()].in_tree = false;
         }
@@ -331,7 +331,7 @@ impl<'h> Builder<'h> {
         if let Some(allowed) = self.thread_states[parent.index()].allowed.clone() {
             self.confine(child, at, allowed);
         }
-        if self.header.source == TraceSource::Perf {
+        if self.header.facts.source == TraceSource::Perf {
             // The trace will not show a wake-up of this thread.
             self.thread_states[child.index()].current = Some((at, State::Runnable));
         }

@@ -87,12 +87,12 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: IdleAccounting) 
         kernel_ratio.map(|ratio| (ratio * sums.tree.seconds - spin - cost.tree).clamp(0.0, work.max(0.0)));
     let (outside_cpu_s, outside_tree_s) = time_outside_cpus(timeline);
 
-    let locks_are_traced = header.stack_share.is_some() || !timeline.contentions.is_empty();
+    let locks_are_traced = header.facts.stack_share.is_some() || !timeline.contentions.is_empty();
     let if_locks_traced = |seconds: f64| locks_are_traced.then_some(seconds);
     // Perf events alone cannot show these times: a zero means "not recorded", any other value was
     // recorded.
     let if_recorded =
-        |seconds: f64| (header.source != TraceSource::Perf || seconds != 0.0).then_some(seconds);
+        |seconds: f64| (header.facts.source != TraceSource::Perf || seconds != 0.0).then_some(seconds);
     let times = idle.times;
     let mut components = Components {
         user_work_s: work - kernel_work.unwrap_or(0.0),
@@ -103,7 +103,7 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: IdleAccounting) 
         tracer_s: sums.tracer.seconds + cost.tree + cost.others + cost.idle,
         steal_s: if_recorded(sums.steal),
         idle_scheduling_s: times.scheduling,
-        idle_held_s: (header.held_is_told || times.held > 0.0).then_some(times.held),
+        idle_held_s: (header.facts.held_is_told || times.held > 0.0).then_some(times.held),
         idle_pinned_s: if_recorded(times.pinned),
         idle_kernel_lock_s: if_locks_traced(times.kernel_lock),
         idle_user_lock_s: if_recorded(times.user_lock),
@@ -202,7 +202,8 @@ impl TracerCost {
     /// program runs in the context of the CPU's present occupant. The parts never exceed the tree's
     /// `work` and the `idle` time.
     fn spread(header: &TraceHeader, sums: &ComponentSums, work: f64, idle: f64) -> Self {
-        let all: f64 = header.costs.iter().map(|cost| cost.count as f64 * cost.each_ns.as_secs_f64()).sum();
+        let all: f64 =
+            header.facts.costs.iter().map(|cost| cost.count as f64 * cost.each_ns.as_secs_f64()).sum();
         let span_count = sums.tree.spans + sums.others.spans + sums.tracer.spans + sums.idle_spans;
         let one = if span_count > 0 { all / span_count as f64 } else { 0.0 };
         let part = |spans: u64, at_most: f64| (one * spans as f64).min(at_most.max(0.0));
@@ -254,7 +255,7 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Stri
         user += span.user;
         system += span.system;
     }
-    let (user, system) = (user.0 / header.tick_ns.0.max(1), system.0 / header.tick_ns.0.max(1));
+    let (user, system) = (user.0 / header.facts.tick_ns.0.max(1), system.0 / header.facts.tick_ns.0.max(1));
     let (mut in_user, mut in_kernel) = (0, 0);
     for sample in &timeline.samples {
         if sample.thread.is_some_and(|id| timeline.thread(id).in_tree) {

@@ -52,7 +52,7 @@ fn divide_cpu_spans(header: &TraceHeader, cpu: &CpuTimeline) -> Vec<SpanParts> {
 /// Wall time of a span that was not accounted to its thread, signed.
 fn unaccounted_s(header: &TraceHeader, span: &CpuSpan) -> f64 {
     span.accounted.map_or(0.0, |accounted| {
-        let own = if header.interrupts_accounted { span.interrupts.as_secs_f64() } else { 0.0 };
+        let own = if header.facts.interrupts_accounted { span.interrupts.as_secs_f64() } else { 0.0 };
         span.length().as_secs_f64() - accounted.as_secs_f64() - own
     })
 }

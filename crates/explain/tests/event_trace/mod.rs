@@ -46,29 +46,31 @@ impl EventTrace {
         let made = studies::study(&[cpus]);
         let header = TraceHeader {
             schema: TRACE_SCHEMA.into(),
-            source: TraceSource::Bpf,
             run: studies::run(&made, cpus, elapsed_us as f64 / 1e6),
-            root: Tid(ROOT),
             began_ns: at(0),
             ended_ns: at(elapsed_us),
-            known: vec![
-                KnownThread { tid: Tid(1), process: Tid(1), name: "starter".into(), kernel: false },
-                KnownThread { tid: Tid(PEER), process: Tid(PEER), name: "daemon".into(), kernel: false },
-            ],
-            events: 0,
-            lost: Vec::new(),
-            missed: 0,
-            tracer: Vec::new(),
-            costs: Vec::new(),
-            sample_period_ns: Some(Nanos::from_millis(5)),
-            tick_ns: Nanos::from_millis(4),
-            interrupts_accounted: false,
-            held_is_told: true,
-            wake_latency_ns: None,
-            stack_share: Some(10),
-            stacks: Default::default(),
-            interrupts: Default::default(),
-            untraced: Vec::new(),
+            facts: TraceFacts {
+                source: TraceSource::Bpf,
+                root: Tid(ROOT),
+                known: vec![
+                    KnownThread { tid: Tid(1), process: Tid(1), name: "starter".into(), kernel: false },
+                    KnownThread { tid: Tid(PEER), process: Tid(PEER), name: "daemon".into(), kernel: false },
+                ],
+                events: 0,
+                lost: Vec::new(),
+                missed: 0,
+                tracer: Vec::new(),
+                costs: Vec::new(),
+                sample_period_ns: Some(Nanos::from_millis(5)),
+                tick_ns: Nanos::from_millis(4),
+                interrupts_accounted: false,
+                held_is_told: true,
+                wake_latency_ns: None,
+                stack_share: Some(10),
+                stacks: Default::default(),
+                interrupts: Default::default(),
+                untraced: Vec::new(),
+            },
             unknown: Default::default(),
         };
         let mut made = Self {
@@ -172,7 +174,7 @@ impl EventTrace {
     /// Adds a stack with these functions, innermost first.
     pub(crate) fn stack(&mut self, key: u32, symbols: &[&str]) {
         let frames = symbols.iter().map(|symbol| KernelFrame { symbol: (*symbol).into(), offset: 0 });
-        self.header.stacks.insert(key, frames.collect());
+        self.header.facts.stacks.insert(key, frames.collect());
     }
 
     pub(crate) fn sample(&mut self, us: u64, cpu: u32, tid: u32, mode: SampleMode, spins: bool) {
@@ -182,7 +184,7 @@ impl EventTrace {
     /// View of the trace. The events may have been added in any order.
     pub(crate) fn view(mut self) -> TraceView {
         self.events.sort_by_key(|event| event.at);
-        self.header.events = self.events.len() as u64;
+        self.header.facts.events = self.events.len() as u64;
         self.view_first(usize::MAX)
     }
 

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use morecores_explain::trace::{Accounting, Timeline, account, apply_idle_rule, causes};
 use morecores_study::trace::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, KnownLock, KnownThread, Left,
-    LockFlags, Object, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader, TraceSource, Waker, Waking,
+    LockFlags, Object, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader, TraceSource, Waker,
+    Waking,
 };
 use morecores_study::{CpuId, Nanos};
 use morecores_view::Components;
@@ -108,33 +109,35 @@ impl ScheduleTrace {
         let run = morecores_testkit::run(&morecores_testkit::point(cpus), at(ended).since(at(0.0)));
         let header = TraceHeader {
             schema: TRACE_SCHEMA.to_owned(),
-            source: TraceSource::Bpf,
             run,
-            root: Tid(ROOT),
             began_ns: at(0.0),
             ended_ns: at(ended),
-            known: vec![
-                known(SHELL, "bash", false),
-                known(STRANGER, "stranger", false),
-                known(KTHREADD, "kthreadd", true),
-                known(WORKER, "kworker/0:1", true),
-                known(JOURNAL, "jbd2", true),
-                known(READER, "morecores", false),
-            ],
-            events: 0,
-            lost: Vec::new(),
-            missed: 0,
-            tracer: vec![Tid(READER)],
-            costs: Vec::new(),
-            sample_period_ns: None,
-            tick_ns: Nanos::from_millis(1),
-            interrupts_accounted: true,
-            held_is_told: true,
-            wake_latency_ns: None,
-            stack_share: None,
-            stacks: BTreeMap::new(),
-            interrupts: BTreeMap::new(),
-            untraced: Vec::new(),
+            facts: TraceFacts {
+                source: TraceSource::Bpf,
+                root: Tid(ROOT),
+                known: vec![
+                    known(SHELL, "bash", false),
+                    known(STRANGER, "stranger", false),
+                    known(KTHREADD, "kthreadd", true),
+                    known(WORKER, "kworker/0:1", true),
+                    known(JOURNAL, "jbd2", true),
+                    known(READER, "morecores", false),
+                ],
+                events: 0,
+                lost: Vec::new(),
+                missed: 0,
+                tracer: vec![Tid(READER)],
+                costs: Vec::new(),
+                sample_period_ns: None,
+                tick_ns: Nanos::from_millis(1),
+                interrupts_accounted: true,
+                held_is_told: true,
+                wake_latency_ns: None,
+                stack_share: None,
+                stacks: BTreeMap::new(),
+                interrupts: BTreeMap::new(),
+                untraced: Vec::new(),
+            },
             unknown: serde_json::Map::new(),
         };
         let mut script =
@@ -230,7 +233,7 @@ impl ScheduleTrace {
         for run in runs {
             let total = runtime.entry(run.tid).or_default();
             *total += run.to - run.from - run.stolen;
-            if self.header.interrupts_accounted {
+            if self.header.facts.interrupts_accounted {
                 *total -= run.interrupts;
             }
             let total = *total;
@@ -239,7 +242,7 @@ impl ScheduleTrace {
             }
             cpus.entry(run.cpu).or_default().push((run, total));
         }
-        let perf = self.header.source == TraceSource::Perf;
+        let perf = self.header.facts.source == TraceSource::Perf;
         for (cpu, runs) in cpus {
             let mut switch = |ms: f64, switch: Switch| {
                 events.push(Event { at: at(ms), cpu: CpuId(cpu), kind: EventKind::Switch(switch) });

@@ -19,12 +19,12 @@ use morecores_machine::group::StudyGroup;
 impl ProcessExecutor {
     /// Starts the command and waits for its main process, while the observer watches. Also returns
     /// the result of the watching.
-    pub(super) fn start(
+    pub(super) fn start<O>(
         &mut self,
         point: &Point,
         input: &File,
-        observer: &mut dyn RunObserver,
-    ) -> Result<(Ended, Result<(), ObserverError>), ExecuteError> {
+        observer: &mut dyn RunObserver<Observation = O>,
+    ) -> Result<(Ended, Result<O, ObserverError>), ExecuteError> {
         loop {
             let image = match self.images.entry(point.cell()) {
                 Entry::Occupied(image) => image.into_mut(),

@@ -51,7 +51,7 @@ impl TracedProgram {
         let header = trace.header;
         let mut program = Self::from_timeline(&trace.timeline, header.run.cpus, header.run.n)?;
         let latency = &mut program.demands.wake_latency;
-        *latency = latency.or(header.wake_latency_ns);
+        *latency = latency.or(header.facts.wake_latency_ns);
         let whole = f64::from(view.cpus) * view.elapsed_s;
         let allotted_share = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
         program.net_elapsed_s =

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::event::Tid;
 use crate::{CpuId, Nanos, Run};
@@ -87,16 +88,27 @@ pub struct Untraced {
 pub struct TraceHeader {
     /// Schema of the trace: [`TRACE_SCHEMA`].
     pub schema: String,
-    /// Source of the events.
-    pub source: TraceSource,
     /// Traced run, with the same figures as any other run; it is not a timed run.
     pub run: Run,
-    /// Main process.
-    pub root: Tid,
     /// `CLOCK_MONOTONIC` at the main process's exec.
     pub began_ns: Nanos,
     /// `CLOCK_MONOTONIC` at the main process's end.
     pub ended_ns: Nanos,
+    /// Facts from the tracer. The file has their keys beside those of the header.
+    #[serde(flatten)]
+    pub facts: TraceFacts,
+    /// Fields that a later version wrote.
+    #[serde(flatten)]
+    pub unknown: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Facts about a trace that its tracer knows without knowing the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceFacts {
+    /// Source of the events.
+    pub source: TraceSource,
+    /// Main process.
+    pub root: Tid,
     /// Threads that existed when the trace began.
     pub known: Vec<KnownThread>,
     /// Number of events in the stream.
@@ -136,15 +148,23 @@ pub struct TraceHeader {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack_share: Option<u32>,
     /// Kernel stacks, by the number that the events give.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "numbered", skip_serializing_if = "BTreeMap::is_empty")]
     pub stacks: BTreeMap<u32, KernelStack>,
     /// Names of the devices' interrupts in /proc/interrupts.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "numbered", skip_serializing_if = "BTreeMap::is_empty")]
     pub interrupts: BTreeMap<u32, String>,
     /// Facts that this trace does not record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untraced: Vec<Untraced>,
-    /// Fields that a later version wrote.
-    #[serde(flatten)]
-    pub unknown: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Map whose keys are numbers, from JSON, whose keys are strings. Serde's `flatten` holds a key
+/// back as a string, from which a number is not read without help.
+fn numbered<'de, D, V>(input: D) -> Result<BTreeMap<u32, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    let entries = BTreeMap::<String, V>::deserialize(input)?.into_iter();
+    entries.map(|(key, value)| Ok((key.parse().map_err(D::Error::custom)?, value))).collect()
 }

@@ -19,9 +19,18 @@ mod state;
 mod varint;
 mod writer;
 
+use std::io;
+
+use super::event::Event;
+use crate::CpuId;
+
 pub use merge::{Decoded, read_events};
 pub use reader::{EventFrame, StreamReader};
 pub use writer::StreamWriter;
+
+/// Receiver of the events of one CPU, in the order of recording. A tracer calls it on a thread of
+/// its own while the command runs, so it must be quick. An error ends the trace.
+pub type EventSink = Box<dyn FnMut(CpuId, &[Event]) -> io::Result<()> + Send>;
 
 /// First bytes of a stream.
 const MAGIC: [u8; 8] = *b"MCEVENTS";
@@ -47,5 +56,5 @@ pub enum StreamError {
     },
     /// A system call failed.
     #[error("cannot read the event stream: {0}")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
 }

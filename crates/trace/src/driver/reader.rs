@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use morecores_study::trace::{Event, EventKind, Tid};
+use morecores_study::trace::{Event, EventKind, EventSink, Tid};
 use morecores_study::{CpuId, CpuSet};
 use procfs::Current as _;
 
 use super::ring::Buffers;
 use super::tid_query::TidQuery;
+use crate::TraceError;
 use crate::wire::{Decoder, PROBES, Slot};
-use crate::{Sink, TraceError};
 
 /// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which fit in the
 /// second-level cache.
@@ -60,7 +60,7 @@ impl Reader {
         cpus: CpuSet,
         allotted: &CpuSet,
         tid_query: TidQuery,
-        sink: Sink,
+        sink: EventSink,
     ) -> Result<Self, TraceError> {
         let stop = Arc::new(AtomicBool::new(false));
         let other_cpus = cpus.difference(allotted);
@@ -142,7 +142,7 @@ struct ReaderState {
     backlog_limit: usize,
     /// Number of slots that the backlog holds.
     backlog_slots: usize,
-    sink: Sink,
+    sink: EventSink,
     /// Event buffer, kept between chunks to avoid allocation.
     events: Vec<Event>,
     count: u64,

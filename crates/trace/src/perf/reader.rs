@@ -7,15 +7,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use morecores_machine::clock;
-use morecores_study::trace::{CpuLoss, Event, Tid};
-use morecores_study::{CpuId, Nanos};
+use morecores_study::CpuId;
+use morecores_study::trace::{CpuLoss, Event};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 
-use super::PerfError;
 use super::buffer::Buffer;
 use super::counter::Counter;
 use super::decode::{Caller, Decoder};
+use super::untraced::list_untraced;
+use super::{PerfError, PerfSummary, online_cpus};
 
 /// The nice value of the highest priority (sched(7)).
 const HIGHEST_PRIORITY: i32 = -20;
@@ -47,16 +48,6 @@ impl StopSignal {
     }
 }
 
-/// Result of the reader.
-#[derive(Debug)]
-pub(super) struct DrainSummary {
-    pub(super) root: Option<Tid>,
-    pub(super) events: u64,
-    pub(super) lost: Vec<CpuLoss>,
-    pub(super) reader: Tid,
-    pub(super) runtime: Nanos,
-}
-
 /// One CPU's path to the sink.
 struct CpuStream {
     counter: Counter,
@@ -73,7 +64,7 @@ pub(super) fn drain<S>(
     caller: Caller,
     stop: &StopSignal,
     mut sink: S,
-) -> Result<DrainSummary, PerfError>
+) -> Result<PerfSummary, PerfError>
 where
     S: FnMut(CpuId, &[Event]) -> io::Result<()>,
 {
@@ -102,12 +93,14 @@ where
         delivered += stream.report_losses(&mut batch, &mut sink)?;
     }
     let loss = |stream: &CpuStream| CpuLoss { cpu: stream.counter.cpu(), dropped: stream.decoder.lost };
-    Ok(DrainSummary {
+    let traced = streams.iter().map(|stream| stream.counter.cpu()).collect();
+    Ok(PerfSummary {
         root: streams.iter().filter_map(|stream| stream.decoder.root).min().map(|(_, root)| root),
         events: delivered,
         lost: streams.iter().map(loss).filter(|loss| loss.dropped > 0).collect(),
-        reader: Caller::this_thread().thread,
-        runtime: clock::thread_cpu(),
+        tracer: vec![Caller::this_thread().thread],
+        tracer_runtime: clock::thread_cpu(),
+        untraced: list_untraced(&online_cpus().difference(&traced)),
     })
 }
 

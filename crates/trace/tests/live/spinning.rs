@@ -66,7 +66,7 @@ fn samples(traced: &TracedRun, mode: SampleMode) -> (usize, usize) {
 
 fn trace_loop(test: &str, program: &Path, how: &str) -> Option<TracedRun> {
     let traced = trace_with(test, &Options::new(all_cpus()), Command::new(program).arg(how))?;
-    if traced.recorded.sample_period.is_none() {
+    if traced.recorded.sample_period_ns.is_none() {
         report_skip(test, "no sampling clock could be started");
         return None;
     }

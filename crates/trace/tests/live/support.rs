@@ -4,15 +4,15 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use morecores_study::CpuSet;
-use morecores_study::trace::{Event, EventKind, Tid, Waker, Waking};
+use morecores_study::trace::{Event, EventKind, Tid, TraceFacts, Waker, Waking};
 use morecores_testkit::report_skip;
-use morecores_trace::{Options, TraceError, TraceSummary, Tracer};
+use morecores_trace::{Options, TraceError, Tracer};
 
 /// Result of a traced command.
 pub(crate) struct TracedRun {
     /// Events in the order of time.
     pub(crate) events: Vec<Event>,
-    pub(crate) recorded: TraceSummary,
+    pub(crate) recorded: TraceFacts,
     pub(crate) tracer: Tracer,
 }
 

@@ -168,8 +168,8 @@ impl Tracing<'_> {
             !plan.predict.is_empty() && (!receives_n(self.study) || plan.oversubscribed().contains(point));
         let wanted =
             TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls || for_prediction };
-        let mut tracer = (self.open)(&wanted)?;
-        let made = TracedRun::make(executor, tracer.as_mut(), trial, self.path)?;
+        let mut tracer = (self.open)(&wanted, self.path)?;
+        let made = TracedRun::make(executor, &mut tracer, trial)?;
         if self.control.is_interrupted() {
             // The attempt is dropped even if the command itself ended well: a server cut short by
             // Ctrl-C does.
@@ -193,7 +193,7 @@ impl Tracing<'_> {
         if attempts.is_best(made.outcome.run.elapsed_ns.as_secs_f64()) {
             made.keep()?;
         }
-        Ok(reduced(tracer.as_ref()))
+        Ok(reduced(&tracer))
     }
 }
 

@@ -86,7 +86,7 @@ impl Builder<'_> {
                     let wait = &mut self.timeline.waits[wait.index()];
                     (wait.wake, wait.to, wait.ended) = (Some(wake), wait.from, true);
                     self.thread_states[id.index()].current = Some((from, State::Runnable));
-                } else if self.header.source != TraceSource::Perf {
+                } else if self.header.facts.source != TraceSource::Perf {
                     self.timeline.misfits.unwoken += 1;
                 }
             }
@@ -114,7 +114,7 @@ impl Builder<'_> {
     /// Ends the hold of a thread that runs at `at`. The end of the hold is unknown, but at the
     /// latest it is one CPU wake-up latency before `at`.
     fn end_hold(&mut self, id: ThreadId, from: Nanos, by: HeldBy, at: Nanos) {
-        let latency = self.header.wake_latency_ns.unwrap_or_default();
+        let latency = self.header.facts.wake_latency_ns.unwrap_or_default();
         let released = Nanos(at.0.saturating_sub(latency.0)).max(from);
         self.begin_state(id, from, State::Held(by));
         self.end_state(id, released, true);

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use morecores_study::trace::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, KernelFrame, KnownLock, KnownThread,
-    Left, LockFlags, Object, Switch, SystemCall, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader, TraceSource,
-    Waker, Waking,
+    Left, LockFlags, Object, Switch, SystemCall, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader,
+    TraceSource, Waker, Waking,
 };
 use morecores_study::{CpuEstimator, CpuId, CpuTime, Nanos, Point, Run};
 
@@ -186,33 +186,35 @@ impl Tracer {
         let device = program.device.map(|device| (device.interrupt, "virtio0-req.0".to_owned()));
         let header = TraceHeader {
             schema: TRACE_SCHEMA.to_owned(),
-            source: match self.mode {
-                TraceDetail::Exact => TraceSource::BpfWithSystemCalls,
-                TraceDetail::Traced | TraceDetail::Untraced => TraceSource::Bpf,
-            },
             run,
-            root: Tid(ROOT),
             began_ns: Nanos(BEGAN),
             ended_ns: Nanos(BEGAN) + elapsed,
-            known: vec![
-                known(INIT, "systemd", false),
-                known(KTHREADD, "kthreadd", true),
-                known(SHELL, "bash", false),
-            ],
-            events: self.events.len() as u64,
-            lost: Vec::new(),
-            missed: 0,
-            tracer: Vec::new(),
-            costs: Vec::new(),
-            sample_period_ns: None,
-            tick_ns: Nanos(TICK),
-            interrupts_accounted: false,
-            held_is_told: true,
-            wake_latency_ns: None,
-            stack_share: Some(STACK_SHARE),
-            stacks: locks.map(|(index, _)| (index as u32, stack(index))).collect(),
-            interrupts: device.into_iter().collect(),
-            untraced: Vec::new(),
+            facts: TraceFacts {
+                source: match self.mode {
+                    TraceDetail::Exact => TraceSource::BpfWithSystemCalls,
+                    TraceDetail::Traced | TraceDetail::Untraced => TraceSource::Bpf,
+                },
+                root: Tid(ROOT),
+                known: vec![
+                    known(INIT, "systemd", false),
+                    known(KTHREADD, "kthreadd", true),
+                    known(SHELL, "bash", false),
+                ],
+                events: self.events.len() as u64,
+                lost: Vec::new(),
+                missed: 0,
+                tracer: Vec::new(),
+                costs: Vec::new(),
+                sample_period_ns: None,
+                tick_ns: Nanos(TICK),
+                interrupts_accounted: false,
+                held_is_told: true,
+                wake_latency_ns: None,
+                stack_share: Some(STACK_SHARE),
+                stacks: locks.map(|(index, _)| (index as u32, stack(index))).collect(),
+                interrupts: device.into_iter().collect(),
+                untraced: Vec::new(),
+            },
             unknown: serde_json::Map::new(),
         };
         Trace { header, events: self.events }

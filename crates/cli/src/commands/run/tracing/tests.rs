@@ -1,13 +1,14 @@
 //! Tests of traced runs of real commands, with a simulated tracer.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use morecores_machine::{host, process};
 use morecores_measure::input::Input;
+use morecores_measure::observer::{ObserverError, RunObserver};
 use morecores_measure::sweep::PreviousRuns;
 use morecores_study::trace::*;
 use morecores_study::*;
@@ -17,7 +18,7 @@ use rustix::process::Signal;
 use super::super::super::loaded_study::{LoadedStudy, Purpose};
 use super::super::super::recorder::new_header;
 use super::*;
-use crate::tracer::{Sink, Tracer};
+use crate::tracer::{RunTracer, TraceFiles};
 
 /// Serialises the tests: every child of this process belongs to the run in progress.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -54,7 +55,7 @@ impl Fixture {
         self.dir.path().join("study")
     }
 
-    fn trace(&self, open: impl Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send + 'static) -> Traced {
+    fn trace(&self, open: impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static) -> Traced {
         self.trace_within(None, open)
     }
 
@@ -63,7 +64,7 @@ impl Fixture {
     fn trace_within(
         &self,
         time: Option<Nanos>,
-        open: impl Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send + 'static,
+        open: impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static,
     ) -> Traced {
         let mut executor = ProcessExecutor::new(
             &self.header.subject,
@@ -122,7 +123,8 @@ impl Default for Pretend {
 
 struct Pretending {
     told: Pretend,
-    sink: Option<Sink>,
+    files: TraceFiles,
+    sink: Option<EventSink>,
 }
 
 fn seen() -> Event {
@@ -130,43 +132,39 @@ fn seen() -> Event {
 }
 
 impl Pretend {
-    fn open(self) -> impl Fn(&TraceRequest) -> Result<Box<dyn Tracer>> + Send + 'static {
-        move |_| Ok(Box::new(Pretending { told: self, sink: None }))
+    fn open(self) -> impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static {
+        move |_, study| {
+            let files = TraceFiles::new(study);
+            let observer = Box::new(Pretending { told: self, files: files.clone(), sink: None });
+            let shortfall = (self.source == TraceSource::Perf).then(|| "CAP_BPF is missing".to_owned());
+            Ok(RunTracer { observer, files, shortfall })
+        }
     }
 }
 
-impl Tracer for Pretending {
-    fn shortfall(&self) -> Option<String> {
-        (self.told.source == TraceSource::Perf).then(|| "CAP_BPF is missing".to_owned())
-    }
+impl RunObserver for Pretending {
+    type Observation = TraceFacts;
 
-    fn begin(&mut self, sink: Sink) -> Result<()> {
+    fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
+        let sink = self.files.begin(point)?;
         if self.told.refuses {
-            bail!("the buffers are too large");
+            return Err(ObserverError::new("the buffers are too large"));
         }
         assert!(self.sink.is_none(), "one run at a time");
         self.sink = Some(sink);
         Ok(())
     }
 
-    fn end(&mut self) -> Result<()> {
+    fn ended(&mut self) -> Result<TraceFacts, ObserverError> {
         let mut sink = self.sink.take().expect("begun");
-        sink(CpuId(0), &[seen()])?;
+        sink(CpuId(0), &[seen()]).map_err(ObserverError::new)?;
         if self.told.loses_all {
-            return Err(io::Error::from(io::ErrorKind::StorageFull).into());
+            return Err(ObserverError::new(io::Error::from(io::ErrorKind::StorageFull)));
         }
-        Ok(())
-    }
-
-    fn header(&mut self, run: Run, began_ns: Nanos, ended_ns: Nanos) -> Option<TraceHeader> {
         let lost = CpuLoss { cpu: CpuId(0), dropped: self.told.lost };
-        Some(TraceHeader {
-            schema: TRACE_SCHEMA.to_owned(),
+        Ok(TraceFacts {
             source: self.told.source,
-            run,
             root: Tid(4),
-            began_ns,
-            ended_ns,
             known: vec![],
             events: 1,
             lost: if self.told.lost > 0 { vec![lost] } else { vec![] },
@@ -182,7 +180,6 @@ impl Tracer for Pretending {
             stacks: Default::default(),
             interrupts: Default::default(),
             untraced: vec![],
-            unknown: Default::default(),
         })
     }
 }
@@ -219,9 +216,9 @@ fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
         let opened = Arc::new(AtomicU32::new(0));
         let counting = {
             let opened = Arc::clone(&opened);
-            move |wanted: &TraceRequest| {
+            move |wanted: &TraceRequest, study: &Path| {
                 opened.fetch_add(1, Ordering::SeqCst);
-                Pretend::default().open()(wanted)
+                Pretend::default().open()(wanted, study)
             }
         };
         assert_eq!(study.trace(counting), Traced::default());
@@ -261,8 +258,8 @@ fn only_missing_traces_are_made_when_a_study_is_gone_on_with() {
     let opened = Arc::new(AtomicU32::new(0));
     let counting = |opened: &Arc<AtomicU32>, room: u32| {
         let opened = Arc::clone(opened);
-        move |wanted: &TraceRequest| match opened.fetch_add(1, Ordering::SeqCst) {
-            before if before < room => Pretend::default().open()(wanted),
+        move |wanted: &TraceRequest, study: &Path| match opened.fetch_add(1, Ordering::SeqCst) {
+            before if before < room => Pretend::default().open()(wanted, study),
             _ => bail!("no more"),
         }
     };
@@ -277,7 +274,7 @@ fn only_missing_traces_are_made_when_a_study_is_gone_on_with() {
 #[test]
 fn nothing_is_traced_where_the_user_wants_none() {
     let study = Fixture::with("exit 0", |plan| plan.trace = TraceMode::Off);
-    assert_eq!(study.trace(|_| panic!("opened")), Traced::default());
+    assert_eq!(study.trace(|_, _| panic!("opened")), Traced::default());
     assert!(study.traced().is_empty());
 }
 
@@ -300,7 +297,7 @@ fn a_tracer_that_fails_at_any_step_is_one_line_and_leaves_nothing_behind() {
     let lost = study.trace(losing.open());
     assert_eq!(lost.notes.len(), 1);
     assert!(lost.notes[0].starts_with("not traced: "), "{lost:?}");
-    let closed = study.trace(|_| bail!("tracing needs root"));
+    let closed = study.trace(|_, _| bail!("tracing needs root"));
     assert_eq!(closed.notes, ["not traced: tracing needs root"]);
     assert!(study.traced().is_empty());
     let left = std::fs::read_dir(study.path().join("traces")).map_or(0, Iterator::count);
@@ -321,7 +318,7 @@ fn a_lossy_trace_is_kept_with_its_losses() {
     let study = Fixture::new("exit 0");
     assert_eq!(study.trace(Pretend { lost: 41, ..Pretend::default() }.open()), Traced::default());
     assert_eq!(study.traced(), [1, 2]);
-    assert!(study.traces().iter().all(|trace| trace.lost[0].dropped == 41));
+    assert!(study.traces().iter().all(|trace| trace.facts.lost[0].dropped == 41));
     let LoadedStudy { view, unread, .. } =
         LoadedStudy::read(&study.path(), Purpose::Figures).expect("a study");
     assert!(unread.is_empty() && view.traces.iter().all(|trace| trace.lost_events == 41));
@@ -344,7 +341,7 @@ fn a_damaged_trace_costs_only_itself() {
 fn the_user_s_wish_to_stop_ends_it_between_runs_and_in_one() {
     let study = Fixture::new("exit 0");
     study.control.interrupt(Signal::INT);
-    let traced = study.trace(|_| panic!("opened"));
+    let traced = study.trace(|_, _| panic!("opened"));
     assert_eq!(traced, Traced { notes: vec![], interrupted: true, out_of_time: false });
     drop(study);
 

@@ -1,0 +1,72 @@
+//! Files of a trace while its run is in progress.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use morecores_measure::observer::ObserverError;
+use morecores_study::trace::{EventSink, StreamWriter, TraceHeader};
+use morecores_study::{InCell, Point, StudyError, TraceWriter};
+
+/// Files for the events of one run at a time. The copies of this handle share the files, because a
+/// tracer delivers events on a separate thread.
+#[derive(Clone, Debug)]
+pub(crate) struct TraceFiles {
+    study: PathBuf,
+    current: Arc<Mutex<Option<UnfinishedTrace>>>,
+}
+
+/// Files of one attempt at a trace. They are removed unless they are finished.
+#[derive(Debug)]
+pub(crate) struct UnfinishedTrace {
+    stream: StreamWriter<File>,
+    writer: TraceWriter,
+}
+
+impl TraceFiles {
+    /// Files in the study at this path; none yet.
+    pub(crate) fn new(study: &Path) -> Self {
+        Self { study: study.to_owned(), current: Arc::default() }
+    }
+
+    /// Creates the files of an attempt, and returns the receiver of its events. Nothing of an
+    /// earlier attempt is kept.
+    pub(crate) fn begin(&self, point: &Point) -> Result<EventSink, ObserverError> {
+        drop(self.take());
+        let created = UnfinishedTrace::create(&self.study, point).map_err(ObserverError::new)?;
+        self.with(|current| *current = Some(created));
+        let files = self.clone();
+        Ok(Box::new(move |cpu, events| {
+            files.with(|current| current.as_mut().map_or(Ok(()), |files| files.stream.frame(cpu, events)))
+        }))
+    }
+
+    /// Files of the last attempt, from now on without a receiver.
+    pub(crate) fn take(&self) -> Option<UnfinishedTrace> {
+        self.with(Option::take)
+    }
+
+    fn with<T>(&self, use_it: impl FnOnce(&mut Option<UnfinishedTrace>) -> T) -> T {
+        // A panic elsewhere leaves a frame unwritten, and the reader detects that.
+        use_it(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl UnfinishedTrace {
+    fn create(study: &Path, point: &Point) -> Result<Self, StudyError> {
+        let writer = TraceWriter::create(study, point.cell())?;
+        let stream = StreamWriter::new(writer.sink()?).map_err(|source| StudyError::Io {
+            action: "write a trace to",
+            path: study.to_owned(),
+            source,
+        })?;
+        Ok(Self { stream, writer })
+    }
+
+    /// Completes the trace and adds it to the study.
+    pub(crate) fn finish(self, header: &TraceHeader) -> Result<()> {
+        self.stream.finish().context("cannot write the end of a trace")?;
+        Ok(self.writer.commit(header)?)
+    }
+}
