@@ -37,13 +37,13 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
 let radios = 0;
 
 /** Choice of one of several options, as radio buttons. */
-export function choice(label: string, options: [string, string][], chosen: string, choose: (value: string) => void): HTMLElement {
+export function choice<Value>(label: string, options: [Value, string][], chosen: Value, choose: (value: Value) => void): HTMLElement {
   const name = `choice-${radios++}`;
   const buttons = options.map(([value, text]) =>
     h(
       "label",
       {},
-      h("input", { type: "radio", name, value, checked: value === chosen, change: () => choose(value) }),
+      h("input", { type: "radio", name, value: text, checked: value === chosen, change: () => choose(value) }),
       h("span", {}, text),
     ),
   );

@@ -3,7 +3,7 @@
 import { checkbox, choice, h, section } from "./dom.ts";
 import { commandColours } from "./colours.ts";
 import { cpus } from "./format.ts";
-import { answerBlock } from "./parts/answer.ts";
+import { answerBlock, shortAnswer } from "./parts/answer.ts";
 import { downloadView, footer, METHOD, studyDetails } from "./parts/details.ts";
 import { studyAddress, studyList } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
@@ -26,7 +26,7 @@ function curveSection(id: string, studies: PageStudy[]): HTMLElement {
     id,
     studies.length > 1 ? "Speedup, side by side" : "Speedup",
     h("div", { class: "tools" },
-      choice("show", quantities(studies[0]!), quantity, (value) => { quantity = value as Quantity; picture.redraw(); }),
+      choice("show", quantities(studies[0]!), quantity, (value) => { quantity = value; picture.redraw(); }),
       checkbox("logarithmic axes", log, (on) => { log = on; picture.redraw(); })),
     picture.element,
     h("p", { class: "quiet" }, curveKey(studies)),
@@ -112,7 +112,7 @@ function suite(page: Page): HTMLElement[] {
     ...page.benchmarks.map((benchmark, i) => benchmarkSection(benchmark, i, address)),
     ...(page.suite ? [suiteSection(page.suite)] : []),
     ...page.studies.map((study, i) =>
-      h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${study.said.verdict.split(":")[0]}`), studyArticle(study, i))),
+      h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${shortAnswer(study.said.verdict)}`), studyArticle(study, i))),
     ...page.locks.map(lockArticle),
   ];
 }
@@ -132,7 +132,7 @@ function sideBySide(page: Page): HTMLElement[] {
   const withCurve = page.studies.filter((study) => study.view.points.length > 0);
   return [
     h("nav", { "aria-label": "studies" }, h("h1", {}, studyCount(page)), h("ol", {},
-      ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${study.said.verdict.split(":")[0]}`)),
+      ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${shortAnswer(study.said.verdict)}`)),
       ...page.locks.map((study, i) => h("li", {}, h("a", { href: `#locks-${i}-title` }, study.name), " locks")))),
     ...(page.comparison ? [comparisonSection(page.comparison)] : []),
     ...(page.studies.length > 1 ? [curveSection("together", withCurve)] : []),

@@ -18,8 +18,7 @@ async function load(path) {
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
 const { addedKinds } = await load("pictures/curve.ts");
-const { cpuCount, separatePlaces } = await load("pictures/contest.ts");
-const { firstNumber } = await load("parts/texts.ts");
+const { separatePlaces } = await load("pictures/contest.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
 const { format, plain } = await load("format.ts");
@@ -96,17 +95,6 @@ test("figures are written as in the report", async () => {
   const examples = JSON.parse(await readFile(new URL("../../fixtures/figures.json", import.meta.url), "utf8"));
   for (const [quantity, value, text] of examples) assert.equal(format(quantity, value), text, `${quantity} ${value}`);
   assert.deepEqual([null, undefined, NaN].map((value) => format("time", value)), ["–", "–", "–"]);
-});
-
-test("a text with a figure is as large as its first number in its unit", () => {
-  const known = { "12.0 ns": 12e-9, "5.20 µs": 5.2e-6, "≤ 3 ms (1 s to 2 s)": 3e-3, "83.3 M": 83.3e6, "64.0 k/s": 64e3, "96%": 0.96, "1.5 CPUs": 1.5, "-2": -2 };
-  for (const [text, size] of Object.entries(known)) assert.ok(Math.abs(firstNumber(text) / size - 1) < 1e-9, text);
-  assert.deepEqual(["–", ""].map(firstNumber), [null, null]);
-  assert.ok(firstNumber("900 ns") < firstNumber("1.10 µs"));
-});
-
-test("CPUs of a list are counted", () => {
-  assert.deepEqual(["0", "0-1", "0-3,8,10-11", ""].map(cpuCount), [1, 2, 7, 0]);
 });
 
 test("names are moved apart no further than they must be", () => {

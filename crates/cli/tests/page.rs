@@ -12,7 +12,7 @@ use harness::browser::{play, root, viewer};
 use harness::locks::{lock_page, lock_study, locks};
 use harness::studies::{EVIL, build, hostile};
 use morecores_report::page_html;
-use morecores_view::page::Page;
+use morecores_view::page::{Page, Statement};
 
 /// Writes the page of these studies and returns its path.
 fn page(world: &World, studies: &[PathBuf]) -> PathBuf {
@@ -116,16 +116,16 @@ fn a_hostile_study_of_locks_is_harmless() {
     let world = World::new();
     let mut study = locks(EVIL);
     study.command = EVIL.to_owned();
-    study.advice.push(EVIL.to_owned());
+    study.advice.push(Statement { lead: EVIL.to_owned(), rest: EVIL.to_owned() });
     study.prices.push(EVIL.to_owned());
     study.notices[0].text = EVIL.to_owned();
     study.view.host.hostname = EVIL.to_owned();
     study.view.host.cpu_model = EVIL.to_owned();
-    let (title, table) = &mut study.tables[0];
-    *title = EVIL.to_owned();
+    let table = &mut study.tables[0];
+    table.title = EVIL.to_owned();
     table.columns[0].header = EVIL.to_owned();
-    table.columns[0].cells[0] = EVIL.to_owned();
-    table.columns[1].cells[0] = EVIL.to_owned();
+    table.columns[0].cells[0].text = EVIL.to_owned();
+    table.columns[1].cells[0].text = EVIL.to_owned();
     play(
         "a_hostile_study_of_locks_is_harmless",
         "hostile",

@@ -5,8 +5,10 @@
 //! decided what counts as a difference.
 
 use morecores_study::Quantity;
+use morecores_view::page::Cell;
 use morecores_view::{
-    Aspect, ComparedPoint, ComparedStack, Comparison, ConditionResult, Difference, Warning,
+    Aspect, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, ConditionResult, Difference, Estimate,
+    Summary, Warning,
 };
 
 use crate::Component;
@@ -14,6 +16,7 @@ use crate::format::{
     ABSENT, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, percent, ratio,
 };
 use crate::stack::FOLDED_SHARE;
+use crate::table::{Column, Table};
 use crate::warning::spoiling_sentences;
 
 /// Number of components named in a sentence about growth. A choice: the table has more.
@@ -251,47 +254,48 @@ pub(crate) fn condition_text(result: &ConditionResult) -> String {
     format!("{} {outcome}: it is {}{share_of_base}{ends}", result.condition, figure(result.compared.value))
 }
 
-/// Figures of the table, column by column: header and cells.
-pub(crate) fn table_columns(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
+/// Table of the figures: a row for each CPU count. The ratios and their verdicts stay longest.
+pub(crate) fn table(comparison: &Comparison) -> Table {
     let points = &comparison.points;
-    let medians = points.iter().flat_map(|p| [p.base.median, p.new.median]);
-    let (unit, name) = match &comparison.metric {
-        Some(metric) => (1.0, metric.clone()),
+    let (unit, quantity, name) = match &comparison.metric {
+        Some(metric) => (1.0, None, metric.clone()),
         None => {
-            let unit = Quantity::Time.column_scale(medians);
-            (unit.size, unit.symbol.to_owned())
+            let medians = points.iter().flat_map(|p| [p.base.median, p.new.median]);
+            let scale = Quantity::Time.column_scale(medians);
+            (scale.size, Some(Quantity::Time), scale.symbol.to_owned())
         }
     };
-    let cells_of_points =
-        |cell: &dyn Fn(&ComparedPoint) -> String| points.iter().map(cell).collect::<Vec<_>>();
+    let column = |rank: u8, header: &str, cell: &dyn Fn(&ComparedPoint) -> Cell| {
+        Column::figures(rank, header, points.iter().map(cell))
+    };
+    let median = |summary: &Summary| Cell {
+        value: Some(summary.median),
+        unit: quantity,
+        text: UncertainFigure::new(summary.median, summary.ci95, unit).inline(),
+    };
+    let ratio_cell = |ratio: &Estimate| {
+        let text = UncertainFigure::new(ratio.value, ratio.ci95, 1.0).inline();
+        Cell::figure(Quantity::Number, Some(ratio.value), text)
+    };
     let mut columns = vec![
-        ("CPUs".to_owned(), cells_of_points(&|p| p.cpus.to_string())),
-        (
-            format!("BASE ({name})"),
-            cells_of_points(&|p| UncertainFigure::new(p.base.median, p.base.ci95, unit).inline()),
-        ),
-        (
-            format!("NEW ({name})"),
-            cells_of_points(&|p| UncertainFigure::new(p.new.median, p.new.ci95, unit).inline()),
-        ),
-        (
-            "NEW/BASE".to_owned(),
-            cells_of_points(&|p| UncertainFigure::new(p.ratio.value, p.ratio.ci95, 1.0).inline()),
-        ),
-        ("that is".to_owned(), cells_of_points(&|p| difference_word(p.difference).to_owned())),
+        column(0, "CPUs", &|p| Cell::figure(Quantity::Count, Some(f64::from(p.cpus)), p.cpus.to_string())),
+        column(2, &format!("BASE ({name})"), &|p| median(&p.base)),
+        column(2, &format!("NEW ({name})"), &|p| median(&p.new)),
+        column(0, "NEW/BASE", &|p| ratio_cell(&p.ratio)),
+        column(0, "that is", &|p| Cell::name(difference_word(p.difference))),
     ];
     if points.iter().any(|p| p.speedup.is_some()) {
-        let speedup = |cell: &dyn Fn(&morecores_view::ComparedSpeedup) -> String| {
-            cells_of_points(&|p| p.speedup.as_ref().map_or(ABSENT.to_owned(), cell))
+        let speedup = |rank: u8, header: &str, cell: &dyn Fn(&ComparedSpeedup) -> Cell| {
+            column(rank, header, &|p| p.speedup.as_ref().map_or_else(|| Cell::name(ABSENT), cell))
         };
-        columns.push(("speedup".to_owned(), speedup(&|s| format!("{} → {}", ratio(s.base), ratio(s.new)))));
-        columns.push((
-            "NEW/BASE".to_owned(),
-            speedup(&|s| UncertainFigure::new(s.ratio.value, s.ratio.ci95, 1.0).inline()),
-        ));
-        columns.push(("that is".to_owned(), speedup(&|s| difference_word(s.difference).to_owned())));
+        let change = |s: &ComparedSpeedup| format!("{} → {}", ratio(s.base), ratio(s.new));
+        columns.extend([
+            speedup(4, "speedup", &|s| Cell::figure(Quantity::Number, Some(s.new), change(s))),
+            speedup(3, "NEW/BASE", &|s| ratio_cell(&s.ratio)),
+            speedup(1, "that is", &|s| Cell::name(difference_word(s.difference))),
+        ]);
     }
-    columns
+    Table::of_today("", columns)
 }
 
 fn difference_word(difference: Difference) -> &'static str {

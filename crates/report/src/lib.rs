@@ -18,6 +18,7 @@ mod page;
 mod prediction;
 mod stack;
 mod suite;
+mod table;
 mod terminal;
 mod topology;
 mod trace;

@@ -19,6 +19,7 @@ pub use comparison::comparison_markdown;
 pub use locks::locks_markdown;
 pub use suite::{suite_markdown, suite_summary_markdown};
 
+use crate::table::{Column, ColumnKind, Table};
 use crate::{Severity, command, decide, notices, verdict_text};
 
 /// Writes the verdict, the table, the speedup stack (the traced runs if there is no stack), and the
@@ -102,6 +103,23 @@ fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {
         view.points.iter().filter(|p| p.elapsed_s.ci95.is_none()).map(|p| cpus(p.cpus)).collect();
     if !without.is_empty() {
         writeln!(out, "\n± ?: no interval with fewer than six runs ({}).", without.join(", "))?;
+    }
+    writeln!(out)
+}
+
+fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
+    let rule = |column: &Column| match column.kind {
+        ColumnKind::Name(_) | ColumnKind::Label => "---",
+        ColumnKind::Figure(_) => "---:",
+    };
+    let headers: Vec<String> =
+        table.columns.iter().map(|column| escape_prose(&column.header.replace('\n', " "))).collect();
+    writeln!(out, "| {} |", headers.join(" | "))?;
+    writeln!(out, "|{}|", table.columns.iter().map(rule).collect::<Vec<_>>().join("|"))?;
+    for row in 0..table.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0) {
+        let cells: Vec<String> =
+            table.columns.iter().map(|column| escape_prose(&column.cells[row].text)).collect();
+        writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)
 }

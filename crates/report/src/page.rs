@@ -10,17 +10,16 @@ mod timeline;
 use morecores_catalogue::Published;
 use morecores_study::{Phase, Plan, Run, Study};
 use morecores_view::page::{
-    BenchmarkText, ComparisonText, NoticeText, Page, PageRun, PageStudy, PageTimeline, StackPart, StudyText,
-    SuiteText, TextColumn, TextTable,
+    BenchmarkText, ComparisonText, NoticeText, Page, PageColumn, PageRun, PageStudy, PageTable, PageTimeline,
+    StackPart, Statement, StudyText, SuiteText,
 };
 use morecores_view::{Comparison, Gain, StackView, SuiteSummary, View};
 
 use crate::causes::cause_clauses;
 use crate::stack::{Part, Parts, part_notes, stack_notes};
-use crate::suite::{
-    BenchmarkResult, Column, ColumnKind, Table, Tables, benchmark_tables, summary_notes, summary_table,
-};
-use crate::{Severity, causes, command, comparison, decide, notices, prediction, verdict_text};
+use crate::suite::{BenchmarkResult, Tables, benchmark_tables, summary_notes, summary_table, verdict_words};
+use crate::table::{Column, ColumnKind, Table};
+use crate::{Notice, causes, command, comparison, decide, notices, prediction, verdict_text};
 
 pub use locks::page_locks;
 pub use timeline::page_timeline;
@@ -36,7 +35,7 @@ pub fn comparison_text(comparison: &Comparison) -> ComparisonText {
     ComparisonText {
         warning: comparison::different_commands(comparison),
         answer: comparison::verdict_text(comparison),
-        columns: comparison::table_columns(comparison),
+        table: page_table(comparison::table(comparison)),
         grown: comparison::growth_text(comparison),
         unlike: comparison::mismatch_lines(comparison),
         note: comparison::table_note(comparison),
@@ -51,22 +50,27 @@ pub fn benchmark_text(
     studies: Vec<String>,
 ) -> BenchmarkText {
     let Tables { title, tables, notes } = benchmark_tables(result, published);
-    let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(text_table).collect();
+    let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(page_table).collect();
     BenchmarkText { title, tables, notes, studies }
 }
 
 /// Summary of a suite for a page.
 pub fn suite_text(summary: SuiteSummary) -> SuiteText {
-    SuiteText { table: text_table(summary_table(&summary)), notes: summary_notes(&summary), summary }
+    SuiteText {
+        table: page_table(summary_table(&summary)),
+        verdicts: summary.rows.iter().map(verdict_words).collect(),
+        notes: summary_notes(&summary),
+        summary,
+    }
 }
 
-fn text_table(table: Table) -> TextTable {
-    let column = |column: Column| TextColumn {
+fn page_table(table: Table) -> PageTable {
+    let column = |column: Column| PageColumn {
         header: column.header.replace('\n', " "),
         figures: matches!(column.kind, ColumnKind::Figure(_)),
         cells: column.cells,
     };
-    TextTable { columns: table.columns.into_iter().map(column).collect(), now: table.now }
+    PageTable { title: table.title, columns: table.columns.into_iter().map(column).collect(), now: table.now }
 }
 
 /// One study of a page, called `name`.
@@ -132,28 +136,26 @@ fn study_text(view: &View) -> StudyText {
         sentences
     });
     let notices = notices(&view.warnings, &verdict);
+    let verdict_sentence =
+        if verdict.has_result(view) { verdict_text(&verdict) } else { "One traced run.".to_owned() };
     StudyText {
         command: command::display_command_with_variables(&view.command, &view.plan.env),
-        verdict: if verdict.has_result(view) { verdict_text(&verdict) } else { "One traced run.".to_owned() },
+        verdict: statement(&verdict_sentence),
         causes: causes.unwrap_or_default().iter().map(|line| clause_to_sentence(line)).collect(),
         prediction: prediction.unwrap_or_default().iter().map(|line| clause_to_sentence(line)).collect(),
-        notices: notices
-            .into_iter()
-            .map(|notice| NoticeText {
-                severity: severity_key(notice.severity).to_owned(),
-                text: notice.text,
-            })
-            .collect(),
+        notices: notices.into_iter().map(notice_text).collect(),
         stack_notes: stack_notes(view),
     }
 }
 
-fn severity_key(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Note => "note",
-        Severity::Caution => "caution",
-        Severity::Serious => "serious",
-    }
+fn notice_text(Notice { severity, text }: Notice) -> NoticeText {
+    NoticeText { severity, text }
+}
+
+/// Statement from a sentence that may begin with a short answer and a colon.
+fn statement(sentence: &str) -> Statement {
+    let (lead, rest) = sentence.split_once(": ").unwrap_or(("", sentence));
+    Statement { lead: lead.to_owned(), rest: rest.to_owned() }
 }
 
 /// Turns a clause into a sentence: a capital letter first, a full stop last.

@@ -7,10 +7,12 @@
 mod summary;
 
 use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, Printed, Published, PublishedRow};
-use morecores_study::Host;
-use morecores_view::{CommandView, MetricView, PointView, Summary, View};
+use morecores_study::{Host, Quantity};
+use morecores_view::page::Cell;
+use morecores_view::{CommandView, MetricView, PointView, View};
 
 use crate::format::{UncertainFigure, cpus, figures_with_intervals, interval_note, percent, time};
+use crate::table::{Column, ColumnKind, Table};
 use crate::warning::spoiling_sentences;
 use crate::{cause_clause, main_cause};
 pub use summary::suite_summary;
@@ -27,7 +29,7 @@ pub struct BenchmarkResult<'a> {
 }
 
 /// Tables of a benchmark as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tables {
     /// Name and title.
     pub(crate) title: String,
@@ -38,32 +40,11 @@ pub(crate) struct Tables {
     pub(crate) notes: Vec<String>,
 }
 
-/// Columns of equal length.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Table {
-    pub(crate) columns: Vec<Column>,
-    /// Whether each row is a result of today.
-    pub(crate) now: Vec<bool>,
-}
-
-/// One column of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
-    /// May be broken at its newlines.
-    pub(crate) header: &'static str,
-    pub(crate) cells: Vec<String>,
-    pub(crate) kind: ColumnKind,
-}
-
-/// Content of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnKind {
-    /// Names, cut if there is no room; their rank works like that of figures.
-    Name(u8),
-    /// Names chosen by morecores, cut only as the last resort.
-    Label,
-    /// Figures with their rank: without room the highest rank is left out first, 0 never.
-    Figure(u8),
+/// Row of a table, before empty columns are left out.
+struct Row<const N: usize> {
+    /// Whether the row is a result of today.
+    now: bool,
+    cells: [Cell; N],
 }
 
 /// Name for the machine of today; a note identifies the machine.
@@ -117,7 +98,7 @@ pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Publish
             study.iter().flat_map(|view| view.points.iter().map(|point| measured_row(part, view, point)));
         let rows: Vec<_> = then.chain(now).collect();
         let has_ratio =
-            |now: bool| rows.iter().any(|row| (row[MACHINE] == NOW) == now && !row[KERNEL].is_empty());
+            |now: bool| rows.iter().any(|row| row.now == now && !row.cells[KERNEL].text.is_empty());
         both_ratios |= has_ratio(true) && has_ratio(false);
         let mut columns = TIMES;
         if let Measure::Figure(_, unit) = part.measure {
@@ -188,37 +169,49 @@ fn warning_note(result: &BenchmarkResult<'_>) -> Option<String> {
 fn build_table<const N: usize>(
     title: &'static str,
     columns: &[(&'static str, ColumnKind); N],
-    rows: &[[String; N]],
+    rows: &[Row<N>],
 ) -> Table {
     let cell = |index: usize, row: usize| {
-        let repeats = columns[index].0.is_empty() && row > 0 && rows[row][index] == rows[row - 1][index];
-        if repeats { String::new() } else { rows[row][index].clone() }
+        let text = |row: usize| &rows[row].cells[index].text;
+        let repeats = columns[index].0.is_empty() && row > 0 && text(row) == text(row - 1);
+        if repeats { Cell::default() } else { rows[row].cells[index].clone() }
     };
-    let shown = (0..N).filter(|index| rows.iter().any(|row| !row[*index].is_empty())).map(|index| Column {
-        header: if columns[index].0.is_empty() { title } else { columns[index].0 },
-        cells: (0..rows.len()).map(|row| cell(index, row)).collect(),
-        kind: columns[index].1,
-    });
-    let is_now = |row: &[String; N]| row.iter().any(|cell| cell.starts_with(NOW));
-    Table { columns: shown.collect(), now: rows.iter().map(is_now).collect() }
+    let shown =
+        (0..N).filter(|index| rows.iter().any(|row| !row.cells[*index].text.is_empty())).map(|index| {
+            Column {
+                header: if columns[index].0.is_empty() { title } else { columns[index].0 }.to_owned(),
+                cells: (0..rows.len()).map(|row| cell(index, row)).collect(),
+                kind: columns[index].1,
+            }
+        });
+    Table { title: String::new(), columns: shown.collect(), now: rows.iter().map(|row| row.now).collect() }
 }
 
-fn published_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] {
-    let mut cells = [const { String::new() }; TIMES.len()];
-    cells[MACHINE] = machine_name(row, published);
+/// Cell of a figure; empty if there is none.
+fn optional_cell(quantity: Quantity, value: Option<f64>, text: impl FnOnce(f64) -> String) -> Cell {
+    Cell::figure(quantity, value, value.map(text).unwrap_or_default())
+}
+
+fn share_cell(share: Option<f64>) -> Cell {
+    optional_cell(Quantity::Share, share, percent)
+}
+
+fn published_row(row: &PublishedRow, published: &Published) -> Row<{ TIMES.len() }> {
+    let mut cells = [const { Cell::EMPTY }; TIMES.len()];
+    cells[MACHINE] = Cell::name(machine_name(row, published));
     cells[CPUS] = match (&row.label, &row.config, row.n_cpus) {
-        (Some(label), ..) => label.clone(),
-        (_, Some(config), _) if is_short(config) => config.clone(),
-        (.., Some(n)) => n.to_string(),
-        _ => String::new(),
+        (Some(label), ..) => Cell::name(label),
+        (_, Some(config), _) if is_short(config) => Cell::name(config),
+        (.., cpus) => optional_cell(Quantity::Count, cpus.map(f64::from), |cpus| cpus.to_string()),
     };
-    cells[TIME] = row.elapsed_s().map(|s| s.to_string()).unwrap_or_default();
-    cells[FIGURE] = row.operations_per_s.map(|rate| rate.to_string()).unwrap_or_default();
-    cells[SPEEDUP] = row.speedup().map(|speedup| format!("{speedup:.2}")).unwrap_or_default();
-    cells[SERIAL] = row.serial_minutes.map(|minutes| format!("{minutes} min")).unwrap_or_default();
-    cells[KERNEL] = printed_percent_text(row.lock_ratio_percent.as_ref());
-    cells[WAITING] = printed_percent_text(row.waiting_ratio_percent.as_ref());
-    cells
+    cells[TIME] = optional_cell(Quantity::Time, row.elapsed_s(), |seconds| seconds.to_string());
+    cells[FIGURE] = optional_cell(Quantity::Number, row.operations_per_s, |rate| rate.to_string());
+    cells[SPEEDUP] = optional_cell(Quantity::Number, row.speedup(), |speedup| format!("{speedup:.2}"));
+    let minutes = row.serial_minutes.map(|minutes| format!("{minutes} min")).unwrap_or_default();
+    cells[SERIAL] = Cell::figure(Quantity::Time, row.serial_minutes.map(|minutes| minutes * 60.0), minutes);
+    cells[KERNEL] = printed_share_cell(row.lock_ratio_percent.as_ref());
+    cells[WAITING] = printed_share_cell(row.waiting_ratio_percent.as_ref());
+    Row { now: false, cells }
 }
 
 /// Whether a configuration stands in a column of CPU counts as it is: `1 CPU SMP`, but not a
@@ -232,47 +225,52 @@ fn machine_name(row: &PublishedRow, published: &Published) -> String {
     system.map_or_else(|| row.source.clone(), |system| system.short.clone())
 }
 
-fn printed_percent_text(printed: Option<&Printed>) -> String {
+fn printed_share_cell(printed: Option<&Printed>) -> Cell {
     match printed {
-        Some(Printed::Number(percent)) => format!("{percent}%"),
+        Some(Printed::Number(percent)) => {
+            Cell::figure(Quantity::Share, Some(percent / 100.0), format!("{percent}%"))
+        }
         // A text such as `less than 0.1`; a leading dash is the empty cell beside it.
         Some(Printed::Text(words)) => {
-            format!("{}%", words.trim_start_matches(['–', ' ']).replace("less than ", "<"))
+            Cell::name(format!("{}%", words.trim_start_matches(['–', ' ']).replace("less than ", "<")))
         }
-        None => String::new(),
+        None => Cell::default(),
     }
 }
 
-fn measured_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIMES.len()] {
+fn measured_row(part: &BenchmarkPart, view: &View, point: &PointView) -> Row<{ TIMES.len() }> {
     let trace = |cpus: u32| view.traces.iter().find(|trace| trace.cpus == cpus);
     let base = view.points.first().map_or(0, |first| first.cpus);
-    let mut cells = [const { String::new() }; TIMES.len()];
-    cells[MACHINE] = NOW.to_owned();
-    cells[CPUS] = point.cpus.to_string();
+    let mut cells = [const { Cell::EMPTY }; TIMES.len()];
+    cells[MACHINE] = Cell::name(NOW);
+    cells[CPUS] = Cell::figure(Quantity::Count, Some(f64::from(point.cpus)), point.cpus.to_string());
     let traced = trace(point.cpus);
-    let seconds = |summary: &Summary| UncertainFigure::new(summary.median, summary.ci95, 1.0).inline();
     match (part.measure, &point.metric) {
         (Measure::ParallelPart(_), Some(parallel)) => {
-            cells[TIME] = seconds(&parallel.summary);
-            cells[SERIAL] = time((point.elapsed_s.median - parallel.summary.median).max(0.0));
+            cells[TIME] = uncertain_cell(Quantity::Time, parallel.summary.median, parallel.summary.ci95);
+            let serial = (point.elapsed_s.median - parallel.summary.median).max(0.0);
+            cells[SERIAL] = optional_cell(Quantity::Time, Some(serial), time);
         }
         (_, metric) => {
-            cells[TIME] = seconds(&point.elapsed_s);
-            cells[FIGURE] = metric.as_ref().map(figure_text).unwrap_or_default();
+            cells[TIME] = uncertain_cell(Quantity::Time, point.elapsed_s.median, point.elapsed_s.ci95);
+            if let Some(MetricView { summary, .. }) = metric {
+                cells[FIGURE] = uncertain_cell(Quantity::Number, summary.median, summary.ci95);
+            }
         }
     }
     cells[SPEEDUP] = if point.cpus == base {
-        "1".to_owned()
+        Cell::figure(Quantity::Number, Some(1.0), "1")
     } else {
-        UncertainFigure::new(point.speedup.value, point.speedup.ci95, 1.0).inline()
+        uncertain_cell(Quantity::Number, point.speedup.value, point.speedup.ci95)
     };
-    cells[KERNEL] = point.kernel_ratio.map(percent).unwrap_or_default();
-    cells[WAITING] = traced.and_then(|trace| trace.waiting_ratio).map(percent).unwrap_or_default();
-    cells
+    cells[KERNEL] = share_cell(point.kernel_ratio);
+    cells[WAITING] = share_cell(traced.and_then(|trace| trace.waiting_ratio));
+    Row { now: true, cells }
 }
 
-fn figure_text(metric: &MetricView) -> String {
-    UncertainFigure::new(metric.summary.median, metric.summary.ci95, 1.0).inline()
+/// Cell of a figure with its interval, in the quantity's own unit.
+fn uncertain_cell(quantity: Quantity, value: f64, ci95: Option<[f64; 2]>) -> Cell {
+    Cell::figure(quantity, Some(value), UncertainFigure::new(value, ci95, 1.0).inline())
 }
 
 /// Machine in a few words.
@@ -282,30 +280,34 @@ fn current_machine(host: &Host) -> String {
     [cpu, format!("Linux {}", host.kernel)].join(", ")
 }
 
-fn published_command_row(row: &PublishedRow, published: &Published) -> [String; COMMANDS.len()] {
+fn published_command_row(row: &PublishedRow, published: &Published) -> Row<{ COMMANDS.len() }> {
     let name = row.workload.rsplit_once("command ").map_or("", |(_, name)| name);
-    [
-        name.to_owned(),
-        machine_name(row, published),
-        row.calls.map(|calls| calls.to_string()).unwrap_or_default(),
-        row.cpu_ratio_percent.map(|ratio| format!("{ratio}%")).unwrap_or_default(),
-        printed_percent_text(row.lock_ratio_percent.as_ref()),
-        printed_percent_text(row.waiting_ratio_percent.as_ref()),
-    ]
+    let cells = [
+        Cell::name(name),
+        Cell::name(machine_name(row, published)),
+        optional_cell(Quantity::Count, row.calls.map(|calls| calls as f64), |calls| calls.to_string()),
+        optional_cell(Quantity::Share, row.cpu_ratio_percent.map(|percent| percent / 100.0), |_| {
+            row.cpu_ratio_percent.map(|ratio| format!("{ratio}%")).unwrap_or_default()
+        }),
+        printed_share_cell(row.lock_ratio_percent.as_ref()),
+        printed_share_cell(row.waiting_ratio_percent.as_ref()),
+    ];
+    Row { now: false, cells }
 }
 
 /// Commands of the trace on the most CPUs.
-fn measured_command_rows(view: &View) -> Vec<[String; COMMANDS.len()]> {
+fn measured_command_rows(view: &View) -> Vec<Row<{ COMMANDS.len() }>> {
     let Some(trace) = view.traces.iter().max_by_key(|trace| trace.cpus) else { return Vec::new() };
     let row = |command: &CommandView| {
-        [
-            command.name.clone(),
-            format!("{NOW}, on {}", cpus(trace.cpus)),
-            command.calls.to_string(),
-            percent(command.cpu_ratio),
-            command.kernel_ratio.map(percent).unwrap_or_default(),
-            command.waiting_ratio.map(percent).unwrap_or_default(),
-        ]
+        let cells = [
+            Cell::name(&command.name),
+            Cell::name(format!("{NOW}, on {}", cpus(trace.cpus))),
+            Cell::figure(Quantity::Count, Some(command.calls as f64), command.calls.to_string()),
+            share_cell(Some(command.cpu_ratio)),
+            share_cell(command.kernel_ratio),
+            share_cell(command.waiting_ratio),
+        ];
+        Row { now: true, cells }
     };
     trace.commands.iter().take(MAX_COMMANDS).map(row).collect()
 }

@@ -8,7 +8,7 @@ mod bars;
 mod comparison;
 mod curve;
 mod gains;
-mod grid;
+pub(crate) mod grid;
 mod headline;
 mod locks;
 mod notices;

@@ -19,16 +19,7 @@ use crate::verdict::{PlanSummary, Verdict, VerdictKind, stricter_limit, thread_a
 
 use rank::{Rank, rank};
 
-/// Weight of a warning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing; the figures stand.
-    Note,
-    /// The figures may be off.
-    Caution,
-    /// The figures do not mean what they seem to mean.
-    Serious,
-}
+pub use morecores_view::page::Severity;
 
 /// One warning in words.
 #[derive(Clone, Debug, PartialEq, Eq)]

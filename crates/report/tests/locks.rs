@@ -4,13 +4,14 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_report::{Style, locks_csv, locks_json, locks_markdown, locks_report, page_locks};
+use morecores_report::{Severity, Style, locks_csv, locks_json, locks_markdown, locks_report, page_locks};
 use morecores_study::lock::*;
 use morecores_study::*;
 use morecores_view::*;
 use support::{PLAIN, assert_fits_style};
 
 use LockName::{Adaptive, Block, Spin, Std};
+use Severity::{Caution, Note, Serious};
 
 fn estimate_around(value: f64) -> Estimate {
     Estimate { value, ci95: Some([value * 0.97, value * 1.02]) }
@@ -151,8 +152,9 @@ fn for_a_pull_request() {
 #[test]
 fn advice_in_words() {
     let page = page_locks("locks", "morecores locks", server());
+    let sentences: Vec<String> = page.advice.iter().map(|a| format!("{}: {}", a.lead, a.rest)).collect();
     assert_eq!(
-        page.advice,
+        sentences,
         [
             "Nobody else wants it: spin, std or adaptive, 9.80 ns.",
             "Hold under 15 µs and a CPU for each thread: spin-then-block (adaptive) or spin (spin).",
@@ -205,11 +207,8 @@ fn what_spoils_a_study_is_said() {
     view.host.hypervisor = Some("KVM".to_owned());
     view.locks[1].longest_wait_ns = None;
     let notices = notices(view);
-    let severities: Vec<&str> = notices.iter().map(|n| n.severity.as_str()).collect();
-    assert_eq!(
-        severities,
-        ["serious", "serious", "serious", "caution", "caution", "caution", "note", "note"]
-    );
+    let severities: Vec<Severity> = notices.iter().map(|n| n.severity).collect();
+    assert_eq!(severities, [Serious, Serious, Serious, Caution, Caution, Caution, Note, Note]);
     let begins = [
         "Not everything that was planned is there",
         "1 damaged line left out",
@@ -310,12 +309,14 @@ fn json_is_the_view() {
 #[test]
 fn a_page_has_every_figure() {
     let page = page_locks("locks", "morecores locks", server());
-    let titles: Vec<&str> = page.tables.iter().map(|(title, _)| title.as_str()).collect();
+    let titles: Vec<&str> = page.tables.iter().map(|table| table.title.as_str()).collect();
     assert_eq!(titles, ["Each lock by itself", "Held for 100 ns, away for 0", "Held for 20 µs, away for 0"]);
-    for (title, table) in &page.tables {
-        assert!(table.columns.iter().all(|column| column.cells.len() == table.now.len()), "{title}");
+    for table in &page.tables {
+        assert!(table.columns.iter().all(|column| column.cells.len() == table.now.len()), "{}", table.title);
         assert!(!table.columns[0].figures && table.columns[1].figures);
     }
-    assert_eq!(page.tables[1].1.now.len(), 4 * 4);
-    assert_eq!(page.tables[0].1.columns[1].cells[0], "9.8 ns [9.5, 10.0]");
+    assert_eq!(page.tables[1].now.len(), 4 * 4);
+    let free = &page.tables[0].columns[1].cells[0];
+    assert_eq!((free.unit, free.text.as_str()), (Some(Quantity::Time), "9.8 ns [9.5, 10.0]"));
+    assert!(free.value.is_some_and(|seconds| (seconds - 9.8e-9).abs() < 1e-12));
 }

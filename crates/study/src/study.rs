@@ -213,14 +213,3 @@ pub enum StudyState {
     /// The study has no end, and no process adds to it.
     Killed,
 }
-
-impl StudyState {
-    /// One-word name of the state, as lists show it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Measuring => "measuring",
-            Self::Ended => "ended",
-            Self::Killed => "killed",
-        }
-    }
-}

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use morecores_study::lock::{LockCell, LockName, LockRun, LockStudy, LockStudyWriter};
-use morecores_study::{AnyStudy, Closing, Nanos, StopReason, Study, StudyError, StudyWriter};
+use morecores_study::{AnyStudy, Closing, Nanos, StopReason, Study, StudyError, StudyState, StudyWriter};
 use morecores_testkit::{lock_header, lock_plan, lock_time, plan, point};
 
 fn run(round: u32) -> LockRun {
@@ -144,13 +144,13 @@ fn a_study_of_the_earlier_schema_reads_the_same_and_is_upgraded_when_it_is_resum
     let study = LockStudy::read(&path).unwrap();
     downgrade(&path);
     assert_eq!(LockStudy::read(&path).unwrap(), study);
-    assert_eq!(AnyStudy::read(&path).unwrap().state(&path).name(), "killed");
+    assert_eq!(AnyStudy::read(&path).unwrap().state(&path), StudyState::Killed);
     assert!(matches!(Study::read(&path), Err(StudyError::OfLocks(_))));
     assert!(path.join("cells.jsonl").exists(), "reading changes nothing");
 
     let (resumed, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
     assert_eq!(resumed, study);
-    assert_eq!(AnyStudy::read(&path).unwrap().state(&path).name(), "measuring");
+    assert_eq!(AnyStudy::read(&path).unwrap().state(&path), StudyState::Measuring);
     assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
     writer.append(&run(2)).unwrap();
     drop(writer);

@@ -4,6 +4,7 @@
 //! page computes no figure itself: this data holds everything that it says and draws. The one
 //! exception is the running averages of a timeline at the zoom that the reader chose.
 
+use morecores_study::Quantity;
 use serde::{Deserialize, Serialize};
 
 use crate::{Gain, LocksView, SuiteSummary, View};
@@ -50,13 +51,13 @@ impl Page {
 }
 
 /// Text of one classic benchmark: the published and the measured results.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BenchmarkText {
     /// Name and description of the benchmark.
     pub title: String,
     /// Tables with the published rows above the measured rows.
-    pub tables: Vec<TextTable>,
+    pub tables: Vec<PageTable>,
     /// Notes on reading the tables, and on missing results.
     pub notes: Vec<String>,
     /// Names of the studies behind the measured rows.
@@ -70,31 +71,100 @@ pub struct SuiteText {
     /// Figures of the summary.
     pub summary: SuiteSummary,
     /// Table with the same figures.
-    pub table: TextTable,
+    pub table: PageTable,
+    /// Verdict of each row of the summary, in two or three words.
+    pub verdicts: Vec<String>,
     /// Notes on reading the table, and on parts that were not measured.
     pub notes: Vec<String>,
 }
 
-/// Table as text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Table of typed cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct TextTable {
+pub struct PageTable {
+    /// Title; empty if the place of the table says it.
+    pub title: String,
     /// Columns, all of the same length.
-    pub columns: Vec<TextColumn>,
+    pub columns: Vec<PageColumn>,
     /// Whether each row is a measured one.
     pub now: Vec<bool>,
 }
 
-/// Column of a [`TextTable`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Column of a [`PageTable`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct TextColumn {
+pub struct PageColumn {
     /// Header of the column.
     pub header: String,
     /// Whether the cells are figures; otherwise they are names.
     pub figures: bool,
     /// Cells of the column, from top to bottom.
-    pub cells: Vec<String>,
+    pub cells: Vec<Cell>,
+}
+
+/// Cell of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Cell {
+    /// Value, by which the page sorts and compares; null for a name and for a missing figure.
+    pub value: Option<f64>,
+    /// Quantity of the value; null for a name and for a figure in a unit of the command's own.
+    pub unit: Option<Quantity>,
+    /// Text, as every report prints it.
+    pub text: String,
+}
+
+impl Cell {
+    /// Cell without content.
+    pub const EMPTY: Self = Self { value: None, unit: None, text: String::new() };
+
+    /// Cell of a name.
+    pub fn name(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Cell of a figure, written as `text`.
+    pub fn figure(unit: Quantity, value: Option<f64>, text: impl Into<String>) -> Self {
+        Self { value, unit: Some(unit), text: text.into() }
+    }
+}
+
+/// Statement that begins with a short answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Statement {
+    /// First words, without the colon behind them; empty if the statement has none.
+    pub lead: String,
+    /// Rest of the statement.
+    pub rest: String,
+}
+
+/// Weight of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing; the figures stand.
+    Note,
+    /// The figures may be off.
+    Caution,
+    /// The figures do not mean what they seem to mean.
+    Serious,
+}
+
+/// State of a study in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum ListedState {
+    /// A process adds to the study.
+    Measuring,
+    /// The study has ended.
+    Ended,
+    /// The study has no end, and no process adds to it.
+    Killed,
+    /// The study cannot be read.
+    Unreadable,
 }
 
 /// Data of one study of locks on a page.
@@ -107,26 +177,28 @@ pub struct PageLocks {
     pub command: String,
     /// View of the study, as `morecores show --json` prints it.
     pub view: LocksView,
-    /// Recommended locks by situation, one sentence each, as the terminal prints them.
-    pub advice: Vec<String>,
+    /// Number of CPUs to which threads are pinned.
+    pub cpus: u32,
+    /// Recommended locks, one statement for each situation.
+    pub advice: Vec<Statement>,
     /// Costs of waiting on the machine, one sentence each.
     pub prices: Vec<String>,
-    /// Tables with their titles, in the order of display.
-    pub tables: Vec<(String, TextTable)>,
+    /// Tables, in the order of display.
+    pub tables: Vec<PageTable>,
     /// Notices on reading the figures, the most serious first.
     pub notices: Vec<NoticeText>,
 }
 
 /// Text of a comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparisonText {
     /// Warning that a difference may not be a change, because the commands differ.
     pub warning: Option<String>,
     /// Summary of the changes.
     pub answer: String,
-    /// Columns of the table: a header each, and one cell for each CPU count.
-    pub columns: Vec<(String, Vec<String>)>,
+    /// Table with a row for each CPU count.
+    pub table: PageTable,
     /// Component that grew most.
     pub grown: Option<String>,
     /// Differences in the making of the two studies.
@@ -149,8 +221,8 @@ pub struct ListedStudy {
     pub created_at_s: f64,
     /// CPU counts of the study.
     pub cpus: Vec<u32>,
-    /// State of the study: `measuring`, `ended`, `killed` or `unreadable`.
-    pub state: String,
+    /// State of the study.
+    pub state: ListedState,
     /// Classic benchmark that the study measures, if any.
     pub benchmark: Option<String>,
 }
@@ -198,9 +270,8 @@ pub struct PageStudy {
 pub struct StudyText {
     /// Command as a person would type it.
     pub command: String,
-    /// Answer to the question of the study: one sentence that begins with a few words and a colon,
-    /// and the sentences that support it.
-    pub verdict: String,
+    /// Answer to the question of the study, and the sentences that support it.
+    pub verdict: Statement,
     /// Causes of the lost CPUs, one clause each.
     pub causes: Vec<String>,
     /// Predictions for larger machines and their reliability, one sentence each.
@@ -215,8 +286,8 @@ pub struct StudyText {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NoticeText {
-    /// Severity: `note`, `caution` or `serious`.
-    pub severity: String,
+    /// Weight of the notice.
+    pub severity: Severity,
     /// Condition, and the action to take.
     pub text: String,
 }

@@ -4,6 +4,7 @@
 import { h } from "../dom.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { NoticeText } from "../record/NoticeText.ts";
+import type { Statement } from "../record/Statement.ts";
 
 /** Lines under a heading; nothing if there are no lines. */
 export function lineList(title: string, lines: string[]): HTMLElement | false {
@@ -16,10 +17,14 @@ export function noticeList(notices: NoticeText[]): HTMLElement | false {
     h("div", {}, h("h3", {}, "What to know of these figures"), h("ul", { class: "notices" }, ...notices.map((notice) => h("li", { class: notice.severity }, h("strong", {}, notice.severity === "note" ? "Note: " : "Warning: "), notice.text))));
 }
 
-/** Sentence whose first words, up to a colon, stand out. */
-export function withBoldLead(sentence: string): (HTMLElement | string)[] {
-  const colon = sentence.indexOf(":");
-  return colon > 0 ? [h("strong", {}, sentence.slice(0, colon + 1)), sentence.slice(colon + 1)] : [sentence];
+/** Statement whose first words stand out. */
+export function withBoldLead({ lead, rest }: Statement): (HTMLElement | string)[] {
+  return lead === "" ? [rest] : [h("strong", {}, `${lead}:`), ` ${rest}`];
+}
+
+/** Short form of a statement: its first words if it has some. */
+export function shortAnswer({ lead, rest }: Statement): string {
+  return lead || rest;
 }
 
 export function answerBlock(study: PageStudy): HTMLElement {

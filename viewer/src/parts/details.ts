@@ -6,6 +6,7 @@ import type { Host } from "../record/Host.ts";
 import type { Page } from "../record/Page.ts";
 import type { PageLocks } from "../record/PageLocks.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
+import type { StopReason } from "../record/StopReason.ts";
 
 type Fact = [string, string];
 
@@ -23,6 +24,15 @@ function hostFacts(host: Host): Fact[] {
   ];
 }
 
+const ENDINGS: Record<StopReason, string> = {
+  precise: "precise",
+  runs_exhausted: "runs exhausted",
+  time_exhausted: "time exhausted",
+  run_failed: "run failed",
+  already_done: "already done",
+  interrupted: "interrupted",
+};
+
 export function studyDetails(study: PageStudy): HTMLElement {
   const { host, plan, tool, closing } = study.view;
   return factList([
@@ -34,7 +44,7 @@ export function studyDetails(study: PageStudy): HTMLElement {
     ["page cache", plan.cache.kind === "warm" ? "as the run before left it" : "dropped before each run"],
     ["prepare", plan.hooks.prepare ?? "–"],
     ["user and system time", [...new Set(study.view.points.map((point) => `${point.kernel_ratio_estimator}`))].join(", ")],
-    ["ended", closing ? `${closing.reason}`.replaceAll("_", " ") : "not yet"],
+    ["ended", closing ? ENDINGS[closing.reason] : "not yet"],
     ["morecores", tool],
   ]);
 }

@@ -13,7 +13,7 @@ export function studyList(studies: ListedStudy[]): HTMLElement[] {
     { title: "study", text: (s) => s.name, link: (s) => studyAddress(s.name) },
     { title: "command", text: (s) => s.command },
     { title: "host", text: (s) => s.host },
-    { title: "CPUs", text: (s) => s.cpus.join(", ") },
+    { title: "CPUs", text: (s) => s.cpus.join(", "), order: (s) => Math.max(0, ...s.cpus) },
     { title: "begun", text: (s) => (s.created_at_s ? new Date(1000 * s.created_at_s).toISOString().slice(0, 16).replace("T", " ") : "–"), value: (s) => s.created_at_s },
     { title: "state", text: (s) => s.state },
   ], newest);

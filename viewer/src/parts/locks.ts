@@ -3,7 +3,7 @@
 
 import { lockMark } from "../colours.ts";
 import { choice, h, section } from "../dom.ts";
-import { CONTEST_KEY, contest, contestInWords, contests, cpuCount, LOCK_QUANTITIES, type LockQuantity } from "../pictures/contest.ts";
+import { CONTEST_KEY, contest, contestInWords, contests, LOCK_QUANTITIES, type LockQuantity } from "../pictures/contest.ts";
 import { responsive } from "../pictures/responsive.ts";
 import { onPage } from "../pictures/setting.ts";
 import type { LockName } from "../record/LockName.ts";
@@ -21,12 +21,11 @@ function swatch(lock: LockName): Element {
     svg(document, "circle", { cx: 14, cy: 6, r: 3.5, stroke: colour, "stroke-width": 1.5, fill: ours ? colour : "var(--ground)" }));
 }
 
-function contestSection(id: string, { view }: PageLocks): HTMLElement | null {
+function contestSection(id: string, { view, cpus }: PageLocks): HTMLElement | null {
   const all = contests(view);
   if (all.length === 0) return null;
   const order = view.plan.locks;
   const visible = new Set(order);
-  const cpus = cpuCount(view.plan.cpus);
   let quantity: LockQuantity = "rate";
   const pictures = all.map((item) => ({
     name: item.name,
@@ -45,7 +44,7 @@ function contestSection(id: string, { view }: PageLocks): HTMLElement | null {
   return section(
     id,
     "Under contention",
-    h("div", { class: "tools" }, choice("show", LOCK_QUANTITIES, quantity, (value) => { quantity = value as LockQuantity; redraw(); })),
+    h("div", { class: "tools" }, choice("show", LOCK_QUANTITIES, quantity, (value) => { quantity = value; redraw(); })),
     h("div", { class: "parts", role: "group", "aria-label": "locks that are shown" },
       ...buttons,
       h("button", { type: "button", click: () => press(order, true) }, "all"),
@@ -63,12 +62,12 @@ export function lockParts(study: PageLocks, index: number): HTMLElement[] {
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.command)), h("p", { class: "quiet" }, [study.name, host.cpu_model, host.hostname].filter(Boolean).join(" · "))),
     study.advice.length + study.prices.length + study.notices.length > 0
       ? section(id("answer"), "Which lock?", h("div", { class: "answer" },
-          study.advice.length > 0 && h("ul", { class: "verdict" }, ...study.advice.map((sentence) => h("li", {}, ...withBoldLead(sentence)))),
+          study.advice.length > 0 && h("ul", { class: "verdict" }, ...study.advice.map((statement) => h("li", {}, ...withBoldLead(statement)))),
           lineList("What waiting costs here", study.prices),
           noticeList(study.notices)))
       : null,
     contestSection(id("contests"), study),
-    section(id("figures"), "Every figure", ...study.tables.map(([title, table]) => sortableTable(title, table).element), downloadView(study)),
+    section(id("figures"), "Every figure", ...study.tables.map((table) => sortableTable(table).element), downloadView(study)),
     section(id("how"), "How it was measured", lockDetails(study), h("ul", {}, ...LOCK_METHOD.map((line) => h("li", {}, line)))),
   ];
   return all.filter((part) => part !== null);

@@ -3,17 +3,21 @@
 import { cpus, figure, percent, time, withInterval, bytes } from "../format.ts";
 import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
+import type { Losses } from "../record/Losses.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 
+/** Key of a component. */
+type Component = keyof Losses;
+
 /** Row with the keys of the components that the row is about. */
 interface TaggedRow {
-  about: string[];
+  about: Component[];
 }
 
-const LOCKS = ["kernel_lock_spin", "idle_kernel_lock"];
-const LABELS: Record<string, string[]> = { disk: ["idle_disk"], serial: ["idle_too_little_work"], timer: ["idle_timer"] };
+const LOCKS: Component[] = ["kernel_lock_spin", "idle_kernel_lock"];
+const LABELS: Record<string, Component[]> = { disk: ["idle_disk"], serial: ["idle_too_little_work"], timer: ["idle_timer"] };
 
 function column<Row>(title: string, text: (row: Row) => string, value?: (row: Row) => number | null): Column<Row> {
   return value ? { title, text, value } : { title, text };
@@ -70,8 +74,8 @@ export function runTable(study: PageStudy): TableHandle {
  * Tables of one traced run, and the what-if ranking. `keep` shows only the rows about a component.
  */
 export function traceTables(study: PageStudy, trace: TraceView): { tables: TableHandle[]; keep: (component: string | null) => void } {
-  const tag = <T extends object>(row: T, about: string[]): T & TaggedRow => ({ ...row, about });
-  const work = ["user_work", "kernel_work"];
+  const tag = <T extends object>(row: T, about: Component[]): T & TaggedRow => ({ ...row, about });
+  const work: Component[] = ["user_work", "kernel_work"];
   const culprits = new Set(trace.culprits.map((culprit) => culprit.name));
   const commands = trace.commands.map((c) => tag(c, culprits.has(c.name) ? [...work, "idle_too_little_work"] : work));
   type Command = (typeof commands)[number];
@@ -129,12 +133,12 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   ], gains);
   return {
     tables: all,
-    keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as TaggedRow).about.includes(component))),
+    keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as TaggedRow).about.some((key) => key === component))),
   };
 }
 
 /** Components that a change in the what-if ranking is about. */
-function relatedComponents(kind: GainKind): string[] {
+function relatedComponents(kind: GainKind): Component[] {
   switch (kind) {
     case "disk":
       return ["idle_disk"];

@@ -65,12 +65,14 @@ export interface Contest {
 }
 
 export function contests({ points }: LocksView): Contest[] {
-  const all = new Map<string, LockPoint[]>();
+  const all: Contest[] = [];
   for (const point of points) {
-    const name = `held for ${nanos(point.hold_ns)}, away for ${nanos(point.think_ns)}`;
-    all.set(name, [...(all.get(name) ?? []), point]);
+    const { hold_ns, think_ns } = point;
+    const same = all.find(({ points: [first] }) => first?.hold_ns === hold_ns && first.think_ns === think_ns);
+    if (same) same.points.push(point);
+    else all.push({ name: `held for ${nanos(hold_ns)}, away for ${nanos(think_ns)}`, points: [point] });
   }
-  return [...all].map(([name, points]) => ({ name, points }));
+  return all;
 }
 
 function drawnPoints(points: LockPoint[], quantity: LockQuantity, visible: Set<LockName>): DrawnPoint[] {
@@ -90,14 +92,6 @@ export function contestInWords({ name, points }: Contest, quantity: LockQuantity
     return `${line}: ${values.join(", ")}`;
   });
   return `${label}, ${name}. ${lines.join("; ") || "Nothing to show"}.`;
-}
-
-/** Number of CPUs in a list in the kernel's format, `0-3,8`. */
-export function cpuCount(list: string): number {
-  return list.split(",").filter(Boolean).reduce((sum, range) => {
-    const [first, last] = range.split("-").map(Number);
-    return sum + (last ?? first!) - first! + 1;
-  }, 0);
 }
 
 /**

@@ -18,7 +18,7 @@ import { axisTicks, countTicks } from "./ticks.ts";
 export type Quantity = "speedup" | "elapsed" | "efficiency" | "metric" | FurtherMetric;
 
 /** Further metric by its name. No decision depends on it. */
-type FurtherMetric = `metric ${string}`;
+type FurtherMetric = { further: string };
 
 export interface CurveOptions {
   quantity: Quantity;
@@ -43,6 +43,8 @@ interface MeasuredPoint {
   cpus: number;
   value: number;
   interval: [number, number] | null;
+  /** Whether the count adds whole cores of the first kind alone. */
+  whole: boolean;
   kind: string;
   study: string;
 }
@@ -65,16 +67,16 @@ export function quantities(study: PageStudy): [Quantity, string][] {
   const all: [Quantity, string][] = [["speedup", "speedup"], ["elapsed", "elapsed"], ["efficiency", "efficiency"]];
   if (metric) all.push(["metric", metric.name ?? metric.unit ?? "metric"]);
   const further = study.view.plan.further_metrics ?? [];
-  return [...all, ...further.map(({ name }): [Quantity, string] => [`metric ${name}`, name])];
+  return [...all, ...further.map(({ name }): [Quantity, string] => [{ further: name }, name])];
 }
 
 /** Place of a further metric in the plan; -1 if the study has no metric of this name. */
 function furtherMetricIndex(study: PageStudy, quantity: FurtherMetric): number {
-  return (study.view.plan.further_metrics ?? []).findIndex(({ name }) => quantity === `metric ${name}`);
+  return (study.view.plan.further_metrics ?? []).findIndex(({ name }) => quantity.further === name);
 }
 
 function isFurther(quantity: Quantity): quantity is FurtherMetric {
-  return quantity.startsWith("metric ");
+  return typeof quantity === "object";
 }
 
 /** Name of each kind of CPU; null if the kind is like the first CPU. */
@@ -87,12 +89,13 @@ const KINDS: Record<CpuKind, string | null> = {
   "other-core-type": "cores of another type",
 };
 
-const WHOLE_CORES = "whole cores";
+/** Names of the kinds that a count adds and that are not like the first CPU. */
+const otherKinds = (point: PointView) => point.adds.map((kind) => KINDS[kind]).filter((kind) => kind !== null);
 
 /** Kinds of CPU that a count adds, in words. */
 export function addedKinds(point: PointView): string {
-  const other = point.adds.map((kind) => KINDS[kind]).filter((kind) => kind !== null);
-  return other.length > 0 ? `adds ${other.join(", ")}` : WHOLE_CORES;
+  const other = otherKinds(point);
+  return other.length > 0 ? `adds ${other.join(", ")}` : "whole cores";
 }
 
 function measuredPoints(study: PageStudy, quantity: Quantity): MeasuredPoint[] {
@@ -104,7 +107,7 @@ function measuredPoints(study: PageStudy, quantity: Quantity): MeasuredPoint[] {
       efficiency: [point.efficiency, point.efficiency_ci95],
       metric: [point.metric?.median ?? NaN, point.metric?.ci95 ?? null],
     }[quantity] as [number, [number, number] | null];
-    return { cpus: point.cpus, value, interval, kind: addedKinds(point), study: study.name };
+    return { cpus: point.cpus, value, interval, whole: otherKinds(point).length === 0, kind: addedKinds(point), study: study.name };
   });
 }
 
@@ -215,7 +218,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
     Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: MeasuredPoint) => d.interval![0], y2: (d: MeasuredPoint) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {
-      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: MeasuredPoint) => (d.kind === WHOLE_CORES ? "circle" : "triangle"),
+      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: MeasuredPoint) => (d.whole ? "circle" : "triangle"),
       title: (d: MeasuredPoint) => `${studies.length > 1 ? `${d.study}\n` : ""}${cpus(d.cpus)} (${d.kind}): ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
       tip: interactive,
     }),
@@ -230,7 +233,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     marginBottom: BOTTOM,
     style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
     x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: [first, most], inset: INSET_X },
-    y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.slice("metric ".length) : LABELS[quantity]}`, zero: !log, nice: !log, ...(log ? { domain: range } : {}), insetTop: INSET_Y, insetBottom: log ? INSET_Y : 0, ticks, tickFormat: plain },
+    y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.further : LABELS[quantity]}`, zero: !log, nice: !log, ...(log ? { domain: range } : {}), insetTop: INSET_Y, insetBottom: log ? INSET_Y : 0, ticks, tickFormat: plain },
     color: one ? undefined : { legend: interactive, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,

@@ -38,9 +38,8 @@ interface Line {
   verdict: string;
 }
 
-/** Rows with the words of their verdicts, which are the last column of the table. */
-function lines({ summary, table }: SuiteText): Line[] {
-  const verdicts = table.columns.at(-1)?.cells ?? [];
+/** Rows with the words of their verdicts. */
+function lines({ summary, verdicts }: SuiteText): Line[] {
   return summary.rows.map((row, i) => ({ row, verdict: verdicts[i] ?? "" }));
 }
 

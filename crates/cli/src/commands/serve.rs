@@ -16,7 +16,7 @@ use morecores_report as words;
 use morecores_study::lock::LockStudy;
 use morecores_study::{AnyStudy, Study, StudyState};
 use morecores_view::compare::{Side, compare};
-use morecores_view::page::{ListedStudy, Page};
+use morecores_view::page::{ListedState, ListedStudy, Page};
 use tiny_http::{Header, Request, Response, Server};
 
 use super::benchmarks::{SuiteStudies, ThenAndNow};
@@ -135,7 +135,7 @@ fn named(directory: &Path, name: &str) -> Result<PathBuf> {
 
 fn list(directory: &Path) -> Result<Reply> {
     let listed: Vec<ListedStudy> = studies(directory)?.iter().map(|path| listed(path)).collect();
-    let changes = listed.iter().any(|study| study.state == StudyState::Measuring.name());
+    let changes = listed.iter().any(|study| study.state == ListedState::Measuring);
     Reply::page(&Page { listed, ..new_page() }, changes)
 }
 
@@ -162,11 +162,15 @@ fn listed(path: &Path) -> ListedStudy {
             host: String::new(),
             created_at_s: 0.0,
             cpus: Vec::new(),
-            state: "unreadable".to_owned(),
+            state: ListedState::Unreadable,
             benchmark: None,
         },
         Ok(kept) => {
-            let state = kept.state(path).name().to_owned();
+            let state = match kept.state(path) {
+                StudyState::Measuring => ListedState::Measuring,
+                StudyState::Ended => ListedState::Ended,
+                StudyState::Killed => ListedState::Killed,
+            };
             match kept {
                 AnyStudy::Command(study) => listed_command(name, state, &study),
                 AnyStudy::Locks(study) => listed_locks(name, state, &study),
@@ -175,7 +179,7 @@ fn listed(path: &Path) -> ListedStudy {
     }
 }
 
-fn listed_command(name: String, state: String, study: &Study) -> ListedStudy {
+fn listed_command(name: String, state: ListedState, study: &Study) -> ListedStudy {
     ListedStudy {
         name,
         command: words::display_command_with_variables(&study.header.subject.words(), &study.header.plan.env),
@@ -188,7 +192,7 @@ fn listed_command(name: String, state: String, study: &Study) -> ListedStudy {
 }
 
 /// List entry of a study of locks. Its command shows that the study is about locks.
-fn listed_locks(name: String, state: String, study: &LockStudy) -> ListedStudy {
+fn listed_locks(name: String, state: ListedState, study: &LockStudy) -> ListedStudy {
     ListedStudy {
         name,
         command: typed(&study.header.plan),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample, LockStudyWriter};
-use morecores_study::{Closing, Nanos, StopReason};
+use morecores_study::{Closing, Nanos, Quantity, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
 use morecores_view::page::{Page, PageLocks};
 use serde_json::{Value, json};
@@ -57,27 +57,37 @@ pub(crate) fn locks(name: &str) -> PageLocks {
         })
     });
     let points = THREADS.map(|threads| HOLDS_NS.map(|hold| point(threads, hold))).concat();
-    let rows: Vec<(String, String, String)> = points.iter().flat_map(rows).collect();
-    let column = |header: &str, figures: bool, cells: Vec<&str>| json!({"header": header, "figures": figures, "cells": cells});
+    let rows: Vec<(String, f64, f64)> = points.iter().flat_map(rows).collect();
+    let names = |header: &str, names: &[&str]| {
+        let cell = |name: &&str| json!({"value": null, "unit": null, "text": name});
+        json!({"header": header, "figures": false, "cells": names.iter().map(cell).collect::<Vec<_>>()})
+    };
+    let figures = |header: &str, unit: Quantity, values: &[f64]| {
+        let cell = |value: &f64| json!({"value": value, "unit": unit, "text": unit.text(*value)});
+        json!({"header": header, "figures": true, "cells": values.iter().map(cell).collect::<Vec<_>>()})
+    };
     let contests = json!({
+        "title": "Under contention",
         "columns": [
-            column("lock", false, rows.iter().map(|row| row.0.as_str()).collect()),
-            column("threads", true, rows.iter().map(|row| row.1.as_str()).collect()),
-            column("holds a second", true, rows.iter().map(|row| row.2.as_str()).collect()),
+            names("lock", &rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>()),
+            figures("threads", Quantity::Count, &rows.iter().map(|row| row.1).collect::<Vec<_>>()),
+            figures("holds a second", Quantity::Rate, &rows.iter().map(|row| row.2).collect::<Vec<_>>()),
         ],
         "now": vec![true; rows.len()],
     });
     let free = json!({
+        "title": "Each lock by itself",
         "columns": [
-            column("lock", false, lock_names.to_vec()),
-            column("free", true, vec!["12.0 ns"; LOCKS.len()]),
-            column("hand-over", true, vec!["90.0 ns", "5.20 µs", "140 ns", "180 ns", "900 ns"]),
+            names("lock", &lock_names),
+            figures("free", Quantity::Time, &[12e-9; LOCKS.len()]),
+            figures("hand-over", Quantity::Time, &LOCKS.map(|(_, ns)| ns * 1e-9)),
         ],
         "now": vec![true; LOCKS.len()],
     });
     let page = json!({
         "name": name,
         "command": "morecores locks --threads 1,2,4 --hold 0,1us,100us",
+        "cpus": CPUS,
         "view": {
             "schema": "morecores.locks-view/1",
             "plan": {
@@ -93,12 +103,12 @@ pub(crate) fn locks(name: &str) -> PageLocks {
             "advice": [{"situation": "more_threads_than_cpus", "take": ["block"], "never": ["spin"], "worst": 0.08}],
         },
         "advice": [
-            "Nobody else wants it: take any; spin is the cheapest at 12.0 ns.",
-            "Held under 5.20 µs, a CPU for each thread: take adaptive, or spin.",
-            "More threads than CPUs: take block; never spin, which reaches 8.0% of its rate.",
+            {"lead": "Nobody else wants it", "rest": "take any; spin is the cheapest at 12.0 ns."},
+            {"lead": "Held under 5.20 µs, a CPU for each thread", "rest": "take adaptive, or spin."},
+            {"lead": "More threads than CPUs", "rest": "take block; never spin, which reaches 8.0% of its rate."},
         ],
         "prices": ["A context switch takes 1.62 µs.", "A cache line takes 62.0 ns from one CPU to another."],
-        "tables": [["Each lock by itself", free], ["Under contention", contests]],
+        "tables": [free, contests],
         "notices": [{"severity": "caution", "text": "The hypervisor took 0.40% of the CPUs' time."}],
     });
     serde_json::from_value(page).expect("a study of locks of a page")
@@ -184,16 +194,12 @@ fn point(threads: u32, hold_ns: u64) -> Value {
 }
 
 /// Lock, threads and rate of each result, as text.
-fn rows(point: &Value) -> Vec<(String, String, String)> {
+fn rows(point: &Value) -> Vec<(String, f64, f64)> {
     let results = point["results"].as_array().expect("results");
     let row = |result: &Value| {
         let rate = result["per_s"]["value"].as_f64().expect("a rate");
         let lock = result["lock"].as_str().expect("a name").to_owned();
-        (
-            lock,
-            point["threads"].to_string(),
-            if rate >= 1e6 { format!("{:.2} M", rate / 1e6) } else { format!("{:.1} k", rate / 1e3) },
-        )
+        (lock, point["threads"].as_f64().expect("threads"), rate)
     };
     results.iter().map(row).collect()
 }

@@ -1,35 +1,27 @@
 //! The machine's noise: a row for each CPU, a line for each relation of CPUs, and the floor.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use morecores_study::noise::CpuRelation;
 use morecores_view::{CpuNoise, Disturbance, MachineNoise};
 
 use crate::Style;
 use crate::format::{ABSENT, percent, ratio, time};
+use crate::terminal::grid::{Column, Grid};
 
-/// Spaces before each column.
-const GAP: u16 = 2;
+/// Indentation of the table.
+const INDENT: &str = "  ";
 
-/// One column: its name, and the narrowest terminal that shows it.
-struct Column {
-    name: &'static str,
-    least_width: usize,
-    cell: fn(&CpuNoise) -> String,
-}
+/// Column of the table: its name, its rank (the highest goes first without room) and its cells.
+type NoiseColumn = (&'static str, u8, fn(&CpuNoise) -> String);
 
 /// Columns, the most telling first; a narrow terminal gets fewer.
-const COLUMNS: [Column; 7] = [
-    Column { name: "CPU", least_width: 0, cell: |cpu| cpu.cpu.to_string() },
-    Column { name: "median", least_width: 0, cell: |cpu| time(cpu.median_s) },
-    Column { name: "spread", least_width: 0, cell: |cpu| percent(cpu.spread) },
-    Column {
-        name: "all busy",
-        least_width: 0,
-        cell: |cpu| cpu.slowdown.map_or_else(absent_cell, |s| format!("x {}", slowdown_text(s))),
-    },
-    Column { name: "drift", least_width: 50, cell: |cpu| percent(cpu.drift) },
-    Column { name: "waited", least_width: 50, cell: |cpu| cpu.waited.map_or_else(absent_cell, percent) },
-    Column { name: "steal", least_width: 60, cell: |cpu| percent(cpu.steal) },
+const COLUMNS: [NoiseColumn; 7] = [
+    ("CPU", 0, |cpu| cpu.cpu.to_string()),
+    ("median", 0, |cpu| time(cpu.median_s)),
+    ("spread", 0, |cpu| percent(cpu.spread)),
+    ("all busy", 0, |cpu| cpu.slowdown.map_or_else(absent_cell, |s| format!("x {}", slowdown_text(s)))),
+    ("drift", 1, |cpu| percent(cpu.drift)),
+    ("waited", 1, |cpu| cpu.waited.map_or_else(absent_cell, percent)),
+    ("steal", 2, |cpu| percent(cpu.steal)),
 ];
 
 fn absent_cell() -> String {
@@ -63,20 +55,12 @@ pub(super) fn noise_lines(noise: &MachineNoise, style: &Style) -> Vec<String> {
 }
 
 fn table_lines(noise: &MachineNoise, style: &Style) -> Vec<String> {
-    let columns: Vec<&Column> =
-        COLUMNS.iter().filter(|column| style.text_width() >= column.least_width).collect();
-    let right = |text: &str| Cell::new(style.text(text)).set_alignment(CellAlignment::Right);
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.add_row(columns.iter().map(|column| right(column.name)));
-    for cpu in &noise.cpus {
-        table.add_row(columns.iter().map(|column| right(&(column.cell)(cpu))));
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((GAP, 0));
-    }
-    let lines = table.lines().map(|line| line.trim_end().to_owned());
-    lines.enumerate().map(|(row, line)| if row == 0 { style.paint().dim(&line) } else { line }).collect()
+    let column =
+        |(name, rank, cell): NoiseColumn| Column::figures(style, rank, name, noise.cpus.iter().map(cell));
+    let columns = COLUMNS.into_iter().map(column).collect();
+    let layout = Grid::from_columns(columns, style).layout(style.text_width() - INDENT.len());
+    let header = layout.header.iter().map(|line| style.paint().dim(&format!("{INDENT}{line}")));
+    header.chain(layout.rows.iter().map(|row| format!("{INDENT}{row}"))).collect()
 }
 
 fn disturbance_line(disturbance: &Disturbance) -> String {

@@ -1,63 +1,44 @@
 //! The tables of a study of locks as text.
 
 use morecores_study::Quantity;
-use morecores_view::{Estimate, LockPoint, LockResult, LocksView};
+use morecores_view::page::Cell;
+use morecores_view::{Estimate, LockCosts, LockPoint, LockResult, LocksView};
 
-use super::{time, time_with_ends};
-use crate::format::{ABSENT, cpu_share, cpus_with_ends, percent, ratio, with_ends};
-
-/// A table with its title.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Table {
-    pub(crate) title: String,
-    pub(crate) columns: Vec<Column>,
-}
-
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
-    /// May be broken at its newlines.
-    pub(crate) header: String,
-    pub(crate) cells: Vec<String>,
-    /// None for names. For figures the order of omission where there is no room: the highest first,
-    /// 0 never.
-    pub(crate) rank: Option<u8>,
-}
-
-impl Column {
-    fn names(header: &str, cells: impl IntoIterator<Item = String>) -> Self {
-        Self { header: header.to_owned(), cells: cells.into_iter().collect(), rank: None }
-    }
-
-    fn figures(rank: u8, header: &str, cells: impl IntoIterator<Item = String>) -> Self {
-        Self { header: header.to_owned(), cells: cells.into_iter().collect(), rank: Some(rank) }
-    }
-}
+use super::in_seconds;
+use crate::format::cpus_with_ends;
+use crate::table::{Column, Table, estimate_cell, figure_cell};
 
 /// Table of each lock by itself; with `ends`, each figure has its interval.
 pub(crate) fn single_lock_table(view: &LocksView, ends: bool) -> Option<Table> {
     let locks = &view.locks;
     let any = locks.iter().any(|l| l.free_ns.is_some() || l.hand_over_ns.is_some());
-    let written = |estimate: Option<Estimate>, with: fn(&Estimate) -> String, without: fn(f64) -> String| {
-        estimate.map_or(ABSENT.to_owned(), |e| if ends { with(&e) } else { without(e.value) })
+    let written = |quantity: Quantity, estimate: Option<Estimate>| match estimate {
+        Some(estimate) if !ends => figure_cell(quantity, Some(estimate.value)),
+        estimate => estimate_cell(quantity, estimate.as_ref()),
     };
-    let times = |field: fn(&morecores_view::LockCosts) -> Option<Estimate>| {
-        locks.iter().map(move |lock| written(field(lock), time_with_ends, time)).collect::<Vec<_>>()
+    let times = |field: fn(&LockCosts) -> Option<Estimate>| {
+        let cell = |lock: &LockCosts| written(Quantity::Time, field(lock).map(|ns| in_seconds(&ns)));
+        locks.iter().map(cell).collect::<Vec<_>>()
     };
-    let burned =
-        locks.iter().map(|lock| written(lock.preempted_burned, |e| with_ends(Quantity::Share, e), percent));
-    let waits = locks.iter().map(|lock| lock.longest_wait_ns.map_or(ABSENT.to_owned(), |ns| time(ns as f64)));
-    any.then(|| Table {
-        title: "Each lock by itself".to_owned(),
-        columns: vec![
-            Column::names("lock", locks.iter().map(|lock| lock.lock.name().to_owned())),
-            Column::figures(0, "free", times(|lock| lock.free_ns)),
-            Column::figures(1, "hand-over", times(|lock| lock.hand_over_ns)),
-            Column::figures(4, "preempted,\nburned", burned),
-            Column::figures(3, "preempted,\nwait", times(|lock| lock.preempted_wait_ns)),
-            Column::figures(2, "longest wait\nof all points", waits),
-        ],
-    })
+    let burned = locks.iter().map(|lock| written(Quantity::Share, lock.preempted_burned));
+    let columns = vec![
+        Column::labels("lock", locks.iter().map(|lock| lock.lock.name().to_owned())),
+        Column::figures(0, "free", times(|lock| lock.free_ns)),
+        Column::figures(1, "hand-over", times(|lock| lock.hand_over_ns)),
+        Column::figures(4, "preempted,\nburned", burned),
+        Column::figures(3, "preempted,\nwait", times(|lock| lock.preempted_wait_ns)),
+        Column::figures(
+            2,
+            "longest wait\nof all points",
+            locks.iter().map(|lock| wait_cell(lock.longest_wait_ns)),
+        ),
+    ];
+    any.then(|| Table::of_today("Each lock by itself", columns))
+}
+
+/// Cell of a wait in nanoseconds.
+fn wait_cell(ns: Option<u64>) -> Cell {
+    figure_cell(Quantity::Time, ns.map(|ns| ns as f64 * 1e-9))
 }
 
 /// Points with one hold and think time.
@@ -106,24 +87,26 @@ pub(crate) fn share_table(view: &LocksView, contention: &Contention<'_>) -> Tabl
     let name = |n: u32| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
     let mut labels: Vec<String> = locks.iter().map(|lock| lock.name().to_owned()).collect();
     labels.push("fastest, holds/s".to_owned());
-    let mut columns = vec![Column::names("lock", labels)];
+    let mut columns = vec![Column::labels("lock", labels)];
     for (index, point) in contention.points.iter().enumerate() {
-        let share =
-            |lock| find_result(point, lock).map_or(ABSENT.to_owned(), |r| percent(r.of_fastest.value));
+        let share = |lock| {
+            figure_cell(Quantity::Share, find_result(point, lock).map(|result| result.of_fastest.value))
+        };
         let fastest = point.results.iter().map(|r| r.per_s.value).fold(0.0, f64::max);
-        let cells = locks.iter().map(|&lock| share(lock)).chain([Quantity::Rate.text(fastest)]);
+        let cells = locks.iter().map(|&lock| share(lock)).chain([figure_cell(Quantity::Rate, Some(fastest))]);
         // The most and the fewest threads stay longest.
         let rank = if index == 0 || index + 1 == contention.points.len() { 0 } else { 2 };
         columns.push(Column::figures(rank, &name(point.threads), cells));
     }
     if let Some(most) = contention.points.last() {
-        let burned =
-            |lock| find_result(most, lock).map_or(ABSENT.to_owned(), |r| cpu_share(r.burned_cpus.value));
+        let burned = |lock| {
+            figure_cell(Quantity::Cpus, find_result(most, lock).map(|result| result.burned_cpus.value))
+        };
         let header = format!("CPUs burned\nby {}", name(most.threads));
-        let cells = locks.iter().map(|&lock| burned(lock)).chain([String::new()]);
+        let cells = locks.iter().map(|&lock| burned(lock)).chain([Cell::default()]);
         columns.push(Column::figures(1, &header, cells));
     }
-    Table { title: format!("{}: share of the fastest one's rate", contention.name()), columns }
+    Table::of_today(format!("{}: share of the fastest one's rate", contention.name()), columns)
 }
 
 /// Table of all results of one hold and think time: a row for each lock and number of threads.
@@ -135,25 +118,22 @@ pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table
             contention.points.iter().filter_map(move |p| Some((p.threads, find_result(p, lock)?)))
         })
         .collect();
-    let cells = |cell: &dyn Fn(&LockResult) -> String| rows.iter().map(|(_, r)| cell(r)).collect::<Vec<_>>();
-    Table {
-        title: contention.name(),
-        columns: vec![
-            Column::names("lock", cells(&|r| r.lock.name().to_owned())),
-            Column::figures(0, "threads", rows.iter().map(|(threads, _)| threads.to_string())),
-            Column::figures(0, "holds/s", cells(&|r| with_ends(Quantity::Rate, &r.per_s))),
-            Column::figures(1, "of the\nfastest", cells(&|r| with_ends(Quantity::Share, &r.of_fastest))),
-            Column::figures(5, "CPUs\nbusy", cells(&|r| cpus_with_ends(&r.cpus))),
-            Column::figures(2, "CPUs\nburned", cells(&|r| cpus_with_ends(&r.burned_cpus))),
-            Column::figures(4, "luckiest", cells(&|r| ratio(r.luckiest))),
-            Column::figures(4, "unluckiest", cells(&|r| ratio(r.unluckiest))),
-            Column::figures(
-                3,
-                "longest\nwait",
-                cells(&|r| r.longest_wait_ns.map_or(ABSENT.to_owned(), |ns| time(ns as f64))),
-            ),
-        ],
-    }
+    let cells = |cell: fn(&LockResult) -> Cell| rows.iter().map(|(_, r)| cell(r)).collect::<Vec<_>>();
+    let cpus = |cpus: &Estimate| Cell::figure(Quantity::Cpus, Some(cpus.value), cpus_with_ends(cpus));
+    let burned = rows.iter().map(|(_, r)| cpus(&r.burned_cpus));
+    let threads = rows.iter().map(|(threads, _)| figure_cell(Quantity::Count, Some(f64::from(*threads))));
+    let columns = vec![
+        Column::labels("lock", rows.iter().map(|(_, r)| r.lock.name().to_owned())),
+        Column::figures(0, "threads", threads),
+        Column::figures(0, "holds/s", cells(|r| estimate_cell(Quantity::Rate, Some(&r.per_s)))),
+        Column::figures(1, "of the\nfastest", cells(|r| estimate_cell(Quantity::Share, Some(&r.of_fastest)))),
+        Column::figures(5, "CPUs\nbusy", rows.iter().map(|(_, r)| cpus(&r.cpus))),
+        Column::figures(2, "CPUs\nburned", burned),
+        Column::figures(4, "luckiest", cells(|r| figure_cell(Quantity::Number, Some(r.luckiest)))),
+        Column::figures(4, "unluckiest", cells(|r| figure_cell(Quantity::Number, Some(r.unluckiest)))),
+        Column::figures(3, "longest\nwait", cells(|r| wait_cell(r.longest_wait_ns))),
+    ];
+    Table::of_today(contention.name(), columns)
 }
 
 /// Explains how to read the figures of the tables; `has_shares` tells whether they contain shares

@@ -6,10 +6,10 @@ use std::fmt::{self, Write};
 
 use morecores_view::Comparison;
 
-use super::{code_span, escape_prose};
+use super::{code_span, escape_prose, write_table};
 use crate::command;
 use crate::comparison::{
-    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table_columns, table_note,
+    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table, table_note,
     verdict_text,
 };
 
@@ -36,15 +36,7 @@ pub fn comparison_markdown(comparison: &Comparison, out: &mut impl Write) -> fmt
     if !comparison.conditions.is_empty() {
         writeln!(out)?;
     }
-    let columns = table_columns(comparison);
-    let headers: Vec<String> = columns.iter().map(|(header, _)| escape_prose(header)).collect();
-    writeln!(out, "| {} |", headers.join(" | "))?;
-    writeln!(out, "|{}", "---:|".repeat(headers.len()))?;
-    for row in 0..comparison.points.len() {
-        let cells: Vec<&str> = columns.iter().map(|(_, cells)| cells[row].as_str()).collect();
-        writeln!(out, "| {} |", cells.join(" | "))?;
-    }
-    writeln!(out)?;
+    write_table(&table(comparison), out)?;
     growth_section(comparison, out)?;
     for line in mismatch_lines(comparison) {
         writeln!(out, "- **Note:** {}", escape_prose(&line))?;

@@ -6,10 +6,11 @@ use std::fmt::{self, Write};
 
 use morecores_view::LocksView;
 
-use super::escape_prose;
+use super::{escape_prose, write_table};
 use crate::Severity;
-use crate::locks::tables::{Table, contentions, share_table, single_lock_table, tables_note};
+use crate::locks::tables::{contentions, share_table, single_lock_table, tables_note};
 use crate::locks::{advice, notices, prices};
+use crate::table::Table;
 
 /// Writes advice, prices, tables and warnings.
 ///
@@ -32,10 +33,10 @@ pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
         writeln!(out)?;
     }
     if let Some(single) = single_lock_table(view, true) {
-        write_table(&single, out)?;
+        write_titled_table(&single, out)?;
     }
     for contention in contentions(view) {
-        write_table(&share_table(view, &contention), out)?;
+        write_titled_table(&share_table(view, &contention), out)?;
     }
     let notices = notices::notices(view);
     for notice in &notices {
@@ -53,17 +54,7 @@ pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "<sub>{} {}</sub>", escape_prose(&tables_note(view, false)), escape_prose(&on))
 }
 
-fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
+fn write_titled_table(table: &Table, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "**{}**\n", escape_prose(&table.title))?;
-    let headers: Vec<String> =
-        table.columns.iter().map(|column| escape_prose(&column.header.replace('\n', " "))).collect();
-    writeln!(out, "| {} |", headers.join(" | "))?;
-    let rule = table.columns.iter().map(|column| if column.rank.is_none() { "---" } else { "---:" });
-    writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"))?;
-    for row in 0..table.columns.first().map_or(0, |column| column.cells.len()) {
-        let cells: Vec<String> =
-            table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
-        writeln!(out, "| {} |", cells.join(" | "))?;
-    }
-    writeln!(out)
+    write_table(table, out)
 }

@@ -5,11 +5,9 @@ use std::fmt::{self, Write};
 use morecores_catalogue::Published;
 use morecores_view::SuiteSummary;
 
-use super::escape_prose;
+use super::{escape_prose, write_table};
 use crate::Style;
-use crate::suite::{
-    BenchmarkResult, Column, ColumnKind, Table, benchmark_tables, summary_notes, summary_table,
-};
+use crate::suite::{BenchmarkResult, benchmark_tables, summary_notes, summary_table};
 use crate::terminal::suite_picture;
 
 /// Width of the picture in its code block, in characters.
@@ -54,21 +52,4 @@ pub fn suite_summary_markdown(summary: &SuiteSummary, out: &mut impl Write) -> f
         return writeln!(out);
     }
     writeln!(out, "\n```text\n{}\n```\n", picture.join("\n"))
-}
-
-fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
-    let rule = |column: &Column| match column.kind {
-        ColumnKind::Name(_) | ColumnKind::Label => "---",
-        ColumnKind::Figure(_) => "---:",
-    };
-    let headers: Vec<String> =
-        table.columns.iter().map(|column| escape_prose(&column.header.replace('\n', " "))).collect();
-    writeln!(out, "| {} |", headers.join(" | "))?;
-    writeln!(out, "|{}|", table.columns.iter().map(rule).collect::<Vec<_>>().join("|"))?;
-    for row in 0..table.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0) {
-        let cells: Vec<String> =
-            table.columns.iter().map(|column| escape_prose(&column.cells[row])).collect();
-        writeln!(out, "| {} |", cells.join(" | "))?;
-    }
-    writeln!(out)
 }

@@ -4,12 +4,15 @@
 //! The figures come first, as a [`SuiteSummary`]; the table and the notes are made from it alone.
 
 use morecores_catalogue::{BenchmarkPart, Published};
+use morecores_study::Quantity;
+use morecores_view::page::Cell;
 use morecores_view::{
     MeasuredSpeedup, PointView, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict, View,
 };
 
-use super::{BenchmarkResult, Column, ColumnKind, Table, current_machine, machine_name};
+use super::{BenchmarkResult, current_machine, machine_name};
 use crate::format::{UncertainFigure, cpus, interval_note};
+use crate::table::{Column, ColumnKind, Table};
 
 /// Summarises the benchmarks of a suite.
 pub fn suite_summary(results: &[BenchmarkResult<'_>], published: &Published) -> SuiteSummary {
@@ -130,34 +133,45 @@ fn judge_speedups(then: &PublishedSpeedup, now: &MeasuredSpeedup) -> SuiteVerdic
 }
 
 /// Header, kind and cell of a row.
-type RowColumn = (&'static str, ColumnKind, fn(&SuiteRow) -> String);
+type RowColumn = (&'static str, ColumnKind, fn(&SuiteRow) -> Cell);
 
 /// Summary as a table, one row for each part.
 pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
     let columns: [RowColumn; 6] = [
-        ("benchmark", ColumnKind::Label, |row| row.study.clone()),
+        ("benchmark", ColumnKind::Label, |row| Cell::name(&row.study)),
         ("machine", ColumnKind::Name(3), |row| {
-            row.then.as_ref().map_or_else(String::new, |t| t.machine.clone())
+            row.then.as_ref().map_or(Cell::EMPTY, |then| Cell::name(&then.machine))
         }),
         ("year", ColumnKind::Figure(4), |row| {
-            row.then.as_ref().and_then(|then| then.year).map_or_else(String::new, |year| year.to_string())
+            let year = row.then.as_ref().and_then(|then| then.year);
+            year.map_or(Cell::EMPTY, |year| {
+                Cell::figure(Quantity::Number, Some(f64::from(year)), year.to_string())
+            })
         }),
         ("then", ColumnKind::Figure(1), |row| {
-            row.then.as_ref().map_or_else(String::new, |then| format!("{:.2} on {}", then.speedup, then.cpus))
+            let text = |then: &PublishedSpeedup| format!("{:.2} on {}", then.speedup, then.cpus);
+            let cell =
+                |then: &PublishedSpeedup| Cell::figure(Quantity::Number, Some(then.speedup), text(then));
+            row.then.as_ref().map_or(Cell::EMPTY, cell)
         }),
-        ("now", ColumnKind::Figure(0), |row| row.now.as_ref().map_or_else(String::new, now_cell)),
-        ("verdict", ColumnKind::Name(2), |row| verdict_words(row)),
+        ("now", ColumnKind::Figure(0), |row| row.now.as_ref().map_or(Cell::EMPTY, now_cell)),
+        ("verdict", ColumnKind::Name(2), |row| Cell::name(verdict_words(row))),
     ];
     let column = |(header, kind, cell): RowColumn| Column {
-        header,
+        header: header.to_owned(),
         cells: summary.rows.iter().map(cell).collect(),
         kind,
     };
-    Table { columns: columns.into_iter().map(column).collect(), now: vec![false; summary.rows.len()] }
+    Table {
+        title: String::new(),
+        columns: columns.into_iter().map(column).collect(),
+        now: vec![false; summary.rows.len()],
+    }
 }
 
-fn now_cell(now: &MeasuredSpeedup) -> String {
-    format!("{} on {}", UncertainFigure::new(now.speedup, now.ci95, 1.0).inline(), now.cpus)
+fn now_cell(now: &MeasuredSpeedup) -> Cell {
+    let figure = UncertainFigure::new(now.speedup, now.ci95, 1.0).inline();
+    Cell::figure(Quantity::Number, Some(now.speedup), format!("{figure} on {}", now.cpus))
 }
 
 /// Verdict of a row in two or three words.

@@ -7,7 +7,7 @@ use morecores_view::{Comparison, ConditionResult};
 use super::Style;
 use super::grid::Grid;
 use crate::comparison::{
-    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table_columns, table_note,
+    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table, table_note,
     verdict_text,
 };
 use crate::{Severity, command};
@@ -36,13 +36,7 @@ pub fn comparison_report(comparison: &Comparison, style: &Style) -> String {
 }
 
 fn table_lines(comparison: &Comparison, style: &Style) -> Vec<String> {
-    let mut grid = Grid::new(style);
-    for (index, (header, cells)) in table_columns(comparison).into_iter().enumerate() {
-        // The ratios and their verdicts stay longest.
-        let rank = [0, 2, 2, 0, 0, 4, 3, 1].get(index).copied().unwrap_or(4);
-        grid.add_figures(rank, &header, cells);
-    }
-    let mut lines = grid.into_lines();
+    let mut lines = Grid::from_table(&table(comparison), style).into_lines();
     lines.extend(style.wrap_dim(&table_note(comparison)));
     lines
 }

@@ -8,6 +8,7 @@ use anstyle::AnsiColor;
 use super::Style;
 use crate::format::join_with_and;
 use crate::stack::Part;
+use crate::table::{self, Table};
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -15,17 +16,47 @@ const GAP: usize = 2;
 /// Smallest width of a cut name; below it, a column of figures goes instead.
 const LEAST_NAME_WIDTH: usize = 14;
 
-/// A column of a table.
-pub(super) struct Column {
+/// A column of a table; all text is showable on the terminal.
+#[derive(Clone)]
+pub(crate) struct Column {
     /// Lines of the header.
     header: Vec<String>,
     cells: Vec<String>,
     kind: ColumnKind,
     /// Importance: the highest is dropped first, 0 never.
     rank: u8,
+    /// Colour of each cell; empty for cells without colour.
+    pub(crate) colours: Vec<AnsiColor>,
 }
 
 impl Column {
+    /// Column of figures. The header may contain a line break.
+    pub(crate) fn figures(
+        style: &Style,
+        rank: u8,
+        header: &str,
+        cells: impl IntoIterator<Item = String>,
+    ) -> Self {
+        Self::new(style, ColumnKind::Figure, rank, header, cells)
+    }
+
+    fn new(
+        style: &Style,
+        kind: ColumnKind,
+        rank: u8,
+        header: &str,
+        cells: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let text = |text: &str| style.text(text).into_owned();
+        let cells = cells.into_iter().map(|cell| text(&cell)).collect();
+        Self { header: header.lines().map(text).collect(), cells, kind, rank, colours: Vec::new() }
+    }
+
+    /// Width of the column without any cut.
+    fn width(&self) -> usize {
+        self.cells.iter().chain(&self.header).map(|text| display_width(text)).max().unwrap_or(0)
+    }
+
     /// Text of the column on one of `lines` header lines; a short header stands on the lowest
     /// lines.
     fn header_line(&self, line: usize, lines: usize) -> &str {
@@ -48,30 +79,68 @@ enum ColumnKind {
 }
 
 /// A table under construction.
-pub(super) struct Grid<'a> {
+pub(crate) struct Grid<'a> {
     style: &'a Style,
     columns: Vec<Column>,
-    /// Colour of the first character of each row, if rows have one.
-    colours: Vec<AnsiColor>,
+}
+
+/// Lines of a table that fits.
+pub(crate) struct Layout {
+    /// Lines of the header, without colour.
+    pub(crate) header: Vec<String>,
+    /// Rows, in their colours.
+    pub(crate) rows: Vec<String>,
+    /// Names of the omitted columns, in the order of the table.
+    pub(crate) omitted: Vec<String>,
+    width: usize,
+}
+
+impl Layout {
+    /// Header, rule and rows.
+    pub(crate) fn into_lines(self, style: &Style) -> Vec<String> {
+        let paint = style.paint();
+        let rule = if style.unicode { "─" } else { "-" }.repeat(self.width);
+        let mut lines: Vec<String> = self.header.iter().map(|line| paint.bold(line)).collect();
+        lines.push(paint.dim(&rule));
+        lines.extend(self.rows);
+        lines
+    }
 }
 
 impl<'a> Grid<'a> {
-    pub(super) fn new(style: &'a Style) -> Self {
-        Self { style, columns: Vec::new(), colours: Vec::new() }
+    pub(crate) fn new(style: &'a Style) -> Self {
+        Self { style, columns: Vec::new() }
+    }
+
+    /// Table of these columns.
+    pub(crate) fn from_columns(columns: Vec<Column>, style: &'a Style) -> Self {
+        Self { style, columns }
+    }
+
+    /// Table of cells that were written for every report.
+    pub(super) fn from_table(table: &Table, style: &'a Style) -> Self {
+        let mut grid = Self::new(style);
+        for column in &table.columns {
+            let (kind, rank) = match column.kind {
+                table::ColumnKind::Name(rank) => (ColumnKind::Name, rank),
+                table::ColumnKind::Label => (ColumnKind::Label, 0),
+                table::ColumnKind::Figure(rank) => (ColumnKind::Figure, rank),
+            };
+            grid.push(kind, rank, &column.header, column.cells.iter().map(|cell| cell.text.clone()));
+        }
+        grid
     }
 
     fn push(&mut self, kind: ColumnKind, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
-        let text = |t: &str| self.style.text(t).into_owned();
-        let cells = cells.into_iter().map(|cell| text(&cell)).collect();
-        let header = header.lines().map(text).collect();
-        self.columns.push(Column { header, cells, kind, rank });
+        self.columns.push(Column::new(self.style, kind, rank, header, cells));
     }
 
     /// Adds the first column: the sign of a part of a bar in each row, in its colour.
     pub(super) fn add_signs(&mut self, parts: &[Part]) {
-        let cells = parts.iter().map(|part| self.style.sign(*part).to_string()).collect();
-        self.columns.push(Column { header: Vec::new(), cells, kind: ColumnKind::Mark, rank: 0 });
-        self.colours = parts.iter().map(|part| part.look().ansi).collect();
+        self.push(ColumnKind::Mark, 0, "", parts.iter().map(|part| self.style.sign(*part).to_string()));
+        if let Some(signs) = self.columns.last_mut() {
+            signs.colours = parts.iter().map(|part| part.look().ansi).collect();
+        }
     }
 
     /// Adds a column of names.
@@ -91,12 +160,20 @@ impl<'a> Grid<'a> {
 
     /// Lays the table out within the text width: header, rule, rows, and a note on omitted columns.
     pub(super) fn into_lines(self) -> Vec<String> {
-        let width = self.style.text_width();
-        self.fit_into(width)
+        let (style, width) = (self.style, self.style.text_width());
+        let layout = self.layout(width);
+        let names: Vec<String> = layout.omitted.iter().map(|name| format!("\"{name}\"")).collect();
+        let mut lines = layout.into_lines(style);
+        if !names.is_empty() {
+            lines.extend(style.wrap_dim(&format!("Too narrow for {}.", join_with_and(names))));
+        }
+        lines
     }
 
-    fn fit_into(mut self, width: usize) -> Vec<String> {
-        let headers: Vec<Vec<String>> = self.columns.iter().map(|c| c.header.clone()).collect();
+    /// Lays the table out within `width`, without the columns that do not fit. Two columns stay.
+    pub(crate) fn layout(mut self, width: usize) -> Layout {
+        let names: Vec<String> = self.columns.iter().map(|column| column.header.join(" ")).collect();
+        let mut shown: Vec<usize> = (0..names.len()).collect();
         let mut widths = self.widths();
         while total_width(&self.columns, &widths) > width {
             let longest = |kind: ColumnKind| {
@@ -104,7 +181,7 @@ impl<'a> Grid<'a> {
                 (0..widths.len()).filter(long).max_by_key(|i| widths[*i])
             };
             let least = (0..self.columns.len())
-                .filter(|i| self.columns[*i].rank > 0)
+                .filter(|i| self.columns[*i].rank > 0 && self.columns.len() > 2)
                 .max_by_key(|i| self.columns[*i].rank);
             match (longest(ColumnKind::Name), least) {
                 (Some(i), _) => {
@@ -113,6 +190,7 @@ impl<'a> Grid<'a> {
                 }
                 (None, Some(i)) => {
                     self.columns.remove(i);
+                    shown.remove(i);
                     // With one column less there may be room for the names again.
                     widths = self.widths();
                 }
@@ -123,58 +201,62 @@ impl<'a> Grid<'a> {
                 }
             }
         }
-        let mut lines = self.rows(&widths);
-        let is_dropped = |header: &&Vec<String>| !self.columns.iter().any(|c| c.header == **header);
-        let dropped: Vec<String> =
-            headers.iter().filter(is_dropped).map(|h| format!("\"{}\"", h.join(" "))).collect();
-        if !dropped.is_empty() {
-            let note = format!("Too narrow for {}.", join_with_and(dropped));
-            lines.extend(self.style.wrap_dim(&note));
+        let omitted = names.into_iter().enumerate().filter(|(i, _)| !shown.contains(i));
+        Layout {
+            header: self.header(&widths),
+            rows: self.rows(&widths),
+            omitted: omitted.map(|(_, name)| name).collect(),
+            width: total_width(&self.columns, &widths),
         }
-        lines
     }
 
     fn widths(&self) -> Vec<usize> {
-        let width = |c: &Column| c.cells.iter().chain(&c.header).map(|t| display_width(t)).max().unwrap_or(0);
-        self.columns.iter().map(width).collect()
+        self.columns.iter().map(Column::width).collect()
+    }
+
+    fn header(&self, widths: &[usize]) -> Vec<String> {
+        let deepest = self.columns.iter().map(|c| c.header.len()).max().unwrap_or(0).max(1);
+        let line = |line: usize| self.line(widths, |c| c.header_line(line, deepest).to_owned(), |_| None);
+        (0..deepest).map(line).collect()
     }
 
     fn rows(&self, widths: &[usize]) -> Vec<String> {
-        let paint = self.style.paint();
-        let rule = if self.style.unicode { "─" } else { "-" }.repeat(total_width(&self.columns, widths));
-        let deepest = self.columns.iter().map(|c| c.header.len()).max().unwrap_or(0).max(1);
-        let mut lines: Vec<String> = (0..deepest)
-            .map(|line| paint.bold(self.line(widths, |c| c.header_line(line, deepest)).trim_end()))
-            .collect();
-        lines.push(paint.dim(&rule));
         let rows = self.columns.iter().map(|c| c.cells.len()).max().unwrap_or(0);
-        for row in 0..rows {
-            let line = self.line(widths, |c| c.cells.get(row).map_or("", String::as_str));
-            lines.push(self.colour_sign(row, line.trim_end()));
-        }
-        lines
-    }
-
-    fn colour_sign(&self, row: usize, line: &str) -> String {
-        let (Some(colour), Some(mark)) = (self.colours.get(row), line.chars().next()) else {
-            return line.to_owned();
+        let line = |row: usize| {
+            let cell = |column: &Column| column.cells.get(row).cloned().unwrap_or_default();
+            self.line(widths, cell, |column| column.colours.get(row).copied())
         };
-        let (mark, rest) = line.split_at(mark.len_utf8());
-        self.style.paint().part(*colour, mark) + rest
+        (0..rows).map(line).collect()
     }
 
-    fn line(&self, widths: &[usize], cell: impl Fn(&Column) -> &str) -> String {
+    fn line(
+        &self,
+        widths: &[usize],
+        cell: impl Fn(&Column) -> String,
+        colour: impl Fn(&Column) -> Option<AnsiColor>,
+    ) -> String {
         let mut line = String::new();
         for (i, (column, width)) in self.columns.iter().zip(widths).enumerate() {
-            let text = cut_to_width(cell(column), *width, self.style);
+            let text = cut_to_width(&cell(column), *width, self.style);
             let pad = " ".repeat(width - display_width(&text));
             if i > 0 {
                 line.push_str(&" ".repeat(gap_after(&self.columns[i - 1])));
             }
-            line.push_str(&if column.kind == ColumnKind::Figure { pad + &text } else { text + &pad });
+            let padded = if column.kind == ColumnKind::Figure { pad + &text } else { text + &pad };
+            match colour(column) {
+                Some(colour) => line.push_str(&self.style.paint().part(colour, &padded)),
+                None => line.push_str(&padded),
+            }
         }
+        line.truncate(line.trim_end().len());
         line
     }
+}
+
+/// Width of a table of these columns without any cut.
+pub(crate) fn uncut_width<'c>(columns: impl IntoIterator<Item = &'c Column>) -> usize {
+    let widths: Vec<usize> = columns.into_iter().map(Column::width).collect();
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
 /// Spaces behind a column.
@@ -226,7 +308,7 @@ mod tests {
     #[test]
     fn names_are_cut_before_figures_go() {
         assert_eq!(
-            grid(&STYLE).fit_into(34),
+            grid(&STYLE).layout(34).into_lines(&STYLE),
             [
                 "command             calls  waiting",
                 "──────────────────────────────────",
@@ -242,16 +324,16 @@ mod tests {
         grid.add_names(0, "command", ["make".to_owned()]);
         grid.add_figures(0, "waiting\nratio", ["0.1%".to_owned()]);
         assert_eq!(
-            grid.fit_into(80),
+            grid.layout(80).into_lines(&STYLE),
             ["         waiting", "command    ratio", "────────────────", "make        0.1%"]
         );
     }
 
     #[test]
     fn the_least_important_column_goes_first_and_is_named() {
-        let lines = grid(&STYLE).fit_into(24);
-        assert_eq!(lines[2..4], ["a_rather_long_co…     12", "多核多核多核多核       3"]);
-        assert_eq!(lines.last().map(String::as_str), Some("Too narrow for \"waiting\"."));
+        let layout = grid(&STYLE).layout(24);
+        assert_eq!(layout.rows, ["a_rather_long_co…     12", "多核多核多核多核       3"]);
+        assert_eq!(layout.omitted, ["waiting"]);
     }
 
     #[test]

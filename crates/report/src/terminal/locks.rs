@@ -10,8 +10,9 @@ use morecores_view::LocksView;
 
 use super::Style;
 use super::grid::Grid;
-use crate::locks::tables::{Table, contentions, full_table, share_table, single_lock_table, tables_note};
+use crate::locks::tables::{contentions, full_table, share_table, single_lock_table, tables_note};
 use crate::locks::{advice, notices, prices};
+use crate::table::Table;
 
 /// Columns that identify a row in a table of all results: lock and threads.
 const KEY_COLUMNS: usize = 2;
@@ -81,19 +82,11 @@ fn split_fairness(mut table: Table) -> Vec<Table> {
     let fairness = table.columns.split_off(RATE_COLUMNS);
     let keys = table.columns.iter().take(KEY_COLUMNS).cloned();
     let title = format!("{}: fairness", table.title);
-    let fairness = Table { title, columns: keys.chain(fairness).collect() };
+    let fairness = Table::of_today(title, keys.chain(fairness).collect());
     vec![table, fairness]
 }
 
 fn table_lines(table: &Table, style: &Style) -> Vec<String> {
-    let mut grid = Grid::new(style);
-    for column in &table.columns {
-        let cells = column.cells.iter().cloned();
-        match column.rank {
-            None => grid.add_labels(&column.header, cells),
-            Some(rank) => grid.add_figures(rank, &column.header, cells),
-        }
-    }
     let title = style.wrap(&table.title, "  ").into_iter().map(|line| style.paint().bold(&line));
-    title.chain(grid.into_lines()).collect()
+    title.chain(Grid::from_table(table, style).into_lines()).collect()
 }

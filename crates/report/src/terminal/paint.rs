@@ -15,6 +15,17 @@ const GOOD_EFFICIENCY: f64 = 0.8;
 /// choice.
 const POOR_EFFICIENCY: f64 = 0.5;
 
+/// Colour of a figure of a point with this efficiency.
+pub(super) fn efficiency_colour(efficiency: f64) -> AnsiColor {
+    if efficiency >= GOOD_EFFICIENCY {
+        AnsiColor::Green
+    } else if efficiency >= POOR_EFFICIENCY {
+        AnsiColor::Yellow
+    } else {
+        AnsiColor::Red
+    }
+}
+
 /// Colours text, or leaves it unchanged.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint {
@@ -42,20 +53,8 @@ impl Paint {
         self.styled(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text)
     }
 
-    /// Paints a part of a bar; the sign identifies the part too.
+    /// Paints a cell or a part of a bar; its text or its sign says the same.
     pub(super) fn part(self, colour: AnsiColor, text: &str) -> String {
-        self.styled(Style::new().fg_color(Some(colour.into())), text)
-    }
-
-    /// Paints a figure of a point with this efficiency.
-    pub(super) fn efficiency(self, efficiency: f64, text: &str) -> String {
-        let colour = if efficiency >= GOOD_EFFICIENCY {
-            AnsiColor::Green
-        } else if efficiency >= POOR_EFFICIENCY {
-            AnsiColor::Yellow
-        } else {
-            AnsiColor::Red
-        };
         self.styled(Style::new().fg_color(Some(colour.into())), text)
     }
 

@@ -7,7 +7,7 @@ use morecores_view::SuiteSummary;
 
 use super::Style;
 use super::grid::Grid;
-use crate::suite::{BenchmarkResult, ColumnKind, Table, benchmark_tables, summary_notes, summary_table};
+use crate::suite::{BenchmarkResult, benchmark_tables, summary_notes, summary_table};
 pub(crate) use picture::suite_picture;
 
 /// Tables of a benchmark, each line ended by a newline.
@@ -17,7 +17,7 @@ pub fn suite_report(result: &BenchmarkResult<'_>, published: &Published, style: 
         style.wrap(&tables.title, "  ").iter().map(|line| style.paint().bold(line)).collect();
     for table in tables.tables.iter().filter(|table| !table.columns.is_empty()) {
         lines.push(String::new());
-        lines.extend(table_lines(table, style));
+        lines.extend(Grid::from_table(table, style).into_lines());
     }
     lines.extend(tables.notes.iter().flat_map(|note| style.wrap_dim(note)));
     lines.push(String::new());
@@ -27,7 +27,7 @@ pub fn suite_report(result: &BenchmarkResult<'_>, published: &Published, style: 
 /// Summary of a suite: its table, its picture and how to read them; each line ended by a newline.
 pub fn suite_summary_report(summary: &SuiteSummary, style: &Style) -> String {
     let mut lines = vec![style.paint().bold("Summary: speedups then and now"), String::new()];
-    lines.extend(table_lines(&summary_table(summary), style));
+    lines.extend(Grid::from_table(&summary_table(summary), style).into_lines());
     lines.extend(summary_notes(summary).iter().flat_map(|note| style.wrap_dim(note)));
     let picture = suite_picture(summary, style);
     if !picture.is_empty() {
@@ -36,17 +36,4 @@ pub fn suite_summary_report(summary: &SuiteSummary, style: &Style) -> String {
     }
     lines.push(String::new());
     lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-fn table_lines(table: &Table, style: &Style) -> Vec<String> {
-    let mut grid = Grid::new(style);
-    for column in &table.columns {
-        let cells = column.cells.iter().cloned();
-        match column.kind {
-            ColumnKind::Name(rank) => grid.add_names(rank, column.header, cells),
-            ColumnKind::Label => grid.add_labels(column.header, cells),
-            ColumnKind::Figure(rank) => grid.add_figures(rank, column.header, cells),
-        }
-    }
-    grid.into_lines()
 }

@@ -5,42 +5,19 @@ use morecores_view::{PointView, Summary, View, Warning};
 
 use crate::format::{self, ABSENT, Half, UncertainFigure};
 use crate::terminal::Style;
-
-/// One column, with a cell for each point; all text is showable on the terminal.
-pub(super) struct Column {
-    /// Two header lines; the upper one may be empty.
-    pub(super) header: [String; 2],
-    /// One cell a point.
-    pub(super) cells: Vec<String>,
-    /// Whether the column is shown by default.
-    pub(super) usual: bool,
-    /// Importance: the highest is dropped first.
-    pub(super) rank: u8,
-    /// Whether the cells are coloured by efficiency.
-    pub(super) is_efficiency: bool,
-}
-
-impl Column {
-    pub(super) fn width(&self) -> usize {
-        let width = |text: &String| textwrap::core::display_width(text);
-        self.header.iter().chain(&self.cells).map(width).max().unwrap_or(0)
-    }
-
-    /// Name of the column on one line.
-    pub(super) fn name(&self) -> String {
-        self.header.join(" ").trim().to_owned()
-    }
-}
+use crate::terminal::grid::Column;
+use crate::terminal::paint::efficiency_colour;
 
 /// Collects columns in display order.
 struct Columns<'a> {
     view: &'a View,
     style: &'a Style,
-    columns: Vec<Column>,
+    /// Columns, each with whether it is shown by default.
+    columns: Vec<(bool, Column)>,
 }
 
 /// Every column with figures in the view, the most telling first.
-pub(super) fn all_columns(view: &View, style: &Style) -> Vec<Column> {
+pub(super) fn all_columns(view: &View, style: &Style) -> Vec<(bool, Column)> {
     let mut all = Columns { view, style, columns: Vec::new() };
     all.add_usual(0, ["", "CPUs"], |p| marked_count(view, p));
     all.add_wide(20, ["", "n"], |p| p.n.to_string());
@@ -50,8 +27,8 @@ pub(super) fn all_columns(view: &View, style: &Style) -> Vec<Column> {
     all.add_elapsed();
     all.add_speedup();
     all.add_usual(3, ["effi-", "ciency"], efficiency_cell);
-    if let Some(column) = all.columns.last_mut() {
-        column.is_efficiency = true;
+    if let Some((_, column)) = all.columns.last_mut() {
+        column.colours = view.points.iter().map(|point| efficiency_colour(point.efficiency)).collect();
     }
     all.add_usual(4, ["serial", "fraction"], |p| {
         format::serial_fraction(p.serial_fraction, p.serial_fraction_ci95)
@@ -80,10 +57,8 @@ pub(super) fn all_columns(view: &View, style: &Style) -> Vec<Column> {
 
 impl Columns<'_> {
     fn push(&mut self, usual: bool, rank: u8, header: [&str; 2], cells: impl IntoIterator<Item = String>) {
-        let text = |t: &str| self.style.text(t).into_owned();
-        let cells = cells.into_iter().map(|cell| text(&cell)).collect();
-        let column = Column { header: header.map(text), cells, usual, rank, is_efficiency: false };
-        self.columns.push(column);
+        let column = Column::figures(self.style, rank, header.join("\n").trim_start(), cells);
+        self.columns.push((usual, column));
     }
 
     fn add_usual(&mut self, rank: u8, header: [&str; 2], cell: impl Fn(&PointView) -> String) {

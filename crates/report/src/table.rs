@@ -1,0 +1,72 @@
+//! Tables of typed cells: the one form of a table before a terminal, Markdown or the page lays it
+//! out.
+//!
+//! This module chooses neither rows nor columns, and lays out nothing.
+
+use morecores_study::Quantity;
+use morecores_view::Estimate;
+use morecores_view::page::Cell;
+
+use crate::format::{ABSENT, with_ends};
+
+/// Columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table {
+    /// Title; empty if the place of the table says it.
+    pub(crate) title: String,
+    pub(crate) columns: Vec<Column>,
+    /// Whether each row is a result of today.
+    pub(crate) now: Vec<bool>,
+}
+
+impl Table {
+    /// Table whose rows are all results of today.
+    pub(crate) fn of_today(title: impl Into<String>, columns: Vec<Column>) -> Self {
+        let rows = columns.first().map_or(0, |column| column.cells.len());
+        Self { title: title.into(), columns, now: vec![true; rows] }
+    }
+}
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Column {
+    /// May be broken at its newlines.
+    pub(crate) header: String,
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) kind: ColumnKind,
+}
+
+impl Column {
+    /// Column of names chosen by morecores.
+    pub(crate) fn labels(header: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        let cells = cells.into_iter().map(Cell::name).collect();
+        Self { header: header.to_owned(), cells, kind: ColumnKind::Label }
+    }
+
+    /// Column of figures with their rank.
+    pub(crate) fn figures(rank: u8, header: &str, cells: impl IntoIterator<Item = Cell>) -> Self {
+        Self { header: header.to_owned(), cells: cells.into_iter().collect(), kind: ColumnKind::Figure(rank) }
+    }
+}
+
+/// Content of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    /// Names, cut if there is no room; their rank works like that of figures.
+    Name(u8),
+    /// Names chosen by morecores, cut only as the last resort.
+    Label,
+    /// Figures with their rank: without room the highest rank is left out first, 0 never.
+    Figure(u8),
+}
+
+/// Cell of a figure; a dash if there is none.
+pub(crate) fn figure_cell(quantity: Quantity, value: Option<f64>) -> Cell {
+    Cell::figure(quantity, value, value.map_or(ABSENT.to_owned(), |value| quantity.text(value)))
+}
+
+/// Cell of an estimate with the ends of its interval; a dash if there is none.
+pub(crate) fn estimate_cell(quantity: Quantity, estimate: Option<&Estimate>) -> Cell {
+    let text = estimate.map_or(ABSENT.to_owned(), |estimate| with_ends(quantity, estimate));
+    Cell::figure(quantity, estimate.map(|estimate| estimate.value), text)
+}
