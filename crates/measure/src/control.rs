@@ -21,7 +21,7 @@ pub const GRACE: Nanos = Nanos::from_millis(2_000);
 #[derive(Debug, Default)]
 pub struct Control {
     /// Run in progress.
-    pub(crate) current: Current,
+    pub current: Current,
     /// Start of the run on the monotonic clock; 0 between runs.
     began: AtomicU64,
     interrupted: AtomicBool,
@@ -140,14 +140,14 @@ impl Control {
     }
 
     /// Notes the start of a run.
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         self.wait_for_kill();
         self.timed_out.store(false, Ordering::SeqCst);
         self.began.store(monotonic().0, Ordering::SeqCst);
     }
 
     /// Notes the end of the run; returns whether it took too long.
-    pub(crate) fn end(&self) -> bool {
+    pub fn end(&self) -> bool {
         self.began.store(0, Ordering::SeqCst);
         self.timed_out.load(Ordering::SeqCst)
     }

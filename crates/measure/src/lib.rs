@@ -1,5 +1,5 @@
-//! Runs of a command, or of a cell of the lock laboratory: start, limits and accounting of one run,
-//! and the sweep over all runs of an experiment.
+//! Runs of a command: start, limits and accounting of one run, and the sweep over all runs of an
+//! experiment with any subject.
 //!
 //! This crate changes the machine through `morecores-machine` and fills in the nouns of
 //! `morecores-study`. It must not compute statistics or print.
@@ -13,7 +13,6 @@ pub mod done_once;
 pub mod environment;
 pub mod executor;
 pub mod input;
-pub mod lock_cell;
 pub mod observer;
 pub mod program;
 pub mod schedule;

@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 
 use morecores_measure::budget::Budget;
 use morecores_measure::executor::ExecuteError;
-use morecores_measure::lock_cell::LockCellError;
-use morecores_measure::program::ProgramError;
 use morecores_measure::sweep::{
     Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, Trial, sweep,
 };
@@ -31,8 +29,17 @@ impl SweepContext for World {
     }
 }
 
+/// Failure of a cell.
+#[derive(Debug, PartialEq, Eq)]
+enum CellError {
+    /// Failure of this cell alone.
+    OutOfTime,
+    /// Failure of every cell.
+    NoLaboratory,
+}
+
 /// Decides, by the number of the attempt and its cell, whether a measurement fails.
-type Fails<'a> = dyn Fn(usize, &LockCell) -> Option<LockCellError> + 'a;
+type Fails<'a> = dyn Fn(usize, &LockCell) -> Option<CellError> + 'a;
 
 /// Laboratory that fails as instructed, and counts its attempts.
 struct Pretend<'a> {
@@ -45,16 +52,16 @@ impl<'a> Pretend<'a> {
         Self::failing(|_, _| None)
     }
 
-    fn failing(fails: impl Fn(usize, &LockCell) -> Option<LockCellError> + 'a) -> Self {
+    fn failing(fails: impl Fn(usize, &LockCell) -> Option<CellError> + 'a) -> Self {
         Self { attempts: 0, fails: Box::new(fails) }
     }
 }
 
 impl Executor<LockCell> for Pretend<'_> {
     type Outcome = LockRun;
-    type Error = LockCellError;
+    type Error = CellError;
 
-    fn execute(&mut self, trial: &Trial<LockCell>) -> Result<LockRun, LockCellError> {
+    fn execute(&mut self, trial: &Trial<LockCell>) -> Result<LockRun, CellError> {
         self.attempts += 1;
         let run = || lock_time(trial.round, trial.cell, 1.0);
         (self.fails)(self.attempts, &trial.cell).map_or_else(|| Ok(run()), Err)
@@ -64,8 +71,8 @@ impl Executor<LockCell> for Pretend<'_> {
         Some(run.value())
     }
 
-    fn concerns_one_cell(&self, error: &LockCellError) -> bool {
-        !matches!(error, LockCellError::Program(_))
+    fn concerns_one_cell(&self, error: &CellError) -> bool {
+        *error != CellError::NoLaboratory
     }
 }
 
@@ -98,14 +105,14 @@ impl<C, R: Clone> RunRecorder<C, R> for Memory<R> {
     }
 }
 
-type LockFinish = Finish<LockCell, LockRun, LockCellError>;
+type LockFinish = Finish<LockCell, LockRun, CellError>;
 
 fn sweep_locks(
     done: &[LockRun],
     laboratory: &mut Pretend<'_>,
     memory: &mut Memory<LockRun>,
     world: &World,
-) -> Result<LockFinish, SweepError<LockCellError, &'static str>> {
+) -> Result<LockFinish, SweepError<CellError, &'static str>> {
     let experiment = lock_plan().experiment();
     let earlier = PreviousRuns::new(&experiment, done, |_| true);
     sweep(&experiment, earlier, laboratory, memory, &mut |_| false, &mut Budget::unlimited(), world)
@@ -118,8 +125,8 @@ fn swept(done: &[LockRun], laboratory: &mut Pretend<'_>, world: &World) -> (Lock
     (finish, memory.runs)
 }
 
-fn failure() -> LockCellError {
-    LockCellError::TimedOut(Nanos(1))
+fn failure() -> CellError {
+    CellError::OutOfTime
 }
 
 #[test]
@@ -165,8 +172,7 @@ fn a_lock_cell_that_fails_costs_only_itself_and_is_not_tried_again() {
 
 #[test]
 fn where_no_cell_can_be_measured_it_ends_at_once() {
-    let missing = || LockCellError::Program(ProgramError::NotFound("morecores-work".into()));
-    let mut laboratory = Pretend::failing(|_, _| Some(missing()));
+    let mut laboratory = Pretend::failing(|_, _| Some(CellError::NoLaboratory));
     let mut memory = Memory::default();
     let result = sweep_locks(&[], &mut laboratory, &mut memory, &World::default());
     assert!(matches!(result, Err(SweepError::Execute(_))));

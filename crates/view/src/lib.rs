@@ -2,18 +2,17 @@
 //!
 //! - `types` and `page` hold types.
 //! - `derive` computes the view of a study of a command.
-//! - `locks` computes the view of a study of locks.
 //! - `compare` computes the difference between two views.
 //!
-//! `morecores-explain` adds the figures from traces, `morecores-predict` those from models. All
-//! functions are pure: no I/O, no clock, no text for people.
+//! `morecores-explain` adds the figures from traces, `morecores-predict` those from models, and
+//! `morecores-lock-lab` computes the view of a study of locks. All functions are pure: no I/O, no
+//! clock, no text for people.
 
 pub mod compare;
 mod derive;
-pub mod locks;
 mod machine_noise;
 pub mod memory;
-mod others;
+pub mod others;
 pub mod page;
 mod sample;
 mod stack;
@@ -21,7 +20,6 @@ mod suite;
 mod types;
 
 pub use derive::view;
-pub use locks::locks_view;
 pub use machine_noise::machine_noise;
 pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
 pub use types::{

@@ -16,7 +16,7 @@ const VISIBLE_S: f64 = 0.1;
 
 /// Work of other programs during a study.
 #[derive(Debug)]
-pub(crate) struct OtherPrograms<'a> {
+pub struct OtherPrograms<'a> {
     quiet: Option<Quiet>,
     neighbours: &'a [Neighbour],
     /// CPU time of other programs around all measurements of the study.
@@ -27,7 +27,7 @@ pub(crate) struct OtherPrograms<'a> {
 
 impl<'a> OtherPrograms<'a> {
     /// Collects the work of other programs around the runs of a study.
-    pub(crate) fn from_study<S: Subject>(
+    pub fn from_study<S: Subject>(
         study: &'a StudyRecord<S>,
         surroundings: fn(&S::Run) -> Option<&Surroundings>,
     ) -> Self {
@@ -41,7 +41,7 @@ impl<'a> OtherPrograms<'a> {
     }
 
     /// Returns a warning if the machine was busy while nothing was measured.
-    pub(crate) fn busy_machine(&self) -> Option<Warning> {
+    pub fn busy_machine(&self) -> Option<Warning> {
         let busy_cpus = self.quiet_busy_cpus().filter(|busy| *busy > MAX_QUIET_CPUS)?;
         Some(Warning::NotQuiet { busy_cpus, of_cpus: self.online_cpus, neighbours: self.disturbers() })
     }
@@ -49,7 +49,7 @@ impl<'a> OtherPrograms<'a> {
     /// Returns a warning if other programs worked during the measurement of `cpus` CPUs more than
     /// while nothing was measured. The cause is a daemon that works for the command, or an
     /// unrelated program.
-    pub(crate) fn work_outside_tree<'s>(
+    pub fn work_outside_tree<'s>(
         &self,
         cpus: u32,
         surroundings: impl Iterator<Item = &'s Surroundings>,

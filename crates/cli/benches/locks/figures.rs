@@ -1,11 +1,11 @@
 //! Figures of a study of locks beside their targets, as lines of text.
 //!
-//! `morecores_view::locks` defines the figures; this module defines the targets.
+//! `morecores_lock_lab::figures` defines the figures; this module defines the targets.
 
+use morecores_lock_lab::figures::{Against, against_peers, free_ratio, longest_wait};
+use morecores_lock_lab::locks_view;
 use morecores_study::lock::{LockName, LockStudy};
 use morecores_view::Estimate;
-use morecores_view::locks::{Against, against_peers, free_ratio, longest_wait};
-use morecores_view::locks_view;
 
 /// Locks with which the uncontended cost is compared: the pthread mutexes, std and parking_lot.
 const PEERS: [LockName; 4] = LockName::PEERS;

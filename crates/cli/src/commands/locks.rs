@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use morecores_catalogue::WORK;
+use morecores_lock_lab::{LockCellError, ProcessLaboratory, locks_view};
 use morecores_machine::{clock, host};
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
-use morecores_measure::lock_cell::{LockCellError, ProcessLaboratory};
 use morecores_measure::sweep::{Finish, PreviousRuns, sweep};
 use morecores_report as report;
 use morecores_study::lock::{Laboratory, LockCell, LockPlan, LockRun, LockStudy, LockStudyWriter};
 use morecores_study::{Closing, StopReason};
-use morecores_view::locks_view;
 use morecores_view::page::PageLocks;
 
 use super::loaded_study::study_name;

@@ -7,7 +7,8 @@ use tracing::Metadata;
 use tracing::level_filters::LevelFilter;
 
 /// Crates that emit events.
-const CRATES: [&str; 4] = ["morecores", "morecores_machine", "morecores_measure", "morecores_trace"];
+const CRATES: [&str; 5] =
+    ["morecores", "morecores_lock_lab", "morecores_machine", "morecores_measure", "morecores_trace"];
 
 /// Whether a target is a crate of morecores, or a module of one.
 pub(super) fn is_ours(target: &str) -> bool {

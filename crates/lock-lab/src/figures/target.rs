@@ -3,8 +3,8 @@
 //! At each point the best peer by median rate counts. The ratio to it comes from pairs of the same
 //! round.
 
-use crate::Estimate;
 use morecores_study::lock::{LockCell, LockName, LockStudy};
+use morecores_view::Estimate;
 
 use super::cells::{Cells, Contention};
 use super::points::{cpus, fastest, ratio};

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Estimate;
 use morecores_study::Nanos;
 use morecores_study::lock::{ContestSample, LockCell, LockName, LockPlan, LockRun, LockSample, LockStudy};
+use morecores_view::Estimate;
 
 use morecores_statistics::Design;
 use morecores_statistics::median;

@@ -1,7 +1,7 @@
 //! Results at each point of contention: the rate of each lock, its fairness, and the burned CPUs.
 
-use crate::{Estimate, LockPoint, LockResult};
 use morecores_study::lock::{ContestSample, LockName};
+use morecores_view::{Estimate, LockPoint, LockResult};
 
 use super::cells::{Cells, Contention, Rounds};
 

@@ -4,8 +4,8 @@
 //! The recommendation is a rule of thumb. It covers the measured points, all with the same weight,
 //! and nothing between them.
 
-use crate::{Estimate, LockAdvice, LockPoint, LockSituation, Prices};
 use morecores_study::lock::{LockCell, LockName};
+use morecores_view::{Estimate, LockAdvice, LockPoint, LockSituation, Prices};
 
 use super::cells::{Cells, Contention, Rounds};
 use super::points::ratio;

@@ -1,7 +1,7 @@
 //! Costs of waiting on the machine, and costs of each lock by itself.
 
-use crate::{LinePrice, LockCosts, Prices};
 use morecores_study::lock::{LockCell, LockName, LockSample};
+use morecores_view::{LinePrice, LockCosts, Prices};
 
 use super::cells::{Cells, Rounds};
 
@@ -49,8 +49,8 @@ fn preempted(cells: &Cells<'_>, lock: LockName, of: impl Fn(f64, f64, f64) -> f6
 
 #[cfg(test)]
 mod tests {
-    use crate::Estimate;
     use morecores_study::{CpuId, Nanos};
+    use morecores_view::Estimate;
 
     use super::super::locks_view;
     use super::super::synthetic::Synthetic;

@@ -15,12 +15,12 @@ mod points;
 mod synthetic;
 mod target;
 
-use crate::{LOCKS_VIEW_SCHEMA, LocksView, Warning};
 use morecores_study::lock::LockStudy;
+use morecores_view::others::OtherPrograms;
+use morecores_view::{LOCKS_VIEW_SCHEMA, LocksView, Warning};
 
 pub use target::{Against, AgainstPoint, against_peers, free_ratio, longest_wait};
 
-use crate::others::OtherPrograms;
 use cells::Cells;
 
 /// Computes the view of a study of locks, finished or not.

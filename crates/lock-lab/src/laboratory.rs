@@ -12,16 +12,15 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use morecores_study::lock::{LockCell, LockName, LockPlan, LockRun, LockSample};
-use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet, RunRecord};
-
-use crate::capture::Capture;
-use crate::control::Control;
-use crate::program::{self, ProgramError};
-use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
-use crate::sweep::{Executor, Trial};
 use morecores_machine::activity::{ActivityMonitor, CpuClocks, Neighbours};
 use morecores_machine::cgroup::Hierarchies;
+use morecores_measure::capture::Capture;
+use morecores_measure::control::Control;
+use morecores_measure::program::{self, ProgramError};
+use morecores_measure::spawn::{self, ChildStack, SpawnError, Start, Terminal};
+use morecores_measure::sweep::{Executor, Trial};
+use morecores_study::lock::{LockCell, LockName, LockPlan, LockRun, LockSample};
+use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet, RunRecord};
 
 /// Time that a cell may take besides its time of contention. The start and end of thousands of
 /// threads at a fair lock take seconds; a lock that takes longer than this limit hangs.

@@ -13,8 +13,8 @@
 //! queue (Denning & Buzen, *The operational analysis of queueing network models*, Computing Surveys
 //! 10, 1978). Turns of equal length come close to it.
 
-use crate::{CostModel, CostModelPoint, Estimate, LinePrice, Prices};
 use morecores_study::lock::LockName;
+use morecores_view::{CostModel, CostModelPoint, Estimate, LinePrice, Prices};
 
 use super::cells::{Cells, Contention};
 

@@ -1,0 +1,13 @@
+//! Lock laboratory: the study of locks from its cells to its advice.
+//!
+//! - `laboratory` measures a cell in a process of its own.
+//! - `figures` computes the view of a study of locks: figures, cost model, advice.
+//!
+//! The types of the study are in `morecores-study`, those of the view in `morecores-view`. This
+//! crate must not choose the cells, keep a study or print.
+
+pub mod figures;
+mod laboratory;
+
+pub use figures::locks_view;
+pub use laboratory::{LockCellError, ProcessLaboratory};
