@@ -16,8 +16,10 @@ mod trace;
 
 use std::env;
 use std::ffi::OsString;
+use std::iter;
 use std::path::PathBuf;
 
+use crate::log::Retention;
 use crate::programs;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -36,14 +38,39 @@ pub(crate) use trace::TraceArgs;
 /// command gets, and how certain this figure is. A study keeps all measurements; it can be shown
 /// again and continued.
 #[derive(Debug, Parser)]
-#[command(name = "morecores", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "morecores", version, max_term_width = HELP_WIDTH, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) verbosity: Verbosity,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Verbosity {
     /// Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes
     /// to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
+}
+
+/// Width of help on a wide terminal, in columns.
+const HELP_WIDTH: usize = 100;
+
+/// Commands in the definition that are programs of their own, with the same front end.
+const PROGRAMS: [&str; 2] = ["locks", "tune-spin"];
+
+/// Parses the arguments of the program of the command `name`. Help and errors are those of
+/// `morecores NAME`; they end the process with clap's exit status.
+pub(crate) fn read_program<T: Args>(name: &'static str) -> (T, Verbosity) {
+    let words: Vec<OsString> = iter::once(name.into()).chain(env::args_os().skip(1)).collect();
+    let definition =
+        clap::Command::new(name).bin_name(format!("morecores {name}")).max_term_width(HELP_WIDTH);
+    let definition = literal_n::keep_literal_n(Verbosity::augment_args(T::augment_args(definition)));
+    let parsed = definition
+        .try_get_matches_from(&words)
+        .and_then(|matches| Ok((T::from_arg_matches(&matches)?, Verbosity::from_arg_matches(&matches)?)));
+    parsed.unwrap_or_else(|error| slips::explain(error, &words).exit())
 }
 
 impl Cli {
@@ -52,9 +79,19 @@ impl Cli {
         literal_n::keep_literal_n(Self::command())
     }
 
-    /// Returns whether a word is a command of morecores itself.
-    pub(crate) fn has_command(name: &str) -> bool {
+    /// Returns whether a word is a command of the definition.
+    fn has_command(name: &str) -> bool {
         name == "help" || Self::command().find_subcommand(name).is_some()
+    }
+
+    /// Returns whether this program runs the command of this name.
+    pub(crate) fn runs(name: &str) -> bool {
+        Self::has_command(name) && !Self::is_program(name)
+    }
+
+    /// Returns whether a command is a program of its own with this front end.
+    pub(crate) fn is_program(name: &str) -> bool {
+        PROGRAMS.contains(&name)
     }
 
     /// Parses this process's arguments. Help, the version and errors end the process with clap's
@@ -123,20 +160,15 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the state that an earlier morecores left on the machine matters to the subcommand.
     pub(crate) fn looks_at_the_machine(&self) -> bool {
-        matches!(
-            self,
-            Self::Run(_)
-                | Self::Trace(_)
-                | Self::Topology(_)
-                | Self::Doctor(_)
-                | Self::Locks(_)
-                | Self::TuneSpin(_)
-        )
+        matches!(self, Self::Run(_) | Self::Trace(_) | Self::Topology(_) | Self::Doctor(_))
     }
 
     /// Whether the subcommand keeps a last log. `suite` does not: each of its runs does.
-    pub(crate) fn keeps_log(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Trace(_) | Self::Locks(_))
+    pub(crate) fn retention(&self) -> Retention {
+        match self {
+            Self::Run(_) | Self::Trace(_) => Retention::LastLog,
+            _ => Retention::None,
+        }
     }
 }
 

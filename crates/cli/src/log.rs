@@ -24,7 +24,6 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::args::Cli;
 use crate::terminal;
 use filter::{Filter, is_ours};
 use last::LastLog;
@@ -39,6 +38,15 @@ const KEPT: LevelFilter = LevelFilter::DEBUG;
 
 /// Receiver of this process's events; absent if nobody reads them.
 static LOG: OnceLock<Log> = OnceLock::new();
+
+/// Events that a command keeps for a bug report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retention {
+    /// The last log.
+    LastLog,
+    /// No event.
+    None,
+}
 
 #[derive(Debug)]
 struct Log {
@@ -56,17 +64,17 @@ struct Log {
 ///
 /// # Errors
 /// The variable has no meaning.
-pub(crate) fn start(cli: &Cli) -> Result<()> {
+pub(crate) fn start(verbosity: u8, retention: Retention) -> Result<()> {
     let value = env::var_os(VARIABLE).unwrap_or_default();
     let value = value.to_string_lossy();
     let by_variable = value.parse::<Filter>().map_err(|why| anyhow!("{VARIABLE}={value}: {why}"))?;
-    let shown = if cli.verbose > 0 { Filter::of_verbosity(cli.verbose) } else { by_variable };
-    let keeps = cli.command.keeps_log() && !value.eq_ignore_ascii_case("off");
+    let shown = if verbosity > 0 { Filter::of_verbosity(verbosity) } else { by_variable };
+    let keeps = retention == Retention::LastLog && !value.eq_ignore_ascii_case("off");
     if !keeps && shown.is_off() {
         return Ok(());
     }
     let last = keeps.then(|| Mutex::new(LastLog::new(&heading())));
-    let log = Log { began: Instant::now(), verbosity: cli.verbose, shown, last };
+    let log = Log { began: Instant::now(), verbosity, shown, last };
     if LOG.set(log).is_ok() {
         tracing::subscriber::set_global_default(Receiver)?;
     }

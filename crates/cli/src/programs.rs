@@ -2,7 +2,8 @@
 //! no command of morecores itself.
 //!
 //! A program is looked for beside this one, then on PATH. The built-in workloads are one of them,
-//! because a benchmark must not carry its own measuring instrument.
+//! because a benchmark must not carry its own measuring instrument. The commands about locks are
+//! two more. They have the front end of morecores itself.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -51,10 +52,22 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
+/// Error for a program of morecores that is missing.
+pub(crate) fn missing(name: &str) -> anyhow::Error {
+    anyhow!(
+        "{PREFIX}{name} is neither beside morecores nor on PATH; it is built and installed together with morecores"
+    )
+}
+
 /// Program and arguments that a command line asks for: `NAME ARGUMENTS`, or `help NAME`. `None` if
-/// the line is one of morecores itself, by `is_own`, or names no program. `line` begins after the
-/// name of this program.
-pub(crate) fn wanted(line: &[OsString], is_own: impl Fn(&str) -> bool) -> Option<(PathBuf, Vec<OsString>)> {
+/// the line is one of morecores itself, by `is_own`, or names no program. A program that
+/// `has_front_end` of morecores gets the options before its name too. `line` begins after the name
+/// of this program.
+pub(crate) fn wanted(
+    line: &[OsString],
+    is_own: impl Fn(&str) -> bool,
+    has_front_end: impl Fn(&str) -> bool,
+) -> Option<(PathBuf, Vec<OsString>)> {
     // The options of morecores itself that may stand before a name.
     let is_verbose = |word: &&OsString| {
         word.to_str().is_some_and(|word| {
@@ -64,16 +77,18 @@ pub(crate) fn wanted(line: &[OsString], is_own: impl Fn(&str) -> bool) -> Option
                     .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte == b'v'))
         })
     };
-    let line = &line[line.iter().take_while(is_verbose).count()..];
+    let (options, line) = line.split_at(line.iter().take_while(is_verbose).count());
+    let help = ["--help".into()];
     let (name, arguments) = match line {
-        [help, name] if help == "help" => (name, vec!["--help".into()]),
-        [name, arguments @ ..] => (name, arguments.to_vec()),
+        [word, name] if word == "help" => (name, &help[..]),
+        [name, arguments @ ..] => (name, arguments),
         [] => return None,
     };
     if name.as_bytes().starts_with(b"-") || name.to_str().is_some_and(is_own) {
         return None;
     }
-    Some((find(name)?, arguments))
+    let options = if name.to_str().is_some_and(has_front_end) { options } else { &[] };
+    Some((find(name)?, [options, arguments].concat()))
 }
 
 /// Replaces this process with a program. Returns only if the program cannot be started.
@@ -115,7 +130,8 @@ mod tests {
         for words in
             [&["run", "x"][..], &["--help"], &["help"], &["help", "run"], &["../morecores-work"], &[]]
         {
-            assert_eq!(wanted(&line(words), |name| ["run", "help"].contains(&name)), None, "{words:?}");
+            let program = wanted(&line(words), |name| ["run", "help"].contains(&name), |_| false);
+            assert_eq!(program, None, "{words:?}");
         }
     }
 }

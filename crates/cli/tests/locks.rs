@@ -68,14 +68,18 @@ fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
 fn without_its_laboratory_it_says_so_and_leaves_nothing() {
     let world = World::new();
     world.install("");
-    fs::remove_file(world.path("bin/morecores-work")).expect("the laboratory");
+    let remove = |program: &str| fs::remove_file(world.path("bin").join(program)).expect("a program");
+    remove("morecores-work");
     let without = |arguments: &[&str]| {
         let mut command = world.installed_command(arguments);
         command.env("PATH", "/nowhere");
         Ran::of(command)
     };
     without(&TINY).refused(2, &["morecores-work", "installed together"]);
-    without(&["tune-spin"]).refused(2, &["morecores-work", "installed together"]);
+    remove("morecores-locks");
+    without(&TINY).refused(2, &["morecores-locks", "installed together"]);
+    remove("morecores-tune-spin");
+    without(&["tune-spin"]).refused(2, &["morecores-tune-spin", "installed together"]);
     assert_eq!(world.names(), ["bin".to_owned()].into());
 }
 
@@ -286,8 +290,7 @@ fn the_laboratory_measures_what_is_asked_for() {
     assert_eq!(made.header.plan.cpus.len(), usable_cpus());
 
     let tuned = world.morecores(&["tune-spin", "--json"]);
-    let tuned: morecores_study::lock::SpinTuning =
-        serde_json::from_str(&tuned.success().stdout).expect("JSON");
+    let tuned: morecores_view::SpinTuning = serde_json::from_str(&tuned.success().stdout).expect("JSON");
     assert_eq!(tuned.cpus as usize, usable_cpus());
     assert!(tuned.spins > 0 || tuned.cpus == 1);
     let said = world.morecores(&["tune-spin"]);

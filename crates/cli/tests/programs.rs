@@ -2,6 +2,7 @@
 
 mod harness;
 
+use harness::locks::{LABORATORY, TINY};
 use harness::{Ran, World};
 
 #[test]
@@ -50,4 +51,31 @@ fn a_path_or_a_misspelt_command_gets_no_tip_about_programs() {
         assert!(!ran.stderr.contains("no program"), "{ran}");
     }
     world.morecores(&["locks", "--resume", "a.study"]).code(2).says(&["--resume -o a.study"]);
+}
+
+#[test]
+fn the_programs_about_locks_have_the_front_end_of_morecores() {
+    let world = World::new();
+    for (name, program) in [
+        ("locks", env!("CARGO_BIN_EXE_morecores-locks")),
+        ("tune-spin", env!("CARGO_BIN_EXE_morecores-tune-spin")),
+    ] {
+        let by_itself = |arguments: &[&str]| {
+            let mut command = world.command(program);
+            command.args(arguments);
+            Ran::of(command)
+        };
+        for (arguments, status) in [(&["--help"][..], 0), (&["-h"], 0), (&["--no-such-option"], 2)] {
+            let through = world.morecores(&[&[name], arguments].concat());
+            let by_itself = by_itself(arguments);
+            through.code(status);
+            by_itself.code(status);
+            assert_eq!((&through.stdout, &through.stderr), (&by_itself.stdout, &by_itself.stderr));
+        }
+        assert!(by_itself(&["--help"]).stdout.contains(&format!("Usage: morecores {name} [OPTIONS]")));
+    }
+    // The options before the name reach the program.
+    world.install(LABORATORY);
+    let ran = Ran::of(world.installed_command(&[&["-v"], TINY.as_slice()].concat()));
+    ran.success().says(&["info: the laboratory is"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! The lock decides the bound; this module only shows it beside the measurements behind it.
 
-use morecores_study::lock::SpinTuning;
+use morecores_view::SpinTuning;
 
 use crate::Style;
 use crate::format::{cpus, ratio, time};

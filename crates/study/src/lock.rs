@@ -6,7 +6,6 @@
 mod name;
 mod plan;
 mod sample;
-mod tuning;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,6 @@ use crate::{StudyHeader, StudyRecord, StudyRecordWriter};
 pub use name::{LockName, LockOrigin, UnknownLock, WaitStrategy};
 pub use plan::{LockPlan, Think};
 pub use sample::{ContestSample, LockCell, LockRun, LockSample};
-pub use tuning::SpinTuning;
 
 /// Subject of a study of locks: the lock laboratory, a cell program of morecores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

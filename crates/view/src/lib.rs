@@ -29,6 +29,6 @@ pub use types::{
     GainKind, GainPoint, HolderWaits, Inconsistencies, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts,
     LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Mismatch,
     ModelView, NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices,
-    Resource, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning,
-    Workers,
+    Resource, SerialAndParallel, SerialPhase, SpinTuning, StackView, Summary, TraceView, VIEW_SCHEMA, View,
+    Warning, Workers,
 };

@@ -9,6 +9,7 @@ mod comparison;
 mod locks;
 mod noise;
 mod prediction;
+mod spin_tuning;
 mod trace;
 
 use std::collections::BTreeSet;
@@ -33,6 +34,7 @@ pub use prediction::{
     Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, ModelView, PredictedPoint,
     Prediction, Resource,
 };
+pub use spin_tuning::SpinTuning;
 pub use trace::HolderWaits;
 pub use trace::{
     CommandView, Components, Culprit, Inconsistencies, LockView, Losses, NO_CULPRIT, Parallelism,

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::process::{Command, ExitCode};
 
-use morecores_study::lock::{LockCell, LockName, LockSample, SpinTuning};
+use morecores_study::lock::{LockCell, LockName, LockSample};
 use morecores_study::{CpuSet, Nanos};
 
 /// Attempts for each figure: a short disturbance may spoil one measurement, but not many.
@@ -38,7 +38,8 @@ fn main() -> ExitCode {
             [LockName::Std, LockName::Kernel].map(|lock| measure_time(&cpus, LockCell::Free { lock }));
         std / kernel
     }));
-    verdicts.push(judge("a pause in ns", 0.5..200.0, || spin_tuning().spin_ns));
+    verdicts
+        .push(judge("a pause in ns", 0.5..200.0, || morecores_locks::cost::measure().look_ps as f64 / 1e3));
     verdicts.push(judge("a switch in ns", 100.0..200_000.0, || measure_time(&cpus, LockCell::Switch)));
     if let (Some(from), Some(to)) = (cpus.iter().next(), cpus.iter().nth(1)) {
         verdicts
@@ -110,9 +111,4 @@ fn burned_share(cpus: &CpuSet, lock: LockName) -> f64 {
         panic!("no waits")
     };
     burned_ns.0 as f64 / waited_ns.0 as f64
-}
-
-fn spin_tuning() -> SpinTuning {
-    let output = Command::new(env!("CARGO_BIN_EXE_morecores-work")).arg("tune-spin").output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
 }

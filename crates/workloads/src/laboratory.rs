@@ -20,7 +20,7 @@ mod preempted;
 mod single_operations;
 mod work;
 
-use morecores_study::lock::{LockCell, LockSample, SpinTuning};
+use morecores_study::lock::{LockCell, LockSample};
 use morecores_study::{CpuId, CpuSet, Nanos};
 
 use self::contention::Contention;
@@ -44,24 +44,10 @@ pub struct Args {
     window_ns: u64,
 }
 
-/// Formats a measurement as a line of JSON.
-pub fn json_line(measurement: &impl serde::Serialize) -> String {
+/// Formats a sample as a line of JSON.
+pub fn json_line(sample: &LockSample) -> String {
     // Numbers, lists and fixed names always have a JSON form.
-    serde_json::to_string(measurement).unwrap_or_default() + "\n"
-}
-
-/// Measures the spin duration of morecores' adaptive lock on this machine, in a process that has
-/// called `prepare`.
-pub fn measure_spin_tuning() -> SpinTuning {
-    let tuning = morecores_locks::cost::measure();
-    SpinTuning {
-        cpus: tuning.cpus,
-        sleep_ns: tuning.sleep_ns as f64,
-        sleeps: tuning.sleeps_ns.map(|ns| ns as f64).to_vec(),
-        // The tuning is in picoseconds.
-        spin_ns: tuning.look_ps as f64 / 1e3,
-        spins: tuning.spin_limit,
-    }
+    serde_json::to_string(sample).unwrap_or_default() + "\n"
 }
 
 /// Measures the cell in `args`.

@@ -31,9 +31,6 @@ enum Command {
     /// Measure one property of one lock, for `morecores locks`
     #[command(hide = true)]
     LockCell(laboratory::Args),
-    /// Measure how long the adaptive lock spins on this machine, for `morecores tune-spin`
-    #[command(hide = true)]
-    TuneSpin,
     #[command(flatten)]
     Workload(Workload),
 }
@@ -79,7 +76,6 @@ fn main() -> ExitCode {
                 Err(error) => return report_error(&error),
             }
         }
-        Command::TuneSpin => laboratory::json_line(&laboratory::measure_spin_tuning()),
         Command::Workload(workload) => match workload.run() {
             Ok(outcome) => format!("{outcome}\n"),
             Err(error) => return report_error(&error),

@@ -69,7 +69,7 @@ struct PreparedStudy {
 }
 
 /// Path of the program with the workloads and the laboratory of locks; its name if it is missing.
-pub(super) fn laboratory_program() -> PathBuf {
+fn laboratory_program() -> PathBuf {
     programs::find("work".as_ref()).unwrap_or_else(|| WORK.into())
 }
 

@@ -58,17 +58,22 @@ impl World {
         path.to_string_lossy().into_owned()
     }
 
-    /// Installs `morecores` in the world's `bin`, beside the script `work` as its workloads and
-    /// laboratory.
+    /// Installs `morecores` and its programs in the world's `bin`, beside the script `work` as the
+    /// workloads and the laboratory.
     pub(crate) fn install(&self, work: &str) {
         fs::create_dir(self.path("bin")).expect("a directory");
-        let us = env!("CARGO_BIN_EXE_morecores");
-        let to = self.path("bin/morecores");
-        // The program is linked, or copied by another process, for the reason given at
-        // `morecores_testkit::write_script`.
-        if fs::hard_link(us, &to).is_err() {
-            let copied = Command::new("cp").arg(us).arg(&to).status();
-            assert!(copied.is_ok_and(|status| status.success()), "cannot copy morecores");
+        for (name, built) in [
+            ("morecores", env!("CARGO_BIN_EXE_morecores")),
+            ("morecores-locks", env!("CARGO_BIN_EXE_morecores-locks")),
+            ("morecores-tune-spin", env!("CARGO_BIN_EXE_morecores-tune-spin")),
+        ] {
+            let to = self.path("bin").join(name);
+            // The program is linked, or copied by another process, for the reason given at
+            // `morecores_testkit::write_script`.
+            if fs::hard_link(built, &to).is_err() {
+                let copied = Command::new("cp").arg(built).arg(&to).status();
+                assert!(copied.is_ok_and(|status| status.success()), "cannot copy {name}");
+            }
         }
         self.script("bin/morecores-work", work);
     }

@@ -1,7 +1,7 @@
 //! Derived view of a study of locks, as `morecores show --json` prints it.
 //!
-//! This module holds types only; `crate::locks` computes them. Times are in nanoseconds, the scale
-//! of a lock operation.
+//! This module holds types only; `morecores-lock-lab` computes them. Times are in nanoseconds, the
+//! scale of a lock operation.
 
 use serde::{Deserialize, Serialize};
 

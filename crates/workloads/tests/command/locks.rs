@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use morecores_study::Nanos;
-use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample, SpinTuning};
+use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample};
 use morecores_testkit::report_skip;
 
 use crate::{two_cpus, work};
@@ -115,33 +115,6 @@ fn a_switch_and_a_line_are_measured() {
 }
 
 #[test]
-fn the_spin_limit_comes_from_the_timings() {
-    let line = {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        crate::output("tune-spin")
-    };
-    let tuning: SpinTuning = serde_json::from_str(&line).expect("a tuning");
-    assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
-    assert_eq!(tuning.cpus > 1, two_cpus().len() > 1, "{line}");
-    assert_eq!(tuning.spins > 0, tuning.cpus > 1, "{line}");
-    let mut sleeps = tuning.sleeps.clone();
-    sleeps.sort_by(f64::total_cmp);
-    // The cost is within the bounds of the locks, or a fixed one without two CPUs to time it.
-    let expected = match sleeps[sleeps.len() / 2] {
-        0.0 => 14_000.0,
-        median => median.clamp(1_000.0, 50_000.0),
-    };
-    assert_eq!(tuning.sleep_ns, expected, "{line}");
-    assert!(tuning.spin_ns > 0.0, "{line}");
-    if tuning.cpus > 1 {
-        // The spins are those that fit into a sleep: at least one, and at most those that 16 bits
-        // hold.
-        let fit = (tuning.sleep_ns / tuning.spin_ns).clamp(1.0, 65_535.0);
-        assert!((f64::from(tuning.spins) - fit).abs() <= 1.0, "{line}");
-    }
-}
-
-#[test]
 fn an_impossible_measurement_is_one_clear_line() {
     let first = two_cpus().first().expect("a CPU");
     let contest = |threads| {
@@ -177,7 +150,7 @@ fn an_impossible_measurement_is_one_clear_line() {
 #[test]
 fn the_laboratory_is_no_workload() {
     let list = crate::output("list");
-    assert!(!list.contains("lock-cell") && !list.contains("tune-spin"), "{list}");
+    assert!(!list.contains("lock-cell"), "{list}");
     let help = crate::output("--help");
-    assert!(!help.contains("lock-cell") && !help.contains("tune-spin"), "{help}");
+    assert!(!help.contains("lock-cell"), "{help}");
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Spin bound of a machine: one JSON line of `morecores-work tune-spin`. The lock itself derives
-/// the bound from the times.
+/// Spin bound of a machine, as `morecores tune-spin --json` prints it. The lock itself derives the
+/// bound from the times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpinTuning {
     /// CPUs that this process may use; on one CPU, spinning is useless and `spins` is 0.
@@ -17,20 +17,4 @@ pub struct SpinTuning {
     /// Largest number of turns that a waiter makes before it sleeps. These turns take about as long
     /// as a sleep and a wake-up, or a small multiple of that time.
     pub spins: u32,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_of_the_program_is_understood() {
-        let line = r#"{"cpus":2,"sleep_ns":5200.5,"sleeps":[5100.0,5200.5,5900],"spin_ns":13.5,"spins":385}"#;
-        let tuning: SpinTuning = serde_json::from_str(line).unwrap();
-        assert_eq!((tuning.cpus, tuning.spins, tuning.sleeps.len()), (2, 385, 3));
-        assert_eq!(
-            serde_json::from_str::<SpinTuning>(&serde_json::to_string(&tuning).unwrap()).unwrap(),
-            tuning
-        );
-    }
 }
