@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
+use morecores_lock_lab::CELL_PROGRAM;
 use morecores_measure::program::resolve;
 
 const PREFIX: &str = "morecores-";
@@ -28,8 +29,14 @@ pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
     }
     let mut file = OsString::from(PREFIX);
     file.push(name);
-    let beside = env::current_exe().ok()?.with_file_name(&file);
-    if is_executable(&beside) { Some(beside) } else { resolve(&file, env::var_os("PATH").as_deref()).ok() }
+    find_file(&file)
+}
+
+/// Path of the program with this file name; `None` if it is neither beside this program nor on
+/// PATH.
+pub(crate) fn find_file(name: &OsStr) -> Option<PathBuf> {
+    let beside = env::current_exe().ok()?.with_file_name(name);
+    if is_executable(&beside) { Some(beside) } else { resolve(name, env::var_os("PATH").as_deref()).ok() }
 }
 
 /// Names of all programs beside this one and on PATH.
@@ -42,8 +49,11 @@ pub(crate) fn names() -> BTreeSet<String> {
 }
 
 /// Name by which morecores runs a file; `None` if the file is no such program. A name with a dot is
-/// that of another kind of file.
+/// that of another kind of file. The cell of the lock laboratory is a part of `morecores locks`.
 fn name_of(file: &Path) -> Option<String> {
+    if file.file_name()? == CELL_PROGRAM {
+        return None;
+    }
     let name = file.file_name()?.to_str()?.strip_prefix(PREFIX)?;
     (!name.is_empty() && !name.contains('.') && is_executable(file)).then(|| name.to_owned())
 }
@@ -116,6 +126,7 @@ mod tests {
         assert_eq!(file("morecores-shake", 0o755).as_deref(), Some("shake"));
         for (name, mode) in [
             ("morecores-work.d", 0o755),
+            ("morecores-lock-cell", 0o755),
             ("morecores-notes", 0o644),
             ("morecores-", 0o755),
             ("morecores", 0o755),

@@ -69,13 +69,13 @@ fn without_its_laboratory_it_says_so_and_leaves_nothing() {
     let world = World::new();
     world.install("");
     let remove = |program: &str| fs::remove_file(world.path("bin").join(program)).expect("a program");
-    remove("morecores-work");
+    remove("morecores-lock-cell");
     let without = |arguments: &[&str]| {
         let mut command = world.installed_command(arguments);
         command.env("PATH", "/nowhere");
         Ran::of(command)
     };
-    without(&TINY).refused(2, &["morecores-work", "installed together"]);
+    without(&TINY).refused(2, &["morecores-lock-cell", "installed together"]);
     remove("morecores-locks");
     without(&TINY).refused(2, &["morecores-locks", "installed together"]);
     remove("morecores-tune-spin");
@@ -215,7 +215,7 @@ fn a_study_survives_kill_9_between_any_two_cells() {
 #[test]
 fn a_cell_that_fails_is_said_and_the_others_are_kept() {
     let world = World::new();
-    world.install(&LABORATORY.replace("case $2 in", "case $2 in\n*free*) echo 'no room' >&2; exit 2 ;;"));
+    world.install(&LABORATORY.replace("case $1 in", "case $1 in\n*free*) echo 'no room' >&2; exit 2 ;;"));
     let ran = installed(&world, &TINY);
     ran.code(1).says(&["std when it is free could not be measured: no room (exit status 2)"]);
     let made = study(&world);
@@ -226,7 +226,7 @@ fn a_cell_that_fails_is_said_and_the_others_are_kept() {
 #[test]
 fn a_signal_ends_it_keeps_what_there_is_and_shows_it() {
     let world = World::new();
-    world.install(&LABORATORY.replace("case $2 in", "case $2 in\n*contest*) sleep 60 ;;"));
+    world.install(&LABORATORY.replace("case $1 in", "case $1 in\n*contest*) sleep 60 ;;"));
     let mut command = world.installed_command(&TINY);
     command.args(["--seed", "1"]);
     let running = start(command);
@@ -279,9 +279,9 @@ fn a_page_shows_it_beside_others() {
 #[test]
 fn the_laboratory_measures_what_is_asked_for() {
     const NAME: &str = "the_laboratory_measures_what_is_asked_for";
-    let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
-    if !work.exists() {
-        return report_skip(NAME, "morecores-work is not built: cargo build -p morecores-workloads");
+    let cell = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-lock-cell");
+    if !cell.exists() {
+        return report_skip(NAME, "morecores-lock-cell is not built: cargo build -p morecores-lock-cell");
     }
     let world = World::new();
     world.morecores(&TINY).success().prints(&["study: study"]);

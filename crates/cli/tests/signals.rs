@@ -90,7 +90,7 @@ fn a_suite_that_finds_hangups_ignored_outlives_one() {
 #[test]
 fn locks_that_find_hangups_ignored_outlive_one() {
     let world = World::new();
-    world.install(&LABORATORY.replace("case $2 in", "kill -s HUP $PPID\ncase $2 in"));
+    world.install(&LABORATORY.replace("case $1 in", "kill -s HUP $PPID\ncase $1 in"));
     let program = world.path("bin/morecores").to_string_lossy().into_owned();
     Ran::of(ignoring(&world, "HUP", &program, &TINY)).success();
 }

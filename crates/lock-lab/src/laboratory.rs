@@ -1,5 +1,5 @@
 //! Measures one cell of a lock study, in a separate process of the laboratory:
-//! `morecores-work lock-cell`.
+//! `morecores-lock-cell`.
 //!
 //! The process is separate because a measured program must not contain its measuring instrument. A
 //! hanging lock can also be ended together with its process. This module does not choose the next
@@ -21,6 +21,9 @@ use morecores_measure::spawn::{self, ChildStack, SpawnError, Start, Terminal};
 use morecores_measure::sweep::{Executor, Trial};
 use morecores_study::lock::{LockCell, LockName, LockPlan, LockRun, LockSample};
 use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet, RunRecord};
+
+/// Name of the program that measures a cell.
+pub const CELL_PROGRAM: &str = "morecores-lock-cell";
 
 /// Time that a cell may take besides its time of contention. The start and end of thousands of
 /// threads at a fair lock take seconds; a lock that takes longer than this limit hangs.
@@ -55,7 +58,7 @@ pub enum LockCellError {
         error_output: String,
     },
     /// The laboratory did not print a sample.
-    #[error("cannot parse its output ({why}); are morecores and morecores-work of one version?")]
+    #[error("cannot parse its output ({why}); are morecores and morecores-lock-cell of one version?")]
     NotASample {
         /// Fault of the output.
         why: String,
@@ -194,15 +197,7 @@ impl Executor<LockCell> for ProcessLaboratory {
 fn cell_arguments(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
     // Names and numbers are always valid JSON.
     let cell = serde_json::to_string(cell).unwrap_or_default();
-    let words = [
-        "morecores-work",
-        "lock-cell",
-        &cell,
-        "--cpus",
-        &cpus.to_string(),
-        "--window-ns",
-        &window.0.to_string(),
-    ];
+    let words = [CELL_PROGRAM, &cell, "--cpus", &cpus.to_string(), "--window-ns", &window.0.to_string()];
     words.map(OsString::from).to_vec()
 }
 
@@ -274,7 +269,7 @@ mod tests {
         let cpus = laboratory.plan.cpus.to_string();
         assert_eq!(
             std::fs::read_to_string(words).unwrap(),
-            format!("lock-cell|{{\"what\":\"free\",\"lock\":\"std\"}}|--cpus|{cpus}|--window-ns|10000000|")
+            format!("{{\"what\":\"free\",\"lock\":\"std\"}}|--cpus|{cpus}|--window-ns|10000000|")
         );
     }
 

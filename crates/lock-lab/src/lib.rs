@@ -12,5 +12,5 @@ mod laboratory;
 mod spin_tuning;
 
 pub use figures::locks_view;
-pub use laboratory::{LockCellError, ProcessLaboratory};
+pub use laboratory::{CELL_PROGRAM, LockCellError, ProcessLaboratory};
 pub use spin_tuning::measure_spin_tuning;

@@ -1,7 +1,7 @@
 //! Measured locks: the list of locks, the plan of their measurement, and one measurement.
 //!
 //! This module holds names and data types. The locks themselves are in `morecores-locks`, their
-//! measurement is in the workloads, and the analysis derives results from the measurements.
+//! measurement is in `morecores-lock-cell`, and `morecores-lock-lab` derives results from it.
 
 mod name;
 mod plan;
@@ -19,7 +19,7 @@ pub use sample::{ContestSample, LockCell, LockRun, LockSample};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Laboratory {
-    /// `morecores-work lock-cell`.
+    /// `morecores-lock-cell`.
     Locks,
 }
 

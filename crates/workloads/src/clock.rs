@@ -6,23 +6,23 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Start and end of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     /// Start.
-    pub(crate) start: Nanos,
+    pub start: Nanos,
     /// End.
-    pub(crate) end: Nanos,
+    pub end: Nanos,
 }
 
 impl Span {
     /// Measures the span of `work` and returns it with the result.
-    pub(crate) fn measure<T>(work: impl FnOnce() -> T) -> (Self, T) {
+    pub fn measure<T>(work: impl FnOnce() -> T) -> (Self, T) {
         let start = now();
         let result = work();
         (Self { start, end: now() }, result)
     }
 
     /// Time from the first start to the last end; zero for no spans.
-    pub(crate) fn elapsed_time(spans: impl IntoIterator<Item = Self>) -> Nanos {
+    pub fn elapsed_time(spans: impl IntoIterator<Item = Self>) -> Nanos {
         let whole =
             spans.into_iter().reduce(|a, b| Self { start: a.start.min(b.start), end: a.end.max(b.end) });
         whole.map_or(Nanos::ZERO, |span| span.end.since(span.start))
@@ -30,7 +30,8 @@ impl Span {
 }
 
 /// Current time.
-pub(crate) fn now() -> Nanos {
+#[inline]
+pub fn now() -> Nanos {
     let time = clock_gettime(ClockId::Monotonic);
     Nanos::from_timespec(time.tv_sec, time.tv_nsec)
 }

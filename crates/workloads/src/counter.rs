@@ -2,7 +2,7 @@
 //! of surviving increments.
 //!
 //! This module holds the arguments and the order of events. The counters are in `counter/kind.rs`,
-//! and the locks are those of the laboratory.
+//! and the locks are those of `lock`.
 
 mod kind;
 
@@ -12,8 +12,8 @@ use morecores_study::lock::LockName;
 use self::kind::{Counter, CounterKind};
 use crate::barrier::Barrier;
 use crate::clock::Span;
-use crate::laboratory::lock::{Lock, with_lock};
-use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, team};
+use crate::lock::Lock;
+use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, team, with_lock};
 
 /// Arguments of `counter`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]

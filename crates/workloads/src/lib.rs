@@ -4,21 +4,25 @@
 //! checks its own result. A wrong result is reported prominently. The binary `morecores-work` runs
 //! one workload once, as a separate process.
 //!
+//! The locks by name (`lock`), threads that start together (`team`), their clock and the check of
+//! the memory also serve the measured side of the lock laboratory, `morecores-lock-cell`.
+//!
 //! This crate must not link a tracer or statistics: a benchmark does not carry its own measuring
 //! instrument. Only `main.rs` prints and exits.
 
 mod barrier;
 pub mod build;
+mod c_lock;
 pub mod cache;
 mod cleanup;
-mod clock;
+pub mod clock;
 pub mod count;
 pub mod counter;
 pub mod kernel_locks;
 pub mod keysearch;
-pub mod laboratory;
+pub mod lock;
 pub mod matmul;
-mod memory;
+pub mod memory;
 pub mod multiuser;
 mod outcome;
 pub mod pipe;
@@ -29,7 +33,7 @@ pub mod raytrace;
 mod shared;
 mod shortage;
 pub mod soften;
-mod team;
+pub mod team;
 pub mod web;
 mod workload;
 

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use morecores_workloads::{Workload, WorkloadError, laboratory};
+use morecores_workloads::Workload;
 
 /// Run a built-in workload once, check its result and print it in one line
 #[derive(Parser)]
@@ -28,9 +28,6 @@ Examples:
 enum Command {
     /// List the workloads
     List,
-    /// Measure one property of one lock, for `morecores locks`
-    #[command(hide = true)]
-    LockCell(laboratory::Args),
     #[command(flatten)]
     Workload(Workload),
 }
@@ -54,11 +51,6 @@ fn parse_arguments() -> Result<Cli, ExitCode> {
     })
 }
 
-fn report_error(error: &WorkloadError) -> ExitCode {
-    eprintln!("morecores-work: {error}");
-    ExitCode::from(error.exit_status())
-}
-
 fn main() -> ExitCode {
     let command = match parse_arguments() {
         Ok(cli) => cli.command,
@@ -70,15 +62,12 @@ fn main() -> ExitCode {
             let width = list.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             list.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect()
         }
-        Command::LockCell(args) => {
-            match laboratory::run(&args).map(|sample| laboratory::json_line(&sample)) {
-                Ok(line) => line,
-                Err(error) => return report_error(&error),
-            }
-        }
         Command::Workload(workload) => match workload.run() {
             Ok(outcome) => format!("{outcome}\n"),
-            Err(error) => return report_error(&error),
+            Err(error) => {
+                eprintln!("morecores-work: {error}");
+                return ExitCode::from(error.exit_status());
+            }
         },
     };
     match io::stdout().write_all(text.as_bytes()) {

@@ -12,7 +12,10 @@ use crate::WorkloadError;
 /// Refuses a run that needs more memory than the machine can give without swapping. `arguments`
 /// names the arguments to change. The run continues where the kernel reports no figure, and the
 /// allocation decides.
-pub(crate) fn require(needed: Bytes, arguments: &'static str) -> Result<(), WorkloadError> {
+///
+/// # Errors
+/// Too little available memory.
+pub fn require(needed: Bytes, arguments: &'static str) -> Result<(), WorkloadError> {
     match fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(parse_available) {
         Some(available) if available < needed => {
             Err(WorkloadError::NotEnoughMemory { needed, available, arguments })

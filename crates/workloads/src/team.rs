@@ -100,7 +100,10 @@ where
 /// Runs every piece of `work` on its own thread, named `name-1`, `name-2`, …, and returns the
 /// results in order. Pieces may wait for each other: no piece begins before all threads exist, and
 /// none runs if one thread cannot be started. A panic in a piece is propagated to the caller.
-pub(crate) fn run<W, T>(name: &str, work: Vec<W>) -> Result<Vec<T>, WorkloadError>
+///
+/// # Errors
+/// A limit of the address space without room for the threads, or a refused thread.
+pub fn run<W, T>(name: &str, work: Vec<W>) -> Result<Vec<T>, WorkloadError>
 where
     W: FnOnce() -> T + Send,
     T: Send,

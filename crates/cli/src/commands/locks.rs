@@ -3,12 +3,11 @@
 
 mod progress_text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use morecores_catalogue::WORK;
-use morecores_lock_lab::{LockCellError, ProcessLaboratory, locks_view};
+use morecores_lock_lab::{CELL_PROGRAM, LockCellError, ProcessLaboratory, locks_view};
 use morecores_machine::{clock, host};
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
@@ -68,13 +67,9 @@ struct PreparedStudy {
     laboratory: ProcessLaboratory,
 }
 
-/// Path of the program with the workloads and the laboratory of locks; its name if it is missing.
-fn laboratory_program() -> PathBuf {
-    programs::find("work".as_ref()).unwrap_or_else(|| WORK.into())
-}
-
 fn laboratory(plan: &LockPlan, control: &Arc<Control>) -> Result<ProcessLaboratory> {
-    Ok(ProcessLaboratory::new(&laboratory_program(), plan, Arc::clone(control))?)
+    let program = programs::find_file(CELL_PROGRAM.as_ref()).unwrap_or_else(|| CELL_PROGRAM.into());
+    Ok(ProcessLaboratory::new(&program, plan, Arc::clone(control))?)
 }
 
 /// Creates a new study.

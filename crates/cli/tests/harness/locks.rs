@@ -21,9 +21,9 @@ pub(crate) const TINY: [&str; 13] =
 /// Script of a laboratory that answers at once: some nanoseconds for a time, one turn of each
 /// thread for a contest. It appends each question to the file `asked`.
 pub(crate) const LABORATORY: &str = r#"#!/bin/sh
-echo "$2" >>asked
-case $2 in
-*contest*) threads=${2#*threads\":}; threads=${threads%%,*}
+echo "$1" >>asked
+case $1 in
+*contest*) threads=${1#*threads\":}; threads=${threads%%,*}
     turns=1; waits=7; while [ "$threads" -gt 1 ]; do turns=$turns,1; waits=$waits,7; threads=$((threads - 1)); done
     echo "{\"of\":\"contest\",\"window_ns\":1000,\"turns\":[$turns],\"user_ns\":900,\"system_ns\":0,\"longest_waits_ns\":[$waits]}" ;;
 *preempted*) echo '{"of":"preempted","waited_ns":9,"burned_ns":1,"waits":3}' ;;

@@ -59,7 +59,7 @@ impl World {
     }
 
     /// Installs `morecores` and its programs in the world's `bin`, beside the script `work` as the
-    /// workloads and the laboratory.
+    /// workloads and as the lock laboratory.
     pub(crate) fn install(&self, work: &str) {
         fs::create_dir(self.path("bin")).expect("a directory");
         for (name, built) in [
@@ -75,7 +75,9 @@ impl World {
                 assert!(copied.is_ok_and(|status| status.success()), "cannot copy {name}");
             }
         }
-        self.script("bin/morecores-work", work);
+        for name in ["work", "lock-cell"] {
+            self.script(&format!("bin/morecores-{name}"), work);
+        }
     }
 
     /// Command that starts the installed `morecores` of [`World::install`] with these arguments.

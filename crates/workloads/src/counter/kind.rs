@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use clap::ValueEnum;
 
-use crate::laboratory::lock::{Lock, PaddedLock};
+use crate::lock::{Lock, PaddedLock};
 
 /// Kind of increment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,6 @@ mod counter;
 mod kernel_locks;
 mod keysearch;
 mod killed;
-mod locks;
 mod matmul;
 mod multiuser;
 mod pipe;

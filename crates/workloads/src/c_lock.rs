@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{pthread_mutex_t, pthread_spinlock_t};
 
-use super::lock::Lock;
+use crate::lock::Lock;
 
 /// Functions of the C library for one kind of lock.
 #[allow(unsafe_code)]
-pub(crate) trait LockFunctions: Default + Sync {
+pub trait LockFunctions: Default + Sync {
     /// C type of the lock variable.
     type Variable;
 
@@ -39,7 +39,7 @@ pub(crate) trait LockFunctions: Default + Sync {
 
 /// A lock of the C library around a number.
 #[derive(Debug)]
-pub(crate) struct CLock<C: LockFunctions> {
+pub struct CLock<C: LockFunctions> {
     variable: UnsafeCell<MaybeUninit<C::Variable>>,
     number: UnsafeCell<u64>,
 }
@@ -95,11 +95,12 @@ impl<C: LockFunctions> Lock for CLock<C> {
 /// are known, and a thread that holds the lock does not acquire it again.
 macro_rules! pthread_mutex {
     ($about:literal, $name:ident, $functions:ident, $kind:expr) => {
+        /// The functions of `pthread_mutex_t`.
         #[derive(Debug, Default)]
-        pub(crate) struct $functions;
+        pub struct $functions;
 
         #[doc = $about]
-        pub(crate) type $name = CLock<$functions>;
+        pub type $name = CLock<$functions>;
 
         #[allow(unsafe_code)]
         impl LockFunctions for $functions {
@@ -140,10 +141,10 @@ const PTHREAD_MUTEX_ADAPTIVE_NP: libc::c_int = 3;
 
 /// The functions of `pthread_spinlock_t`.
 #[derive(Debug, Default)]
-pub(crate) struct SpinFunctions;
+pub struct SpinFunctions;
 
 /// `pthread_spinlock_t`.
-pub(crate) type PthreadSpin = CLock<SpinFunctions>;
+pub type PthreadSpin = CLock<SpinFunctions>;
 
 #[allow(unsafe_code)]
 impl LockFunctions for SpinFunctions {
@@ -171,10 +172,10 @@ impl LockFunctions for SpinFunctions {
 /// `atomic_flag_clear_explicit(&flag, memory_order_release)`, as books on C11 show them: nothing
 /// between two attempts. Test-and-set is an exchange of a byte, in C11 as here.
 #[derive(Debug, Default)]
-pub(crate) struct FlagFunctions;
+pub struct FlagFunctions;
 
 /// C11 spin lock around a number.
-pub(crate) type C11Spin = CLock<FlagFunctions>;
+pub type C11Spin = CLock<FlagFunctions>;
 
 #[allow(unsafe_code)]
 impl LockFunctions for FlagFunctions {

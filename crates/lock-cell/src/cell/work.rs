@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use morecores_study::Nanos;
 
-use crate::clock::Span;
+use morecores_workloads::clock::Span;
 
 /// Duration of one measurement of the work. It is so long that the clock's own time is negligible,
 /// and so short that many measurements end without preemption.

@@ -4,9 +4,9 @@
 
 use morecores_study::{Bytes, Nanos};
 
-use super::lock::{Lock, PaddedLock};
 use super::work::Work;
-use crate::{WorkloadError, clock};
+use morecores_workloads::lock::{Lock, PaddedLock};
+use morecores_workloads::{WorkloadError, clock};
 
 /// A lock from the view of the threads that take turns at it. In a turn a thread acquires the lock,
 /// holds it for a time and releases it.

@@ -77,15 +77,8 @@ fn judge(what: &str, bounds: Range<f64>, figure: impl Fn() -> f64) -> bool {
 
 fn measure(cpus: &CpuSet, cell: &LockCell, ms: u64) -> LockSample {
     let cell = serde_json::to_string(cell).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
-    command.args([
-        "lock-cell",
-        &cell,
-        "--cpus",
-        &cpus.to_string(),
-        "--window-ns",
-        &(ms * 1_000_000).to_string(),
-    ]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-lock-cell"));
+    command.args([&cell, "--cpus", &cpus.to_string(), "--window-ns", &(ms * 1_000_000).to_string()]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()

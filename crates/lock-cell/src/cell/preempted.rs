@@ -8,7 +8,7 @@ use super::contention::{StartBarrier, StopFlag, run_on_cpu};
 use super::cpu;
 use super::lock_under_test::LockUnderTest;
 use super::work::Work;
-use crate::{WorkloadError, clock, team};
+use morecores_workloads::{WorkloadError, clock, team};
 
 /// CPU time for which the owner holds the lock, and for which it leaves the lock free in between.
 /// The two times are equal, so that the waiter acquires the lock between two holds. Long waits then

@@ -1,12 +1,21 @@
-//! `lock-cell`: every cell of the laboratory gives a plausible result.
+//! `morecores-lock-cell`: every cell of the laboratory gives a plausible result.
 
 use std::sync::{Mutex, PoisonError};
 
-use morecores_study::Nanos;
+use assert_cmd::Command;
 use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample};
+use morecores_study::{CpuSet, Nanos};
 use morecores_testkit::report_skip;
 
-use crate::{two_cpus, work};
+fn lock_cell() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_morecores-lock-cell"))
+}
+
+/// Up to two usable CPUs.
+fn two_cpus() -> CpuSet {
+    let cpus = morecores_machine::process::affinity(0).expect("our CPUs");
+    cpus.iter().take(2).collect()
+}
 
 /// Whether there are two CPUs; reports it if there are not.
 fn has_two_cpus(name: &str) -> bool {
@@ -23,7 +32,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn measure(cell: LockCell, ms: u64) -> LockSample {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = serde_json::to_string(&cell).expect("a cell");
-    let assert = work("lock-cell")
+    let assert = lock_cell()
         .args([&cell, "--cpus", &two_cpus().to_string(), "--window-ns", &(ms * 1_000_000).to_string()])
         .assert();
     let assert = assert.success().stderr("");
@@ -140,17 +149,9 @@ fn an_impossible_measurement_is_one_clear_line() {
         (&contest(0), &first.to_string(), "1000", "0 threads cannot contend: 1 to 8192 can"),
         (&contest(10_000), &first.to_string(), "1000", "10000 threads cannot contend"),
     ] {
-        let assert = work("lock-cell").args([cell, "--cpus", cpu_list, "--window-ns", window]).assert();
+        let assert = lock_cell().args([cell, "--cpus", cpu_list, "--window-ns", window]).assert();
         let assert = assert.code(2).stdout("");
         let error = String::from_utf8_lossy(&assert.get_output().stderr);
         assert!(error.contains(reason) && error.lines().count() == 1, "{cell}: {error}");
     }
-}
-
-#[test]
-fn the_laboratory_is_no_workload() {
-    let list = crate::output("list");
-    assert!(!list.contains("lock-cell"), "{list}");
-    let help = crate::output("--help");
-    assert!(!help.contains("lock-cell"), "{help}");
 }

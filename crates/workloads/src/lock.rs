@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use lock_api::RawMutex;
 
 /// A lock around a number, initially free and zero.
-pub(crate) trait Lock: Default + Sync {
+pub trait Lock: Default + Sync {
     /// Prepares the lock for use at its final place: a lock of the C library must not be moved
     /// afterwards.
     fn initialise(&mut self) {}
@@ -38,11 +38,11 @@ where
 /// else, and neither does the line that CPUs prefetch with it.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct PaddedLock<L>(L);
+pub struct PaddedLock<L>(L);
 
 impl<L: Lock> PaddedLock<L> {
     /// A free lock around zero.
-    pub(crate) fn new() -> Box<Self> {
+    pub fn new() -> Box<Self> {
         let mut lock = Box::new(Self(L::default()));
         lock.0.initialise();
         lock
@@ -50,33 +50,43 @@ impl<L: Lock> PaddedLock<L> {
 
     /// Acquires the lock, runs `work` on the number, and releases the lock.
     #[inline(always)]
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
+    pub fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
         self.0.with(work)
     }
 }
 
 /// Lock type of each name.
-pub(crate) mod table {
+pub mod table {
     use lock_api::Mutex;
     use morecores_locks as locks;
 
-    pub(crate) type Spin = Mutex<locks::RawSpin, u64>;
-    pub(crate) type SpinBackoff = Mutex<locks::RawSpinBackoff, u64>;
-    pub(crate) type Sleep = Mutex<locks::RawSleep, u64>;
-    pub(crate) type Block = Mutex<locks::RawBlock, u64>;
-    pub(crate) type Adaptive = Mutex<locks::RawAdaptive, u64>;
-    pub(crate) type Ticket = Mutex<locks::RawTicket, u64>;
-    pub(crate) type Mcs = Mutex<locks::RawMcs, u64>;
-    pub(crate) type Std = std::sync::Mutex<u64>;
-    pub(crate) type ParkingLot = Mutex<parking_lot::RawMutex, u64>;
-    pub(crate) use super::super::c_lock::{C11Spin, PthreadAdaptive, PthreadNormal, PthreadSpin};
+    /// [`locks::RawSpin`] around a number.
+    pub type Spin = Mutex<locks::RawSpin, u64>;
+    /// [`locks::RawSpinBackoff`] around a number.
+    pub type SpinBackoff = Mutex<locks::RawSpinBackoff, u64>;
+    /// [`locks::RawSleep`] around a number.
+    pub type Sleep = Mutex<locks::RawSleep, u64>;
+    /// [`locks::RawBlock`] around a number.
+    pub type Block = Mutex<locks::RawBlock, u64>;
+    /// [`locks::RawAdaptive`] around a number.
+    pub type Adaptive = Mutex<locks::RawAdaptive, u64>;
+    /// [`locks::RawTicket`] around a number.
+    pub type Ticket = Mutex<locks::RawTicket, u64>;
+    /// [`locks::RawMcs`] around a number.
+    pub type Mcs = Mutex<locks::RawMcs, u64>;
+    /// Mutex of the standard library around a number.
+    pub type Std = std::sync::Mutex<u64>;
+    /// Mutex of `parking_lot` around a number.
+    pub type ParkingLot = Mutex<parking_lot::RawMutex, u64>;
+    pub use crate::c_lock::{C11Spin, PthreadAdaptive, PthreadNormal, PthreadSpin};
 }
 
 /// Evaluates an expression with `$lock` as the type of the named lock, or the other expression for
 /// a kernel lock. A kernel lock guards no data of a program.
+#[macro_export]
 macro_rules! with_lock {
     ($name:expr, $lock:ident => $body:expr, kernel => $kernel:expr $(,)?) => {{
-        use $crate::laboratory::lock::table;
+        use $crate::lock::table;
         macro_rules! with_type {
             ($type:ty) => {{
                 type $lock = $type;
@@ -101,8 +111,6 @@ macro_rules! with_lock {
         }
     }};
 }
-pub(crate) use with_lock;
-
 #[cfg(test)]
 mod tests {
     use super::*;

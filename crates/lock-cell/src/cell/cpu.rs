@@ -6,7 +6,7 @@ use morecores_study::{CpuId, CpuSet, Nanos};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::WorkloadError;
+use morecores_workloads::WorkloadError;
 
 /// CPUs that this process may use.
 pub(super) fn usable_cpus() -> Result<CpuSet, WorkloadError> {

@@ -15,8 +15,8 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, ftruncate, memfd_create, op
 use rustix::io::read;
 
 use super::lock_under_test::LockUnderTest;
-use crate::WorkloadError;
-use crate::clock::Span;
+use morecores_workloads::WorkloadError;
+use morecores_workloads::clock::Span;
 
 /// Length of the file. No contest reaches its end, which is a year away at a hundred gigabytes per
 /// second. Every in-memory file system accepts this length.
@@ -147,7 +147,7 @@ mod tests {
         const EACH: u64 = 20_000;
         let file = &OffsetLock::new().unwrap();
         let piece = || (0..EACH).for_each(|_| file.take_turn(&mut vec![1; 3]));
-        crate::team::run("lock", vec![piece; 4]).unwrap();
+        morecores_workloads::team::run("lock", vec![piece; 4]).unwrap();
         assert_eq!(file.turn_count(3), 4 * EACH);
     }
 

@@ -11,7 +11,7 @@ use rustix::thread::futex;
 use super::contention::run_on_cpu;
 use super::cpu;
 use super::lock_under_test::LockUnderTest;
-use crate::{WorkloadError, clock, team};
+use morecores_workloads::{WorkloadError, clock, team};
 
 /// Pairs of lock and unlock in a batch. A batch takes some microseconds, so the clock reading is
 /// negligible.

@@ -11,8 +11,8 @@ use morecores_study::{Bytes, CpuId, Nanos};
 use super::cpu::{self, ThreadCpuTime};
 use super::lock_under_test::LockUnderTest;
 use super::work::Work;
-use crate::clock::Span;
-use crate::{WorkloadError, memory, team};
+use morecores_workloads::clock::Span;
+use morecores_workloads::{WorkloadError, memory, team};
 
 /// Contention of threads for one lock.
 #[derive(Clone, Copy, Debug)]

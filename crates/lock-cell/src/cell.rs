@@ -1,19 +1,14 @@
-//! The laboratory: locks, measured one property at a time. A cell is one property of one lock. A
-//! separate process, `morecores-work lock-cell`, measures each cell once and prints a
-//! [`LockSample`] as a line of JSON.
+//! Locks, measured one property at a time. A cell is one property of one lock, measured once.
 //!
-//! This module holds the arguments and dispatches each cell to its measurement. The list of cells
-//! and the conclusions from them are elsewhere.
+//! This module holds the arguments and dispatches each cell to its measurement.
 //!
 //! **The kernel lock** is taken by one kind of system call, so one turn at the lock is one call.
 //! The hold time is the time for which the call copies bytes. The rest of the call is additional,
 //! and the waits are invisible. See `offset_lock`.
 
-mod c_lock;
 mod contention;
 mod cpu;
 mod handoff;
-pub(crate) mod lock;
 mod lock_under_test;
 mod offset_lock;
 mod preempted;
@@ -22,18 +17,19 @@ mod work;
 
 use morecores_study::lock::{LockCell, LockSample};
 use morecores_study::{CpuId, CpuSet, Nanos};
+use morecores_workloads::lock::PaddedLock;
+use morecores_workloads::{WorkloadError, with_lock};
 
 use self::contention::Contention;
-use self::lock::{PaddedLock, with_lock};
 use self::offset_lock::OffsetLock;
-use crate::WorkloadError;
 
 /// Largest number of threads in a contest, as for a workload (`--threads`).
 const MAX_THREADS: u32 = 8192;
 
-/// Arguments of `lock-cell`.
-#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
-pub struct Args {
+/// Measure one property of one lock, for `morecores locks`
+#[derive(Clone, Debug, PartialEq, Eq, clap::Parser)]
+#[command(name = "morecores-lock-cell", version)]
+pub(crate) struct Args {
     /// Cell to measure, as JSON
     cell: String,
     /// CPUs to pin the threads to, in turn
@@ -44,18 +40,12 @@ pub struct Args {
     window_ns: u64,
 }
 
-/// Formats a sample as a line of JSON.
-pub fn json_line(sample: &LockSample) -> String {
-    // Numbers, lists and fixed names always have a JSON form.
-    serde_json::to_string(sample).unwrap_or_default() + "\n"
-}
-
 /// Measures the cell in `args`.
 ///
 /// # Errors
 /// Text that is not a cell, forbidden or too few CPUs, a refused thread, or a lock without mutual
 /// exclusion.
-pub fn run(args: &Args) -> Result<LockSample, WorkloadError> {
+pub(crate) fn run(args: &Args) -> Result<LockSample, WorkloadError> {
     let cell: LockCell = serde_json::from_str(&args.cell).map_err(|error| {
         WorkloadError::CannotRun(format!("`{}` is no cell of the laboratory: {error}", args.cell))
     })?;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Rela
 use morecores_study::{CpuId, Nanos};
 
 use super::cpu;
-use super::lock::{Lock, PaddedLock};
 use super::lock_under_test::LockUnderTest;
 use super::offset_lock::OffsetLock;
 use super::single_operations::median;
 use super::work::Work;
-use crate::{WorkloadError, clock, team};
+use morecores_workloads::lock::{Lock, PaddedLock};
+use morecores_workloads::{WorkloadError, clock, team};
 
 /// Hold time after the other thread has announced its arrival. The time is long enough that a
 /// waiter that blocks at once is asleep: a system call and a switch take 1 to 2 µs on a current
