@@ -249,7 +249,7 @@ export async function locks(page) {
   const sections = await page.locator("main > section h2").allInnerTexts();
   assert.deepEqual(sections, ["Which lock?", "Under contention", "Every figure", "How it was measured"]);
   const answer = page.locator("section").first();
-  assert.match(await answer.locator("li").first().innerText(), /^Nobody else wants it: /);
+  assert.match(await answer.locator("li").first().innerText(), /^No other thread wants it: /);
   assert.match(await answer.innerText(), /A context switch takes 1.62 µs[^]*Warning: The hypervisor took/);
   const pictures = await drawnLocks(page);
   assert.equal(pictures.length, 3, "a picture for each hold");

@@ -20,7 +20,8 @@ use std::iter;
 use std::path::PathBuf;
 
 use crate::log::Retention;
-use crate::programs;
+use crate::terminal::{self, Stream};
+use crate::{exit, programs};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use compare::CompareArgs;
@@ -66,17 +67,18 @@ pub(crate) fn read_program<T: Args>(name: &'static str) -> (T, Verbosity) {
     let words: Vec<OsString> = iter::once(name.into()).chain(env::args_os().skip(1)).collect();
     let definition =
         clap::Command::new(name).bin_name(format!("morecores {name}")).max_term_width(HELP_WIDTH);
-    let definition = literal_n::keep_literal_n(Verbosity::augment_args(T::augment_args(definition)));
+    let definition = literal_n::protect(Verbosity::augment_args(T::augment_args(definition)));
     let parsed = definition
         .try_get_matches_from(&words)
         .and_then(|matches| Ok((T::from_arg_matches(&matches)?, Verbosity::from_arg_matches(&matches)?)));
-    parsed.unwrap_or_else(|error| slips::explain(error, &words).exit())
+    parsed.unwrap_or_else(|error| end(&slips::explain(error, &words)))
 }
 
 impl Cli {
-    /// Command-line definition for help, man pages and completions.
+    /// Command-line definition for man pages, completions and the reference. Help needs
+    /// `literal_n` too.
     pub(crate) fn definition() -> clap::Command {
-        literal_n::keep_literal_n(Self::command())
+        Self::command()
     }
 
     /// Returns whether a word is a command of the definition.
@@ -98,14 +100,24 @@ impl Cli {
     /// exit status. The help lists the programs that extend morecores here.
     pub(crate) fn read() -> Self {
         let words: Vec<OsString> = env::args_os().collect();
-        let slip = |error| slips::explain(error, words.get(1..).unwrap_or_default()).exit();
+        let slip = |error| end(&slips::explain(error, words.get(1..).unwrap_or_default()));
         // The directories of PATH are read only for the help.
         let programs = if words.len() <= 2 { Self::list_of_programs() } else { String::new() };
         let definition = Self::command().after_help(format!("{programs}{EXAMPLES}"));
-        let definition = literal_n::keep_literal_n(definition);
+        let definition = literal_n::protect(definition);
         let matches = definition.try_get_matches_from(&words).unwrap_or_else(slip);
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| end(&error))
     }
+}
+
+/// Prints help, the version or an error of the command line, and ends the process.
+fn end(error: &clap::Error) -> ! {
+    let render = |coloured: bool| {
+        let text = error.render();
+        literal_n::restore(&if coloured { text.ansi().to_string() } else { text.to_string() })
+    };
+    terminal::print_to(if error.use_stderr() { Stream::Error } else { Stream::Output }, render);
+    exit::now(u8::try_from(error.exit_code()).unwrap_or(exit::BAD_INPUT))
 }
 
 impl Cli {
@@ -319,7 +331,7 @@ mod tests {
     fn help_fills_the_width_of_any_terminal() {
         let prose = "129 ended by SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM.";
         for width in [60, 80, 100] {
-            let mut definition = Cli::definition().term_width(width);
+            let mut definition = literal_n::protect(Cli::definition()).term_width(width);
             definition.build();
             for command in definition.get_subcommands_mut() {
                 let help = command.render_long_help().to_string();
@@ -336,8 +348,28 @@ mod tests {
                 }
             }
         }
-        let mut run = Cli::definition();
+        let mut run = literal_n::protect(Cli::definition());
         let run = run.find_subcommand_mut("run").map(|run| run.render_long_help().to_string());
         assert!(run.is_some_and(|help| help.replace('\n', " ").contains(prose)));
+    }
+
+    #[test]
+    fn no_width_breaks_the_n() {
+        let helps = |width: usize| -> Vec<String> {
+            let mut definition = literal_n::protect(Cli::definition()).term_width(width);
+            definition.build();
+            let subcommands: Vec<String> = definition
+                .get_subcommands_mut()
+                .map(|command| command.render_long_help().to_string())
+                .collect();
+            let all = std::iter::once(definition.render_long_help().to_string()).chain(subcommands);
+            all.map(|help| literal_n::restore(&help)).collect()
+        };
+        let count = |helps: &[String]| helps.iter().map(|help| help.matches("{n}").count()).sum::<usize>();
+        let all = count(&helps(100));
+        assert!(all > 20, "{all}");
+        for width in 40..=61 {
+            assert_eq!(count(&helps(width)), all, "at {width} columns");
+        }
     }
 }

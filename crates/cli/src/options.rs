@@ -172,7 +172,7 @@ impl ResumeOptions {
     pub(crate) fn check(&self, header: &Header) -> Result<()> {
         ensure!(
             self.command.as_ref().is_none_or(|command| *command == header.subject),
-            "{} is a study of another command: leave the command out, or name another study with -o",
+            "{} is a study of another command: leave out the command, or name another study with -o",
             self.study.display()
         );
         let trace = self.trace.unwrap_or(header.plan.trace);
@@ -193,8 +193,7 @@ impl ResumeOptions {
     pub(crate) fn not_reached(&self, traces: &[TraceHeader]) -> Option<String> {
         let without = traces.iter().any(|trace| trace.facts.source != TraceSource::BpfWithSystemCalls);
         (self.syscalls && without).then(|| {
-            "--syscalls holds for traces that are still missing; those of the study stay as they are"
-                .to_owned()
+            "--syscalls applies to the missing traces; the traces of the study stay unchanged".to_owned()
         })
     }
 
@@ -256,7 +255,7 @@ fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<P
         None => counts::default_counts(order, most),
     };
     if let Some(count) = counts.iter().find(|count| **count > order.steps().len()) {
-        bail!("--cpus asks for {count} CPUs, and --cpu-list names {}", order.steps().len());
+        bail!("--cpus asks for {count} CPUs, but --cpu-list has only {}", order.steps().len());
     }
     let before = std::iter::once(0).chain(counts.iter().copied());
     let points = before.zip(&counts).map(|(before, &count)| {
@@ -290,7 +289,7 @@ fn stop(args: &RunArgs) -> Result<Stop> {
 fn check_syscalls(syscalls: bool, trace: TraceMode) -> Result<()> {
     ensure!(
         !syscalls || trace != TraceMode::Off,
-        "--syscalls says how to trace, and --trace off not to: leave out --syscalls, or give --trace auto"
+        "--syscalls needs a trace, but --trace off makes none: leave out --syscalls, or give --trace auto"
     );
     Ok(())
 }
@@ -298,7 +297,7 @@ fn check_syscalls(syscalls: bool, trace: TraceMode) -> Result<()> {
 fn check_predict(predicted: &[u32], trace: TraceMode) -> Result<()> {
     ensure!(
         predicted.is_empty() || trace != TraceMode::Off,
-        "--predict traces runs, and --trace off traces none: leave out one of them"
+        "--predict needs traces, but --trace off makes none: leave out one of them"
     );
     Ok(())
 }

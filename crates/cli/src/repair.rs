@@ -13,13 +13,13 @@ pub(crate) fn repair() {
     for repair in repairs {
         for change in &repair.undone {
             terminal::note(&format!(
-                "repaired what process {} left when it was killed: {change}",
+                "undid a change that process {} left when it was killed: {change}",
                 repair.pid
             ));
         }
         for error in &repair.errors {
             terminal::note(&format!(
-                "could not repair what process {} left: {error}; every start tries again until {} is deleted",
+                "cannot undo a change that process {} left: {error}; every start tries again until {} is deleted",
                 repair.pid,
                 repair.file.display()
             ));

@@ -43,6 +43,24 @@ fn unicode_wanted() -> bool {
     })
 }
 
+/// Standard output or standard error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stream {
+    Output,
+    Error,
+}
+
+/// Writes the text that `render` makes, with colours or without, to a stream. A failure is ignored:
+/// the process ends after this text.
+pub(crate) fn print_to(stream: Stream, render: impl Fn(bool) -> String) {
+    let text = |is_terminal: bool| render(is_terminal && colour_wanted());
+    let _ = match stream {
+        Stream::Output => io::stdout().write_all(text(io::stdout().is_terminal()).as_bytes()),
+        Stream::Error => io::stderr().write_all(text(io::stderr().is_terminal()).as_bytes()),
+    };
+    let _ = io::stdout().flush();
+}
+
 /// Writes to standard output. A closed pipe, as in `morecores show … | head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();

@@ -191,7 +191,7 @@ fn good_lines_of_damaged_runs_are_kept_and_counted() {
     lines[3] = "\u{0}\u{0}\u{0}";
     fs::write(&file, lines.join("\n") + "\n").expect("write");
     let shown = world.morecores(&["show", "study", "--wide"]);
-    shown.success().prints(&["4 runs", "Damaged lines of runs.jsonl, left out of every figure: 2."]);
+    shown.success().prints(&["4 runs", "2 damaged lines of runs.jsonl are in no figure."]);
     let view = world.shown("--json");
     assert_eq!(view["points"][0]["runs"], 4);
     let damaged =
@@ -213,14 +213,14 @@ fn a_failing_command_shows_its_last_lines_and_how_it_ended() {
         "exited with status 7 at 1 CPU (run 1)",
         "--success 0,7",
         "--ignore-failure",
-        "what was measured is kept in study",
+        "the measurements are kept in study",
     ]);
     assert!(!ran.stderr.contains("  | 15\n"), "the last lines only\n{ran}");
     assert_eq!(world.study().runs.len(), 1, "it is stopped");
     assert_eq!(world.study().runs[0].exit, Exit::Code(7));
 
     let ran = World::new().run("-q --cpus 1", &["false"]);
-    ran.code(1).says(&["what was measured is kept in study"]);
+    ran.code(1).says(&["the measurements are kept in study"]);
 
     let ran = World::new().run("--cpus 1", &["sh", "-c", "kill -SEGV $$"]);
     ran.code(1).says(&["was ended by signal 11 at 1 CPU"]);
@@ -237,7 +237,7 @@ fn failures_are_counted_where_they_are_to_be_ignored() {
     let point = &world.shown("--json")["points"][0];
     assert_eq!((&point["runs"], &point["failed_runs"]), (&6.into(), &3.into()), "{point:#}");
     ran.prints(&[
-        "left out of every figure: 3 at 1 CPU (3 exited with status 1)",
+        "Some runs failed and are in no figure: 3 at 1 CPU (3 exited with status 1)",
         "--success 0,1 counts them",
     ]);
 }
@@ -274,7 +274,9 @@ fn a_missing_figure_is_a_failed_run() {
 
     let world = World::new();
     let ran = world.run(&format!("{options} --wide --ignore-failure"), &["sh", "-c", line]);
-    ran.success().prints(&["left out of every figure: 3 at 1 CPU (3 printed no figure that can be read)"]);
+    ran.success().prints(&[
+        "Some runs failed and are in no figure: 3 at 1 CPU (3 printed no figure that can be read)",
+    ]);
     let point = &world.shown("--json")["points"][0];
     assert_eq!((&point["runs"], &point["failed_runs"]), (&6.into(), &3.into()), "{point:#}");
 }

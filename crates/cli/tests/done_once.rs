@@ -36,7 +36,7 @@ fn it_is_said_with_the_line_that_measures_all_of_it_and_can_be_insisted_on() {
     study_of_a_build(&world, "");
     let ran = gone_on_with(&world, &["--runs", "2"]);
     ran.code(1).says(&[
-        "nothing left to do the second time: its first run took 2.40 s, the next 2.00 ms. Stopped; the runs are kept in study",
+        "the first run left the second almost nothing to do: its first run took 2.40 s, the next 2.00 ms. Stopped; the runs are kept in study",
         "/make clean' -- ",
         "/make -j{n}\n",
         "morecores run --resume --incremental -o study\n",
@@ -49,7 +49,7 @@ fn it_is_said_with_the_line_that_measures_all_of_it_and_can_be_insisted_on() {
     );
 
     let shown = world.morecores(&["show", "study"]);
-    shown.success().prints(&["Not known: its first run left the others next to nothing to do."]);
+    shown.success().prints(&["Not known: the first run left the later runs almost nothing to do."]);
     assert!(!shown.stdout.contains("Nothing to compare"), "{shown}");
 
     gone_on_with(&world, &["--incremental", "-q"]).success();
@@ -63,6 +63,6 @@ fn prepare_that_does_not_undo_it_is_named() {
     let world = World::new();
     study_of_a_build(&world, "--prepare true");
     let ran = gone_on_with(&world, &[]);
-    ran.code(1).says(&["--prepare 'true' does not undo what the first run did"]);
+    ran.code(1).says(&["--prepare 'true' does not undo the first run"]);
     assert!(!ran.stderr.contains("run --prepare"), "{ran}");
 }

@@ -52,7 +52,7 @@ fn n_in_the_environment_becomes_the_cpu_count_and_that_is_said() {
             .env("SUDO_COMMAND", "morecores run -- make -j{n}");
     });
     ran.success()
-        .says(&["{n} becomes the CPU count in V of the environment"])
+        .says(&["{n} becomes the CPU count also in the environment variables V"])
         .prints(&["V='{n} threads' sh -c"]);
     assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
     assert_eq!(seen(&world), "1 threads\n1 threads\n");
@@ -109,7 +109,7 @@ fn a_variable_without_a_name_or_a_value_is_refused() {
     for (options, part) in [
         (&["--env", "=8"][..], "--env `=8` has no name"),
         (&["--env", ""], "--env `` has no name"),
-        (&["--env", "NO_SUCH_VARIABLE"], "--env NO_SUCH_VARIABLE: there is no such variable"),
+        (&["--env", "NO_SUCH_VARIABLE"], "--env NO_SUCH_VARIABLE: the variable is not set"),
         (&["--env", "V=1", "--env", "V=2"], "--env V is given twice"),
     ] {
         let world = World::new();
@@ -192,6 +192,7 @@ fn a_traced_command_gets_the_same_environment() {
     if ran.status.code() == Some(2) {
         return report_skip(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
     }
-    ran.success().says(&["{n} becomes the CPU count in V of", "does not get MAKELEVEL"]);
+    ran.success()
+        .says(&["{n} becomes the CPU count also in the environment variables V", "does not get MAKELEVEL"]);
     assert_eq!(seen(&world), "3 3 none\n");
 }

@@ -130,7 +130,7 @@ fn a_line_cut_anywhere_costs_that_run_alone() {
         assert_eq!((study.runs.len(), study.damaged_lines), (2, 1), "cut at {cut}, gone on with");
         assert_consecutive(&study);
         let shown = world.morecores(&["show", "study", "--wide"]);
-        shown.success().prints(&["Damaged lines of runs.jsonl, left out of every figure: 1."]);
+        shown.success().prints(&["1 damaged line of runs.jsonl is in no figure."]);
     }
     // The line lacks only its newline: nothing is lost.
     fs::write(&file, &whole[..whole.len() - 1]).expect("cut");
@@ -165,7 +165,7 @@ fn the_command_dies_with_morecores_and_the_next_start_ends_the_rest() {
         "run", "-q", "--trace", "off", "--runs", "1", "--warmup", "0", "-o", "next", "--", "true",
     ]);
     next.success()
-        .says(&[&format!("repaired what process {pid} left when it was killed: remove the cgroup")]);
+        .says(&[&format!("undid a change that process {pid} left when it was killed: remove the cgroup")]);
     assert_eq!(world.processes(), [], "{next}");
     assert_eq!(left_by(pid), Default::default(), "{next}");
 }

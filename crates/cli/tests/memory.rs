@@ -64,8 +64,11 @@ fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
         command.args(["--warmup", "0", "--runs", "1"]).args(options).args(["--shell", "--", JOBS]);
         Ran::of(command)
     };
-    let figures =
-        ["The kernel killed", "for memory at 2 CPUs: each job needs about 19", "the limit is 300 MiB"];
+    let figures = [
+        "The kernel killed",
+        "for lack of memory at 2 CPUs: each job needs about 19",
+        "the limit is 300 MiB",
+    ];
     run(&["--cpus", "1,2", "--ignore-failure", "-o", "study"]).success().prints(&figures);
     let killed = |run: &Run| run.tree.killed_for_memory.is_some();
     for run in world.study().runs {
@@ -101,7 +104,9 @@ fn memory_is_the_first_limit_of_a_machine_that_has_too_little() {
         return report_skip(name, "needs two CPUs and a cgroup that counts memory (root has one)");
     }
     let predict = |memory: &str| world.morecores(&["predict", "study", "--cpus", "64", "--memory", memory]);
-    predict("256M").success().prints(&["The first limit is memory: 64 CPUs need about", "there are 256 MiB"]);
+    predict("256M")
+        .success()
+        .prints(&["The first limit is memory: 64 CPUs need about", "and 256 MiB are available"]);
     let enough = predict("64G");
     enough.success();
     assert!(!enough.stdout.contains("The first limit is memory:"), "{enough}");

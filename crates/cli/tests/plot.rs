@@ -184,8 +184,8 @@ fn what_cannot_be_drawn_is_one_clear_line() {
         let words: Vec<&str> = ["report", study.as_str()].into_iter().chain(rest.iter().copied()).collect();
         world.morecores(&words).refused(2, &[line]);
     };
-    refused(&["--plot", "speedup.jpg"], "name a file that ends in .svg or .png");
-    refused(&["--plot", "picture.svg"], "which picture? Say it by --picture");
+    refused(&["--plot", "speedup.jpg"], "give it a name that ends in .svg or .png");
+    refused(&["--plot", "picture.svg"], "the picture is not named: use --picture");
     refused(&["--plot", "none/speedup.svg"], "cannot write none/speedup.svg");
     refused(&["--plot", "metric.svg"], "has no metric");
     assert!(world.morecores(&["report", study.as_str(), "--dark"]).stderr.contains("--plot <FILE>"));

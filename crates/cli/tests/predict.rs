@@ -27,7 +27,7 @@ fn a_study_tells_of_machines_that_are_not_here() {
     let world = World::new();
     let ran = predict(&world, &build(), "--cpus 4,8 --price 2=0.1,8=0.3 --explain");
     ran.success().prints(&[
-        "predicted from 1 and 2 CPUs",
+        "Predicted from 1 and 2 CPUs",
         "90% band",
         "measured",
         "cost of 1000 runs",
@@ -82,7 +82,7 @@ fn one_count_without_a_trace_bears_nothing() {
     let ran = predict(&world, Path::new("study"), "--cpus 4");
     ran.refused(2, &["from one CPU count, without a trace", "run --predict=4"]);
     world.morecores(&["what-if", "study"]).refused(2, &["no trace to replay"]);
-    World::new().run("-q --cpus 1 --predict --trace off", &["true"]).refused(2, &["--predict traces runs"]);
+    World::new().run("-q --cpus 1 --predict --trace off", &["true"]).refused(2, &["--predict needs traces"]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn an_untraced_study_is_predicted_by_closed_forms_and_says_so() {
     let world = World::new();
     world.run("-q --cpus 1,2 --runs 6 --precision 0 --trace off", &["sleep", "0.01"]).success();
     let ran = predict(&world, Path::new("study"), "--cpus 4");
-    ran.success().prints(&["closed forms only"]);
+    ran.success().prints(&["formulas alone predict"]);
 }
 
 #[test]

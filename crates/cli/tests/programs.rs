@@ -39,7 +39,7 @@ fn an_unknown_name_is_refused_with_the_place_where_it_was_looked_for() {
     world
         .morecores(&["no-such-name"])
         .code(2)
-        .says(&["no program morecores-no-such-name is beside morecores or on PATH"]);
+        .says(&["there is no program morecores-no-such-name beside morecores or on PATH"]);
 }
 
 #[test]

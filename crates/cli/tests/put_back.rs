@@ -175,7 +175,7 @@ fn put_back_after_everything(limit: &str, witnesses: &Witnesses, before: &State)
     assert_ne!(left_by(killed.pid), Default::default(), "{limit}: SIGKILL leaves everything as it is");
     assert_eq!(witnesses.state() == *before, limit == "cpuset");
     let next = World::new().run("-q --runs 1 --warmup 0", &["true"]);
-    let repaired = format!("repaired what process {} left when it was killed", killed.pid);
+    let repaired = format!("undid a change that process {} left when it was killed", killed.pid);
     is_as_before("SIGKILL and the next start", next.success().says(&[&repaired]));
     is_as_before("SIGKILL and the next start", &killed);
     let third = World::new().run("-q --runs 1 --warmup 0", &["true"]);

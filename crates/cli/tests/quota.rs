@@ -62,7 +62,7 @@ fn a_count_above_a_fractional_quota_is_measured_with_a_warning() {
     // The command takes longer than a tick: below that, nothing is known about other activity
     // around a run. The test gives no `--cpus`, since one count would answer nothing.
     let ran = group.morecores(&world, &options);
-    ran.success().prints(&["A CPU quota allows 1.5 CPUs' worth of time, less than was allotted at 2 CPUs"]);
+    ran.success().prints(&["A CPU quota allows the time of 1.5 CPUs, fewer than allotted at 2 CPUs"]);
     let counts: Vec<u32> = world.study().header.plan.points.iter().map(|point| point.cpus).collect();
     assert_eq!(counts, [1, 2]);
     let points = world.shown("--json")["points"].clone();

@@ -144,9 +144,9 @@ fn notes_are_in_the_log_also_after_a_signal() {
     let study = harness::start(command);
     harness::wait_until("the command runs", || world.path("started").exists());
     study.signal("TERM");
-    study.wait().code(143).says(&["stopped; go on with"]);
+    study.wait().code(143).says(&["stopped; continue with"]);
     let log = fs::read_to_string(last_log(&world)).expect("a last log");
-    assert!(log.contains(" note  morecores: stopped; go on with: morecores run --resume"), "{log}");
+    assert!(log.contains(" note  morecores: stopped; continue with: morecores run --resume"), "{log}");
 }
 
 #[test]

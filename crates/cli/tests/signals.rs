@@ -107,7 +107,7 @@ fn a_hangup_that_is_not_ignored_ends_a_study_with_everything_put_back() {
     wait_until("the command runs", || world.path("started").exists());
     study.signal("HUP");
     let ran = study.wait();
-    ran.code(129).says(&["stopped; go on with: morecores run --resume -o study"]);
+    ran.code(129).says(&["stopped; continue with: morecores run --resume -o study"]);
     assert_eq!(world.study().header.closing.map(|closing| closing.reason), Some(StopReason::Interrupted));
     assert_eq!((world.processes(), left_by(ran.pid)), (vec![], Default::default()), "{ran}");
 }
@@ -183,7 +183,7 @@ fn an_interrupt_between_the_studies_of_a_suite_says_how_to_go_on() {
         started.has_ended()
     });
     started.wait().code(130);
-    assert!(said().contains("stopped; go on with: morecores suite --resume -o mine"), "{}", said());
+    assert!(said().contains("stopped; continue with: morecores suite --resume -o mine"), "{}", said());
 }
 
 #[test]

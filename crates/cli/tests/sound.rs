@@ -19,7 +19,7 @@ fn a_command_that_left_its_cpus_gets_no_verdict() {
     });
     let shown = world.morecores(&["show", &study.to_string_lossy()]);
     shown.success().prints(&[
-        "Not known: the command did not keep to the CPUs",
+        "Not known: the command did not stay on its CPUs.",
         "at least 100%",
         "--limit cpuset",
     ]);
@@ -45,7 +45,7 @@ fn a_command_that_counts_the_machines_cpus_has_no_baseline() {
     let ran = world.run("--cpus 1,2 --runs 2 --warmup 0 --precision 0 --trace on", &["sh", "-c", line]);
     ran.success().prints(&[
         "Not known: 1 CPU is no baseline.",
-        "as many as the machine has CPUs",
+        "one for each CPU of the machine",
         "--limit hotplug",
     ]);
     let warnings = world.shown("--json")["warnings"].clone();

@@ -25,7 +25,7 @@ fn bad_input_is_one_clear_line_and_nothing_is_made() {
     world.morecores(&["suite", "--show", "nowhere"]).refused(2, &["no directory nowhere"]);
     world.morecores(&["suite", "--resume"]).code(2);
     std::fs::create_dir(world.path("there")).unwrap();
-    world.morecores(&["suite", "--show", "there"]).refused(2, &["there holds no study of any benchmark"]);
+    world.morecores(&["suite", "--show", "there"]).refused(2, &["there has no study of any benchmark"]);
     world.morecores(&["suite", "-o", "there"]).refused(2, &["there exists", "--resume"]);
     assert_eq!(world.names(), ["there".to_owned()].into());
 }
@@ -66,7 +66,7 @@ fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
     stopped.code(130).says(&[
         "morecores run --runs 6",
         "-o mine/soften.study -- morecores-work soften --threads {n}",
-        "stopped; go on with: morecores suite --resume -o mine",
+        "stopped; continue with: morecores suite --resume -o mine",
     ]);
     wait_until("nothing is left", || world.processes().is_empty());
     let kept = study().unwrap();

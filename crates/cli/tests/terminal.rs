@@ -74,7 +74,7 @@ fn ctrl_c_stops_the_study_whoever_has_the_terminal() {
         let line = format!("{RUN} --runs 2 -- sh -c '{command}'");
         let typed = "while [ ! -e ready ]; do sleep 0.01; done; printf '\\003'";
         let Some(ran) = in_terminal(&world, &line, typed) else { return report_skip(name, "no `script`") };
-        ran.code(130).prints(&["stopped; go on with: morecores run --resume"]);
+        ran.code(130).prints(&["stopped; continue with: morecores run --resume"]);
         assert_eq!(world.study().runs.len(), 0, "{ran}");
     }
 }

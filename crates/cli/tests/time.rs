@@ -31,8 +31,9 @@ fn without_a_limit_five_minutes_hold_and_are_said() {
 fn the_run_under_way_is_ended_with_the_time_and_the_study_can_be_gone_on_with() {
     let world = World::new();
     let ran = world.run("--cpus 1 --max-time 300ms", &["sleep", "600"]);
-    ran.code(1).says(&["the time is used up (300 ms). Go on with: morecores run --resume -o study\n"]);
-    ran.prints(&["Nothing measured yet: the time was used up", "Ended after 300 ms, --max-time."]);
+    ran.code(1)
+        .says(&["the time limit (300 ms) ended the study. Continue with: morecores run --resume -o study\n"]);
+    ran.prints(&["Nothing measured yet: the time limit ended", "Ended after 300 ms, --max-time."]);
     let study = world.study();
     assert_eq!(study.header.closing.map(|closing| closing.reason), Some(StopReason::TimeExhausted));
     assert_eq!(study.runs, []);
@@ -52,7 +53,7 @@ fn preparations_are_part_of_it_and_the_clean_up_is_owed() {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(["run", "-o", "study", "--trace", "off"]).args(options.split_whitespace());
     command.args(["sleep 600", "--", "true"]);
-    harness::Ran::of(command).code(1).says(&["the time is used up (300 ms)"]);
+    harness::Ran::of(command).code(1).says(&["the time limit (300 ms) ended the study"]);
     assert!(world.path("cleaned").exists());
     assert_eq!(world.processes(), []);
 }

@@ -100,7 +100,7 @@ fn what_is_said_when_a_study_is_gone_on_with_holds_also_where_it_is_the_default(
     assert_eq!((study.header.plan.trace, study.header.plan.stop.precision), (TraceMode::Auto, Some(0.01)));
     assert_eq!(study.traces.len(), 1);
     // The option has nothing left to do.
-    resume(&["--syscalls"]).success().says(&["--syscalls holds for traces that are still missing"]);
+    resume(&["--syscalls"]).success().says(&["--syscalls applies to the missing traces"]);
     assert_eq!(world.study().traces, study.traces);
 }
 
@@ -266,9 +266,9 @@ fn a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same() {
     wait_until("the command runs", || world.path("begun").exists());
     started.signal("TERM");
     let ran = started.wait();
-    ran.code(128 + 15).says(&["the trace is of the run up to there"]);
+    ran.code(128 + 15).says(&["the trace ends there"]);
     assert!(json(&ran)["events"].as_u64() > Some(0), "{ran}");
-    world.morecores(&["show", "study"]).success().says(&["the trace is of the run up to there"]);
+    world.morecores(&["show", "study"]).success().says(&["the trace ends there"]);
     let study = world.study();
     assert_eq!(study.traces[0].run.exit, Exit::Code(0));
     assert_eq!(study.header.closing.map(|closing| closing.reason), Some(StopReason::Interrupted));
@@ -307,7 +307,7 @@ fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more
     };
     assert_eq!(trace["source"], "perf");
     assert!(!trace["untraced"].as_array().expect("what is missing").is_empty(), "{trace}");
-    ran.says(&["not what they waited for", "sudo setcap cap_bpf,cap_perfmon"]);
+    ran.says(&["not why they waited", "sudo setcap cap_bpf,cap_perfmon"]);
     let one = user.morecores(&["trace", "--json", "--", "/bin/true"]);
     assert_eq!(json(one.success())["source"], "perf");
 }

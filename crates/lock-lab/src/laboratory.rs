@@ -47,7 +47,7 @@ pub enum LockCellError {
         source: io::Error,
     },
     /// The cell took too long.
-    #[error("it was not done after {} s", .0.as_secs_f64())]
+    #[error("it had not ended after {} s", .0.as_secs_f64())]
     TimedOut(Nanos),
     /// The laboratory failed; the message has the last line of its error output.
     #[error("{error_output} ({how})")]
@@ -221,7 +221,7 @@ fn parse_sample(cell: &LockCell, output: &str) -> Result<LockSample, LockCellErr
     if fits {
         Ok(sample)
     } else {
-        Err(LockCellError::NotASample { why: "it is of something else".to_owned() })
+        Err(LockCellError::NotASample { why: "it measures another cell".to_owned() })
     }
 }
 

@@ -66,7 +66,10 @@ fn read_online(tree: &mut Tree) -> CpuSet {
         return online;
     }
     let allowed = restrictions::read_affinity(tree).unwrap_or_else(|| CpuSet::from_iter([CpuId(0)]));
-    tree.note(&path, format!("not there; took the CPUs of the affinity mask, {allowed}, for all there are"));
+    tree.note(
+        &path,
+        format!("missing, so the CPUs of the affinity mask, {allowed}, count as all CPUs of the machine"),
+    );
     allowed
 }
 

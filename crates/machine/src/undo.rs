@@ -24,7 +24,7 @@ use crate::process;
 
 /// Error of noting a change, which was therefore not made.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot note a change to the system in {}: {source}; nothing was changed", .path.display())]
+#[error("cannot record a change to the system in {}: {source}; nothing was changed", .path.display())]
 pub struct JournalError {
     path: PathBuf,
     source: io::Error,
@@ -32,7 +32,7 @@ pub struct JournalError {
 
 /// Reason for which the changes of an earlier process are unknown.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is not used: {source}; what an earlier morecores left changed is not put back", .path.display())]
+#[error("{} is not used: {source}; changes of an earlier morecores are not undone", .path.display())]
 pub struct RepairError {
     path: PathBuf,
     source: io::Error,
@@ -146,7 +146,7 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // A caller that needs the errors calls `undo` first; the drop is the last resort.
         for error in self.undo() {
-            warn!("could not {error}; the next start of morecores tries again");
+            warn!("cannot {error}; the next start of morecores tries again");
         }
     }
 }

@@ -35,7 +35,7 @@ fn root_without_capabilities_is_told_that_they_are_missing() {
         let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, what).remedy else {
             panic!("a command is no remedy: {:?}", finding_about(&diagnosis, what))
         };
-        assert!(why.contains("capabilities are missing though this is root"), "{why}");
+        assert!(why.contains("capabilities are missing although this is root"), "{why}");
     }
 }
 
@@ -190,11 +190,11 @@ fn which_waits_for_spinlocks_are_traced_follows_the_kernel_s_choice_at_boot() {
     type Change = fn(&mut Facts);
     let cases: [(Change, State, &str); 11] = [
         (|_| {}, State::Fine, "paravirtual queue"),
-        (|facts| facts.host.hypervisor = None, State::Fine, "all but the first waiter's"),
-        (|facts| facts.tracing.spinlocks.dedicated = Some(true), State::Fine, "all but the first"),
-        (|facts| facts.tracing.spinlocks.nopvspin = true, State::Fine, "all but the first"),
-        (|facts| facts.tracing.spinlocks.possible_cpus = 1, State::Fine, "all but the first"),
-        (|facts| facts.tracing.spinlocks.paravirt = Some(false), State::Fine, "all but the first"),
+        (|facts| facts.host.hypervisor = None, State::Fine, "all but those of the first"),
+        (|facts| facts.tracing.spinlocks.dedicated = Some(true), State::Fine, "all but those of the first"),
+        (|facts| facts.tracing.spinlocks.nopvspin = true, State::Fine, "all but those of the first"),
+        (|facts| facts.tracing.spinlocks.possible_cpus = 1, State::Fine, "all but those of the first"),
+        (|facts| facts.tracing.spinlocks.paravirt = Some(false), State::Fine, "all but those of the first"),
         (|facts| facts.tracing.spinlocks.pv_unhalt = Some(false), State::Limited, "none for spinlocks"),
         (
             |facts| facts.tracing.spinlocks.paravirt_spinlocks = Some(false),

@@ -221,7 +221,7 @@ fn with_nothing_to_read_one_cpu_is_assumed_and_said() {
     let nothing = topology_of(&Recording::default());
     assert_eq!((nothing.online.to_string(), nothing.usable.count), ("0".to_owned(), 1));
     let said: Vec<_> = nothing.unread.iter().map(|unread| unread.why.as_str()).collect();
-    for expected in ["took the CPUs of the affinity mask", "no siblings told", "no package", "no caches"] {
+    for expected in ["the CPUs of the affinity mask", "no siblings known", "no package", "no caches"] {
         assert!(said.iter().any(|why| why.contains(expected)), "{expected}: {said:?}");
     }
 }

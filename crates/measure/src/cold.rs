@@ -27,7 +27,7 @@ pub enum ColdError {
     #[error("--remount {}: nothing is mounted there: name a mount point", .0.display())]
     NotMounted(PathBuf),
     /// The file system is in use.
-    #[error("--remount {}: umount failed ({status}): is the command's directory, or a shell, in it?", .path.display())]
+    #[error("--remount {}: umount failed ({status}): no shell and no directory of the command may be in it", .path.display())]
     Busy {
         /// Mount point.
         path: PathBuf,

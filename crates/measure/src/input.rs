@@ -58,7 +58,7 @@ pub enum InputError {
         limit: Bytes,
     },
     /// The input existed for an earlier run, and is gone.
-    #[error("--input {} is gone: it was there for an earlier run", path.display())]
+    #[error("--input {} is gone: it existed at an earlier run", path.display())]
     Gone {
         /// File of the input.
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum InputError {
     /// The size of the input differs from its size in the first run.
     #[error(
         "--input {} has {now} bytes now and had {then} for the first run: runs on different input cannot be compared; \
-         give a copy that does not change, or make it anew for each run with --prepare", path.display()
+         give a copy that does not change, or write it before each run with --prepare", path.display()
     )]
     Changed {
         /// File of the input.

@@ -24,7 +24,7 @@ pub enum ProgramError {
     NotExecutable(String),
     /// The file looks like a program, but the kernel refuses it.
     #[error("cannot execute {name}: {source}{}", if .source.kind() == io::ErrorKind::NotFound {
-        ": the interpreter that its first line or its header names is not there"
+        ": the interpreter in its first line or its header does not exist"
     } else {
         ""
     })]

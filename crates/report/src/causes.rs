@@ -71,6 +71,15 @@ pub enum NoCauseReason {
     },
 }
 
+/// Elapsed time of a traced run in serial phases.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SerialTime {
+    /// Elapsed time of the serial phases, in seconds.
+    pub seconds: f64,
+    /// Elapsed time of the whole run, in seconds.
+    pub elapsed_s: f64,
+}
+
 /// Culprit of a loss.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Explanation {
@@ -82,6 +91,8 @@ pub enum Explanation {
         commands: Vec<(String, f64)>,
         /// Whether the first command accounts for nearly all of the loss.
         alone: bool,
+        /// Time in which one thread of the first command ran alone, if it explains the loss.
+        serial: Option<SerialTime>,
         /// System call in which most of the other threads waited meanwhile.
         waiting_in: Option<String>,
     },

@@ -4,6 +4,7 @@
 //! This module only words the result and chooses what is worth a sentence. The analysis has already
 //! decided what counts as a difference.
 
+use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
 use morecores_view::page::Cell;
 use morecores_view::{
@@ -13,7 +14,7 @@ use morecores_view::{
 
 use crate::Component;
 use crate::format::{
-    ABSENT, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, percent, ratio,
+    ABSENT, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, join_with_or, percent, ratio,
 };
 use crate::stack::FOLDED_SHARE;
 use crate::table::{Column, Table};
@@ -32,7 +33,7 @@ pub(crate) fn verdict_text(comparison: &Comparison) -> String {
     let rate = is_rate(comparison);
     let lead = match (better.is_empty(), worse.is_empty(), same.is_empty()) {
         (true, true, true) => "Too few runs to tell",
-        (true, true, false) => "No difference",
+        (true, true, false) => "No difference found",
         (true, false, _) => "Worse",
         (false, true, _) => "Better",
         (false, false, _) => "Better and worse",
@@ -43,7 +44,7 @@ pub(crate) fn verdict_text(comparison: &Comparison) -> String {
     let unknown: Vec<String> = points_with(Difference::Unknown).iter().map(|p| p.cpus.to_string()).collect();
     if !unknown.is_empty() {
         clauses.push(format!(
-            "on {} there are fewer than the six runs that an interval needs (NEW takes {})",
+            "on {} there are too few runs for an interval, which needs {MIN_RUNS} (NEW takes {})",
             cpus_text(&unknown),
             join_with_and(
                 points_with(Difference::Unknown)
@@ -89,7 +90,7 @@ fn same_clause(same: &[&ComparedPoint]) -> Option<String> {
     let counts: Vec<String> = same.iter().map(|point| point.cpus.to_string()).collect();
     let hidden = same.iter().filter_map(|point| hidden_difference(point)).fold(0.0, f64::max);
     Some(format!(
-        "on {} none that noise would not make, and any there is is below {}",
+        "on {} any difference is within the noise and below {}",
         cpus_text(&counts),
         percent(hidden)
     ))
@@ -115,9 +116,9 @@ fn scaling_sentences(comparison: &Comparison) -> Vec<String> {
             let how = if s.difference == Difference::Better { "better" } else { "worse" };
             let (times, _) = figure_with_bounds(s.ratio.value, s.ratio.ci95);
             format!(
-                "It scales {how}: a speedup of {} on {} instead of {}, {times} times{}.",
-                ratio(s.new),
+                "NEW scales {how}: its speedup on {} is {} instead of {}, {times} times{}.",
                 cpus(count),
+                ratio(s.new),
                 ratio(s.base),
                 interval_text(s.ratio.ci95, s.ratio.value)
             )
@@ -135,8 +136,8 @@ pub(crate) fn is_rate(comparison: &Comparison) -> bool {
 pub(crate) fn different_commands(comparison: &Comparison) -> Option<String> {
     let commands = comparison.unlike.iter().find(|unlike| unlike.aspect == Aspect::Command)?;
     Some(format!(
-        "The studies are of different commands: {} in BASE, {} in NEW. A difference may come from the command \
-         and not from a change.",
+        "The studies measure different commands: {} in BASE, {} in NEW. A difference may come from the command, not \
+         from a change to it.",
         commands.base, commands.new
     ))
 }
@@ -146,17 +147,17 @@ pub(crate) fn mismatch_lines(comparison: &Comparison) -> Vec<String> {
     let others = comparison.unlike.iter().filter(|unlike| unlike.aspect != Aspect::Command);
     let sentences = others.map(|unlike| {
         let what = match unlike.aspect {
-            Aspect::Command => "Other commands",
-            Aspect::Machine => "Other machines",
-            Aspect::Kernel => "Other kernels",
-            Aspect::Limit => "Held to their CPUs in other ways",
-            Aspect::Cache => "Other caches before each run",
-            Aspect::CpuSet => "Other CPUs",
-            Aspect::N => "Another {n}",
-            Aspect::Tool => "Other versions of morecores",
+            Aspect::Command => "The commands differ",
+            Aspect::Machine => "The machines differ",
+            Aspect::Kernel => "The kernels differ",
+            Aspect::Limit => "The limits to the CPUs differ",
+            Aspect::Cache => "The caches before each run differ",
+            Aspect::CpuSet => "The CPUs differ",
+            Aspect::N => "The values of {n} differ",
+            Aspect::Tool => "The versions of morecores differ",
         };
         let means = match unlike.aspect {
-            Aspect::Machine => "; a difference may be the machine's, not the program's",
+            Aspect::Machine => "; a difference may come from the machine, not from the program",
             _ => "",
         };
         format!("{what}: {} in BASE, {} in NEW{means}.", unlike.base, unlike.new)
@@ -168,7 +169,7 @@ pub(crate) fn mismatch_lines(comparison: &Comparison) -> Vec<String> {
         let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
         if !counts.is_empty() {
             lines.push(format!(
-                "{} are in {here} alone, and compared with nothing in {there}.",
+                "Only {here} has {}, so these counts have no comparison with {there}.",
                 cpus_text(&counts)
             ));
         }
@@ -176,7 +177,7 @@ pub(crate) fn mismatch_lines(comparison: &Comparison) -> Vec<String> {
     for (side, study) in [("BASE", &comparison.base), ("NEW", &comparison.new)] {
         let spoiling = spoiling_sentences(&study.warnings);
         if !spoiling.is_empty() {
-            lines.push(format!("Of {side}: {}", spoiling.join(" ")));
+            lines.push(format!("In {side}: {}", spoiling.join(" ")));
         }
     }
     lines
@@ -194,7 +195,7 @@ pub(crate) fn growth_text(comparison: &Comparison) -> Option<String> {
     parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     let whole = cpus(stack.cpus);
     let text = if parts.is_empty() {
-        format!("Of {whole} no kind of loss grew or shrank by more than {}.", percent(FOLDED_SHARE))
+        format!("On {whole}, no kind of loss changed by more than {} of the CPUs.", percent(FOLDED_SHARE))
     } else {
         let changes = parts.iter().take(MAX_NAMED).map(|(component, more)| {
             let culprit = if *component == Component::IdleTooLittleWork {
@@ -206,10 +207,11 @@ pub(crate) fn growth_text(comparison: &Comparison) -> Option<String> {
         });
         let changes = join_with_and(changes);
         format!(
-            "What changed most of {whole}, in CPUs lost: {changes}. From one traced run of each, without intervals."
+            "The losses on {whole} that changed most, in CPUs: {changes}. They come from one traced run of each, without \
+             intervals."
         )
     };
-    let guess = if has_lossy_trace(comparison) { " A trace lost events: these are guesses." } else { "" };
+    let guess = if has_lossy_trace(comparison) { " A trace lost events, so these are guesses." } else { "" };
     Some(text + guess)
 }
 
@@ -240,7 +242,7 @@ pub(crate) fn condition_text(result: &ConditionResult) -> String {
     let outcome = match result.holds {
         Some(true) => "holds",
         Some(false) => "does not hold",
-        None => "cannot be told",
+        None => "is not known yet",
     };
     let ends = match result.compared.ci95 {
         Some([low, high]) => format!(" (95% interval {} to {})", figure(low), figure(high)),
@@ -248,7 +250,7 @@ pub(crate) fn condition_text(result: &ConditionResult) -> String {
         None => String::new(),
     };
     let share_of_base = match result.base {
-        Some(base) => format!(" of BASE: {} after {}", ratio(result.new.value), ratio(base.value)),
+        Some(base) => format!(" of BASE, {} after {}", ratio(result.new.value), ratio(base.value)),
         None => String::new(),
     };
     format!("{} {outcome}: it is {}{share_of_base}{ends}", result.condition, figure(result.compared.value))
@@ -337,17 +339,16 @@ pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Str
 
 /// Explains how to read the figures.
 pub(crate) fn table_note(comparison: &Comparison) -> String {
-    let at_least = if comparison.at_least > 0.0 {
-        format!(", nor one below {}", percent(comparison.at_least))
-    } else {
-        String::new()
-    };
+    let at_least = (comparison.at_least > 0.0).then(|| format!("below {}", percent(comparison.at_least)));
+    let inside = ["inside its interval".to_owned(), "inside the noise of two like measurements".to_owned()];
+    let unreported: Vec<String> = inside.into_iter().chain(at_least).collect();
     format!(
-        "±: its wider side. The {} the truth in 95% of comparisons, all at once; a difference inside them, or inside what \
-         two measurements of the same thing differ by, is not called one{at_least}. What changes between sessions is in no interval.",
+        "±: the wider side of the interval. In 95% of comparisons {}. A difference is not reported if it is {}. No \
+         interval covers changes between sessions.",
         match comparison.ratios {
-            1 => "interval of the ratio holds".to_owned(),
-            ratios => format!("intervals of the {ratios} ratios hold"),
-        }
+            1 => "the interval of the ratio holds the true value".to_owned(),
+            ratios => format!("the intervals of all {ratios} ratios hold the true values at once"),
+        },
+        join_with_or(unreported)
     )
 }

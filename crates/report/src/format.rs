@@ -164,11 +164,20 @@ pub fn cpus(n: u32) -> String {
 
 /// List in words: `a`, `a and b`, `a, b and c`.
 pub(crate) fn join_with_and<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    join_with("and", items)
+}
+
+/// Alternatives in words: `a`, `a or b`, `a, b or c`.
+pub(crate) fn join_with_or<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    join_with("or", items)
+}
+
+fn join_with<T: ToString>(word: &str, items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|i| i.to_string()).collect();
     match items.split_last() {
         None => String::new(),
         Some((only, [])) => only.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} {word} {last}", rest.join(", ")),
     }
 }
 

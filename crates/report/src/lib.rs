@@ -26,7 +26,9 @@ mod tuning;
 mod verdict;
 mod warning;
 
-pub use causes::{Cause, Explanation, NoCauseReason, cause_clause, causes, main_cause, no_cause_reason};
+pub use causes::{
+    Cause, Explanation, NoCauseReason, SerialTime, cause_clause, causes, main_cause, no_cause_reason,
+};
 pub use command::{display_command, display_command_with_variables};
 pub use component::Component;
 pub use csv::{locks_csv, view_csv};

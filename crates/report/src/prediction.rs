@@ -12,27 +12,35 @@ const REPLAY: &str = "replay";
 /// Share of other models in a prediction, from which the report mentions them.
 const LEAST_OTHERS: f64 = 0.1;
 
-/// Basis of the prediction, its model, and the error of that model in the test.
+/// Model of the prediction, and its error in the back-test: two sentences.
 pub(crate) fn headline(prediction: &Prediction) -> String {
+    let own = prediction.models.iter().find(|model| model.model == prediction.model);
+    let own_weight = own.map_or(0.0, |own| own.weight);
+    let all: f64 = prediction.models.iter().map(|model| model.weight).sum();
+    let others = all - own_weight;
+    let (share, rest) = if others > LEAST_OTHERS {
+        let kind = if prediction.model == REPLAY { "formulas" } else { "other models" };
+        (format!(" ({} of the weight)", percent(own_weight)), format!(" and by {kind} ({})", percent(others)))
+    } else {
+        (String::new(), String::new())
+    };
+    let model = match prediction.model.as_str() {
+        REPLAY => "by replaying the traces",
+        form => &format!("by {}", form_name(form)),
+    };
     let counts = join_with_and(&prediction.from);
     let plural = if prediction.from == [1] { "CPU" } else { "CPUs" };
-    let model_text = match prediction.model.as_str() {
-        REPLAY => "by replay of its traces".to_owned(),
-        form => format!("by {}", form_name(form)),
-    };
-    let own = prediction.models.iter().find(|model| model.model == prediction.model);
-    let others: f64 =
-        prediction.models.iter().map(|model| model.weight).sum::<f64>() - own.map_or(0.0, |own| own.weight);
-    let model_text = if others > LEAST_OTHERS {
-        format!("{model_text} and, for {}, by other models", percent(others))
-    } else {
-        model_text
-    };
-    let tested = own.and_then(|model| model.back_test).map_or(String::new(), |error| {
-        let largest = prediction.from.last().copied().unwrap_or(1);
-        format!("; from fewer CPUs it was {} off at {}", signed_percent(error), cpus(largest))
-    });
-    format!("predicted from {counts} {plural} {model_text}{tested}")
+    let basis = format!("Predicted from {counts} {plural} {model}{share}{rest}.");
+    let Some(error) = own.and_then(|model| model.back_test) else { return basis };
+    let smaller = &prediction.from[..prediction.from.len().saturating_sub(1)];
+    let plural = if smaller == [1] { "CPU" } else { "CPUs" };
+    let largest = prediction.from.last().copied().unwrap_or(1);
+    format!(
+        "{basis} Test: from {} {plural} it predicts {} {}.",
+        join_with_and(smaller),
+        cpus(largest),
+        error_text(error)
+    )
 }
 
 /// Name of a closed form in words.
@@ -43,6 +51,15 @@ pub(crate) fn form_name(form: &str) -> &str {
         "USL" => "the universal scalability law",
         "kernel lock" => "the model of one kernel lock",
         other => other,
+    }
+}
+
+/// Relative error of an elapsed time, in words: `2.3% too slow`.
+fn error_text(error: f64) -> String {
+    match percent(error.abs()).as_str() {
+        none if error == 0.0 || none == percent(0.0) => "correctly".to_owned(),
+        some if error > 0.0 => format!("{some} too slow"),
+        some => format!("{some} too fast"),
     }
 }
 
@@ -89,120 +106,134 @@ fn first_limit_sentence(limit: &FirstLimit) -> String {
         Resource::SerialWork { command: None } => "serial work".to_owned(),
         Resource::Lock { name } | Resource::Device { name } => name.clone(),
         Resource::MemorySize { .. } => "memory".to_owned(),
-        Resource::Memory => "memory and caches, in which CPUs slow each other down".to_owned(),
-        Resource::Coherency => "what CPUs cost each other in pairs".to_owned(),
+        Resource::Memory => "memory and caches, where busy CPUs slow each other down".to_owned(),
+        Resource::Coherency => "the traffic between each pair of CPUs".to_owned(),
     };
     match limit.resource {
         Resource::MemorySize { needed_bytes, limit_bytes, at_cpus } => format!(
-            "The first limit is memory: {} need about {}, and there are {}, enough for {}.",
+            "The first limit is memory: {} need about {}, and {} are available, enough for {}.",
             cpus(at_cpus),
             bytes_text(needed_bytes as f64),
             bytes_text(limit_bytes as f64),
             cpus(limit.cpus as u32)
         ),
         Resource::Coherency => {
-            format!("The first limit is {what}: it is fastest on {}.", about_cpus(limit.cpus))
+            format!("The first limit is {what}: the command is fastest on {}.", about_cpus(limit.cpus))
         }
-        _ => format!("The first limit is {what}: it never keeps more than {} busy.", about_cpus(limit.cpus)),
+        _ => {
+            format!(
+                "The first limit is {what}: the command never keeps more than {} busy.",
+                about_cpus(limit.cpus)
+            )
+        }
     }
 }
 
 /// Lower limits of the elapsed time on any machine.
 fn bounds_sentence(bounds: &BoundsView) -> String {
-    let mut parts = vec![format!("{} of work over the CPUs", time(bounds.work_s))];
-    parts.push(format!("{} that depend on each other", time(bounds.span_s)));
+    let mut parts = vec![
+        format!("{} divided by the number of CPUs (all its work)", time(bounds.work_s)),
+        format!("{} (its longest chain of dependent steps)", time(bounds.span_s)),
+    ];
     let locks = bounds.locks.iter().filter(|(_, seconds)| *seconds > 0.0).take(2);
-    parts.extend(locks.map(|(name, seconds)| format!("{} under {name}", time(*seconds))));
+    parts.extend(locks.map(|(name, seconds)| format!("{} (its work under {name})", time(*seconds))));
     let devices = bounds.devices.iter().filter(|(_, seconds)| *seconds > 0.0);
-    parts.extend(devices.map(|(name, seconds)| format!("{} of {name}", time(*seconds))));
-    format!("By the trace no machine of such CPUs beats any of: {}.", join_with_and(parts))
+    parts.extend(devices.map(|(name, seconds)| format!("{} (its use of {name})", time(*seconds))));
+    format!("Lower limits, by the trace: {}.", parts.join(", "))
 }
 
 /// Reason why the prediction gives no point.
 fn abstention_sentence(reason: &Abstention) -> String {
     let why = match reason {
         Abstention::Unexplained { share } => {
-            format!("the trace leaves {} of the CPUs' time unexplained", percent(*share))
+            format!("the trace does not explain {} of the CPUs' time", percent(*share))
         }
         Abstention::Saturated { device, share } => {
             format!(
-                "{device} is busy {} of the time already, and how it behaves beyond that is not in the data",
+                "{device} is already busy {} of the time, and the data do not show its speed under more load",
                 percent(*share)
             )
         }
         Abstention::Spinning { share } => {
             format!(
-                "threads spin for each other in {} of the CPUs' time: with fewer CPUs than threads that says little of more",
+                "threads spin for each other in {} of the CPUs' time, and with fewer CPUs than threads this says little \
+                 about more CPUs",
                 percent(*share)
             )
         }
         Abstention::SteepFromTwoPoints { serial_fraction } => {
             format!(
-                "of two counts, whose serial fraction is {}, it cannot be told what is serial work and what the second CPU \
-                 costs; `morecores run --predict` would",
+                "two counts with a serial fraction of {} do not separate serial work from the cost of the second CPU; \
+                 `morecores run --predict` does",
                 ratio(*serial_fraction)
             )
         }
         Abstention::MixedKinds => {
-            "the larger counts add CPUs of another kind (siblings or other core types), and more of one kind say little of \
+            "the larger counts add CPUs of another kind (siblings or other core types), and one kind says little about \
              the other"
                 .to_owned()
         }
         Abstention::NotHeld { share } => format!(
-            "the command also ran on CPUs that it was not given, for {} of the time of those that it was: measure again \
+            "the command also ran on CPUs that it was not allotted, for {} of the allotted CPUs' time; measure again \
              with --limit cpuset or hotplug (as root)",
             percent(*share)
         ),
         Abstention::MachineSized { threads } => format!(
-            "the command runs {threads} threads however many CPUs it may use, as many as this machine has: on a larger \
-             machine it is another program; tell it how many with {{n}}, or measure with --limit hotplug (as root)"
+            "the command runs {threads} threads whatever its CPU count, one for each CPU of this machine, so it is \
+             another program on a larger machine; tell it its CPU count with {{n}}, or measure with --limit hotplug \
+             (as root)"
         ),
         Abstention::Contradictory => {
-            "it got slower with more CPUs and then faster again, which no model here can do; measure again".to_owned()
+            "the command got slower with more CPUs and then faster again, and no model here does that; measure again"
+                .to_owned()
         }
     };
-    format!("No point is given, only bands: {why}.")
+    format!("Only bands are given, no points: {why}.")
 }
 
-/// Caveat in words: a reason why the prediction is less certain.
+/// Caveat as sentences: a reason why the prediction is less certain.
 pub(crate) fn caveat_text(caveat: &Caveat) -> String {
     match caveat {
         Caveat::Untraced => {
-            "no run was traced: closed forms only, which know nothing of what the program does; `morecores run --predict` \
-             traces"
+            "No run was traced, so formulas alone predict, which do not know what the program does. \
+                             `morecores run --predict` traces it."
                 .to_owned()
         }
-        Caveat::NotOversubscribed { cpus } => {
-            format!(
-                "no trace has {{n}} = {}: closed forms only there; `morecores run --predict={}` makes them",
-                join_with_and(cpus),
-                cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
-            )
+        Caveat::NotOversubscribed { cpus } => format!(
+            "No trace has {{n}} = {}, so formulas alone predict there. `morecores run --predict={}` makes the traces.",
+            join_with_and(cpus),
+            cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+        ),
+        Caveat::Lossy { share } => {
+            format!("The trace lost {} of its events, so the replay is a guess.", percent(*share))
         }
-        Caveat::Lossy { share } => format!("the trace lost {} of its events: the replay is a guess", percent(*share)),
         Caveat::NoSystemCalls => {
-            "traced without system calls: waits that ended at once are not in the trace, and it may take longer than said; \
-             `--syscalls` traces them"
+            "The trace has no system calls and misses waits that ended at once, so the command may \
+                                  take longer than predicted. `--syscalls` traces them."
                 .to_owned()
         }
         Caveat::OneCount => {
-            "the CPU time on 1 CPU and on more is not both measured: how much CPUs slow each other down is not known, and taken to be little"
+            "The study does not compare the CPU time on 1 CPU and on several, so the prediction assumes \
+                             that busy CPUs hardly slow each other down."
                 .to_owned()
         }
-        Caveat::Wide { cpus, factor } => {
+        Caveat::Wide { cpus: counts, factor } => {
+            let plural = if counts.as_slice() == [1] { "CPU" } else { "CPUs" };
             format!(
-                "the band of {} is wider than a factor of {}: no point is given; more counts, or longer and quieter runs, narrow it",
-                join_with_and(cpus),
+                "The band of {} {plural} is wider than a factor of {}, so it has no point. More counts, or longer and \
+                 quieter runs, narrow it.",
+                join_with_and(counts),
                 ratio(*factor)
             )
         }
         Caveat::Forced { share } => format!(
-            "in the replay threads waited for each other without end and were let go on, {} times for each thread: the order in \
-             which they wait is not all in the trace",
+            "In the replay, threads waited for each other without end and were released by force, {} times for each \
+             thread: the trace does not show the whole order of their waits.",
             ratio(*share)
         ),
         Caveat::Crowded { times } => format!(
-            "told of more CPUs than there are, the command took {} times the CPU time for as many processes: whether it will there too is not known",
+            "With {{n}} above its CPU count, the command used {} times the CPU time for as many processes. How much of \
+             this disappears when each has its own CPU is unknown, so the band spans both extremes.",
             ratio(*times)
         ),
     }

@@ -2,12 +2,13 @@
 //!
 //! This module computes no loss, draws nothing and lays out nothing.
 
+use morecores_study::trace::TraceSource;
 use morecores_view::{Components, StackView, TraceView, View};
 
 use crate::Component;
 use crate::causes::no_cause_reason;
 use crate::component::{self, IDLE_OR_OTHERS, Look, idle_includes_others};
-use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, whole_percent};
+use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, two_digits, whole_percent};
 
 /// Share of the CPUs below which a loss is folded into others, if it is below at every count. A
 /// choice: below this share a bar has no cell for the loss, and the error of the trace is as large.
@@ -120,20 +121,28 @@ pub(crate) fn stack_notes(view: &View) -> Vec<String> {
     };
     let below = view.stack.iter().any(|s| Component::ALL.iter().any(|c| is_gained(s, *c)));
     let below = if below { " Below zero: CPUs gained." } else { "" };
-    let compared = format!("What each takes more than on {}{n}.{below}", cpus(stack.base_cpus));
+    let compared = format!("Each loss is the excess over the runs on {}{n}.{below}", cpus(stack.base_cpus));
     [Some(compared), tracing_note(&view.traces), untraced_note(&view.traces)].into_iter().flatten().collect()
 }
 
 /// Kinds of time that the traces could not distinguish; their losses are counted in other
 /// components.
 pub(crate) fn untraced_note(traces: &[TraceView]) -> Option<String> {
+    if traces.iter().any(|trace| trace.source == TraceSource::Perf) {
+        let show =
+            if traces.len() == 1 { "Without BPF this trace shows" } else { "The traces without BPF show" };
+        return Some(format!(
+            "{show} when threads ran, not why they waited: kernel locks, interrupts and steal count as \
+             work, other programs as idle time. `morecores doctor` says how to enable BPF."
+        ));
+    }
     let mut what: Vec<&str> = Vec::new();
     for untraced in traces.iter().flat_map(|t| &t.untraced) {
         if !what.contains(&untraced.what.as_str()) {
             what.push(&untraced.what);
         }
     }
-    (!what.is_empty()).then(|| format!("Traced without {} (morecores doctor says why).", join_with_and(what)))
+    (!what.is_empty()).then(|| format!("Not traced: {}. `morecores doctor` says why.", join_with_and(what)))
 }
 
 /// Method of the traced runs, and the cost of tracing.
@@ -156,7 +165,7 @@ fn tracing_note(traces: &[TraceView]) -> Option<String> {
     let events: u64 = traces.iter().map(|t| t.events).sum();
     let lost = if traces.iter().all(|t| t.lost_events == 0) { ", none lost" } else { "" };
     Some(format!(
-        "From one more run of each, traced by {}{overhead}; {} events{lost}.",
+        "The losses come from one traced run of each count, by {}{overhead}; {} events{lost}.",
         join_with_and(sources),
         count(events as f64)
     ))
@@ -165,15 +174,14 @@ fn tracing_note(traces: &[TraceView]) -> Option<String> {
 /// Cost of tracing as words.
 pub(crate) fn overhead_text(overhead: f64) -> String {
     if overhead <= 0.0 {
-        "no slower than untraced".to_owned()
+        "no slower than the timed runs".to_owned()
     } else {
-        format!("{} slower than untraced", percent(overhead))
+        format!("{} slower than the timed runs", percent(overhead))
     }
 }
 
 /// Source of the events, as words that follow "by".
-pub(crate) fn source_name(source: morecores_study::trace::TraceSource) -> &'static str {
-    use morecores_study::trace::TraceSource;
+pub(crate) fn source_name(source: TraceSource) -> &'static str {
     match source {
         TraceSource::Bpf => "eBPF",
         TraceSource::BpfWithSystemCalls => "eBPF with every system call",
@@ -188,7 +196,7 @@ pub(crate) fn lossy_note(trace: &TraceView) -> Option<String> {
         more => format!("{} events", count(more as f64)),
     };
     (trace.lost_events > 0)
-        .then(|| format!("lossy: {lost} lost on {}, figures are guesses", cpus(trace.cpus)))
+        .then(|| format!("lossy: the trace on {} lost {lost}, so its figures are guesses", cpus(trace.cpus)))
 }
 
 /// Facts that the stack does not show, as clauses: the speedup of the serial phases and of the
@@ -203,17 +211,17 @@ pub(crate) fn part_notes(stack: &StackView, view: &View) -> Vec<String> {
 
 fn part_speedups_note(stack: &StackView) -> Option<String> {
     let base = cpus(stack.base_cpus);
-    let times_as_fast = |speedup: f64| format!("{} times as fast", ratio(speedup));
+    let ideal = f64::from(stack.cpus) / f64::from(stack.base_cpus);
+    let ran = |speedup: f64| format!("ran {} times as fast as on {base}", ratio(speedup));
+    let ideal = format!("(ideal: {})", two_digits(ideal));
     match (stack.serial_speedup, stack.parallel_speedup) {
         (Some(serial), Some(parallel)) => Some(format!(
-            "the serial phases ran {} as on {base}, the rest {}",
-            times_as_fast(serial),
-            times_as_fast(parallel)
+            "its serial phases {}, its parallel stretches {} times {ideal}",
+            ran(serial),
+            ratio(parallel)
         )),
-        (Some(serial), None) => Some(format!("the serial phases ran {} as on {base}", times_as_fast(serial))),
-        (None, Some(parallel)) => {
-            Some(format!("outside the serial phases it ran {} as on {base}", times_as_fast(parallel)))
-        }
+        (Some(serial), None) => Some(format!("its serial phases {}", ran(serial))),
+        (None, Some(parallel)) => Some(format!("its parallel stretches {} {ideal}", ran(parallel))),
         (None, None) => None,
     }
 }
@@ -226,9 +234,9 @@ fn idle_baseline_note(base: &TraceView) -> Option<String> {
     let largest = Component::ALL.into_iter().max_by(|a, b| idle(a).total_cmp(&idle(b)))?;
     (whole > 0.0 && all >= LEAST_IDLE_SHARE * whole).then(|| {
         format!(
-            "on {} {} of the time was idle already, most of it \"{}\": the stack is what comes on top",
-            cpus(base.cpus),
+            "{} of the CPU time on {} was idle already, mostly \"{}\"; the losses come in addition",
             percent(all / whole),
+            cpus(base.cpus),
             largest.name_in(base)
         )
     })

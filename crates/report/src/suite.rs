@@ -132,13 +132,13 @@ pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Publish
     }
     if both_ratios {
         notes.push(
-            "Kernel ratio: then the time under the kernel's one lock over CPU time, now the time in the kernel over CPU time; \
-             on a kernel with one lock the two are the same."
+            "Kernel ratio: the published one is the time under the kernel's one lock over CPU time, today's is the time in \
+             the kernel over CPU time. On a kernel with one lock the two are the same."
                 .to_owned(),
         );
     }
     if !causes.is_empty() {
-        notes.push(format!("What stops it most now. {}", causes.join(" ")));
+        notes.push(format!("Largest loss of each now. {}", causes.join(" ")));
     }
     notes.extend(missing);
     Tables { title: format!("{}: {}", benchmark.name, benchmark.title), tables, notes }

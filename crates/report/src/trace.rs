@@ -87,14 +87,14 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
         waits.map(|(what, seconds)| format!("{} for {}", time(seconds), awaited_name(what))).collect();
     if !waits.is_empty() {
         sentences.push(format!(
-            "Behind user locks: their holders waited themselves, of the CPU time {}.",
+            "While threads waited for user locks, the holders of these locks waited themselves: {}.",
             join_with_and(waits.into_iter())
         ));
     }
     if let Some(spin) = trace.user_spin_s.filter(|s| whole > 0.0 && *s >= LEAST_SHARE * whole) {
         sentences.push(format!(
-            "Spinning in loops of its own, by samples: {} of CPU time, {} of the CPUs' and {} of its work. Loops that only \
-             load, without PAUSE or sched_yield, look like work and are not in it.",
+            "By samples, the command spun in its own loops for {} of CPU time: {} of the CPUs' time and {} of its work. \
+             Loops that only load, without PAUSE or sched_yield, count as work.",
             time(spin),
             percent(spin / whole),
             percent(tight_loop_share(trace))
@@ -102,27 +102,27 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
     }
     if idle_includes_others(trace) && trace.components.idle_scheduling_s >= LEAST_SHARE * whole {
         sentences.push(format!(
-            "Other processes used {} of these CPUs' time. This trace does not see them: with threads ready to run, \
-             the CPUs were idle or used by other processes.",
+            "Other processes used {} of these CPUs' time. This trace does not show when, so idle time with ready threads \
+             includes it.",
             time(trace.untold_others_s.unwrap_or(0.0))
         ));
     }
     if whole > 0.0 && trace.overaccounted_s > LEAST_SHARE * whole {
         sentences.push(format!(
-            "The kernel accounted {} more to threads than they were on these CPUs ({} of the CPUs' time): from before \
-             each began, while its CPU was idle and waking. It is in no component.",
+            "The kernel accounted {} more to threads than they ran on these CPUs ({} of the CPUs' time), because it \
+             includes the wake-up of an idle CPU. This time is in no component.",
             time(trace.overaccounted_s),
             percent(trace.overaccounted_s / whole)
         ));
     }
     if trace.outside_cpu_s > 0.0 {
         let own = if trace.outside_tree_s > 0.0 {
-            format!(", {} of it by the command itself", time(trace.outside_tree_s))
+            format!(", {} of it by its own threads", time(trace.outside_tree_s))
         } else {
             String::new()
         };
         sentences.push(format!(
-            "Another {} of CPU time was spent for it outside these CPUs{own}.",
+            "Another {} of CPU time was used for the command on other CPUs{own}.",
             time(trace.outside_cpu_s)
         ));
     }

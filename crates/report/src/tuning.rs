@@ -16,11 +16,11 @@ pub fn spin_tuning_report(tuning: &SpinTuning, style: &Style) -> String {
     let bound = f64::from(tuning.spins) * spin;
     let answer = match tuning.spins {
         0 => format!(
-            "No spinning: {} usable, so nobody frees the lock while a waiter spins.",
+            "No spinning: {} usable, so no thread can free the lock while a waiter spins.",
             cpus_with_verb(tuning.cpus)
         ),
-        1 => "1 spin at most before a waiter sleeps.".to_owned(),
-        spins => format!("{spins} spins at most before a waiter sleeps."),
+        1 => "A waiter spins at most once before it sleeps.".to_owned(),
+        spins => format!("A waiter spins at most {spins} times before it sleeps."),
     };
     let ends = tuning.sleeps.iter().copied().filter(|ns| *ns > 0.0);
     let (least, most) =
@@ -29,12 +29,12 @@ pub fn spin_tuning_report(tuning: &SpinTuning, style: &Style) -> String {
         let (least, most) = (time(least * 1e-9), time(most * 1e-9));
         format!("the median of {}, which took from {least} to {most}", tuning.sleeps.len())
     } else {
-        "assumed, since it could not be measured".to_owned()
+        "assumed, because it was not measurable".to_owned()
     };
     let mut paragraphs = vec![
         answer,
         format!("A sleep and a wake-up: {}, {measured}.", time(sleep)),
-        format!("A spin, which is a look at the lock and a pause: {}.", time(spin)),
+        format!("A spin (a look at the lock and a pause): {}.", time(spin)),
     ];
     if tuning.spins > 0 {
         let times = bound / sleep;
@@ -84,9 +84,9 @@ mod tests {
         };
         let text = report(&tuning);
         for part in [
-            "800 spins at most before a waiter sleeps.",
+            "A waiter spins at most 800 times before it sleeps.",
             "A sleep and a wake-up: 5.00 µs, the median of 3, which took from 4.90 µs to 62.0 µs.",
-            "a look at the lock and a pause: 12.5 ns.",
+            "A spin (a look at the lock and a pause): 12.5 ns.",
             "800 spins take 10.0 µs, 2.00 times a sleep and a wake-up.",
             "2 CPUs are usable",
         ] {

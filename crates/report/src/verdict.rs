@@ -14,8 +14,9 @@ use morecores_view::{Estimate, View, Workers};
 use crate::{Cause, NoCauseReason};
 
 pub use decide::decide;
+pub(crate) use decide::leaves_worthwhile_gain;
 pub use text::verdict_text;
-pub(crate) use text::{stricter_limit, thread_advice};
+pub(crate) use text::{more_runs_advice, stricter_limit, thread_advice, unused_cpus_advice};
 pub(crate) use validity::{crowded_base, invalid_baseline, time_outside_cpus};
 
 /// Answer to "will more cores help?", with remarks on the points.

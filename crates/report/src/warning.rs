@@ -15,7 +15,10 @@ use morecores_study::CpuSet;
 use morecores_view::{OutsideEvidence, Warning};
 
 use crate::format::{bytes, cpus, duration, join_with_and, percent, ratio};
-use crate::verdict::{PlanSummary, Verdict, VerdictKind, stricter_limit, thread_advice};
+use crate::verdict::{
+    PlanSummary, Verdict, VerdictKind, leaves_worthwhile_gain, more_runs_advice, stricter_limit,
+    thread_advice, unused_cpus_advice,
+};
 
 use rank::{Rank, rank};
 
@@ -31,9 +34,17 @@ pub struct Notice {
 }
 
 /// Warnings in words. Similar warnings are merged; those with the largest effect on the verdict
-/// come first. A warning that the verdict already states is left out.
+/// come first. Left out are a warning that the verdict already states and a precision that does not
+/// change the answer.
 pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
+    // More precision would not change the answer where the verdict gives one.
+    let is_settled = match &verdict.kind {
+        VerdictKind::OneCount { .. } => false,
+        VerdictKind::NoDifference { gain, .. } => !leaves_worthwhile_gain(gain),
+        _ => true,
+    };
     let in_verdict = |warning: &Warning| match verdict.kind {
+        _ if is_settled && matches!(warning, Warning::Imprecise { .. }) => true,
         VerdictKind::NoBaseline { .. } => matches!(warning, Warning::CrowdedBase { .. }),
         VerdictKind::RanOutsideCpus(_) => matches!(warning, Warning::RanOutsideCpus { .. }),
         VerdictKind::UnusedCpus { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
@@ -42,20 +53,25 @@ pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
         }
         _ => false,
     };
-    merge_notices(warnings.iter().filter(|w| !in_verdict(w)), &verdict.plan)
+    let shown = warnings.iter().filter(|warning| !in_verdict(warning));
+    merge_warnings(shown, &verdict.plan)
+        .into_iter()
+        .map(|(severity, words)| Notice { severity, text: words.text() })
+        .collect()
 }
 
-fn merge_notices<'a>(warnings: impl Iterator<Item = &'a Warning>, plan: &PlanSummary) -> Vec<Notice> {
+/// Merges similar warnings into one problem with its advice, the largest effect first.
+fn merge_warnings<'a>(
+    warnings: impl Iterator<Item = &'a Warning>,
+    plan: &PlanSummary,
+) -> Vec<(Severity, Words)> {
     let mut groups: BTreeMap<Rank, Vec<&Warning>> = BTreeMap::new();
     for warning in warnings {
         groups.entry(rank(warning)).or_default().push(warning);
     }
     groups
         .into_iter()
-        .map(|(Reverse((effect, ..)), group)| Notice {
-            severity: effect.severity(),
-            text: group_text(&group, plan),
-        })
+        .map(|(Reverse((effect, ..)), group)| (effect.severity(), group_words(&group, plan)))
         .collect()
 }
 
@@ -83,26 +99,22 @@ pub(crate) fn spoiling_sentences(warnings: &[Warning]) -> Vec<String> {
         )
     };
     // The advice is left out, so the plan does not matter.
-    merge_notices(warnings.iter().filter(is_spoiling), &PlanSummary::default())
-        .iter()
-        .map(|notice| first_sentence(&notice.text))
+    merge_warnings(warnings.iter().filter(is_spoiling), &PlanSummary::default())
+        .into_iter()
+        .map(|(_, words)| words.problem)
         .collect()
 }
 
 /// Warnings of a study of locks in words: the problem, worded as for a study of a command. The
 /// advice is shorter, because other programs' work is never part of the measurement there.
 pub(crate) fn lock_notices(warnings: &[Warning]) -> Vec<Notice> {
-    let notices = merge_notices(warnings.iter(), &PlanSummary::default()).into_iter();
-    notices
-        .map(|Notice { severity, text }| Notice {
+    merge_warnings(warnings.iter(), &PlanSummary::default())
+        .into_iter()
+        .map(|(severity, words)| Notice {
             severity,
-            text: format!("{} Stop them and repeat.", first_sentence(&text)),
+            text: format!("{} Stop them and repeat.", words.problem),
         })
         .collect()
-}
-
-fn first_sentence(text: &str) -> String {
-    text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
 }
 
 /// CPU count that a warning is about and the figure that belongs to it, if the warning has them.
@@ -141,177 +153,259 @@ fn cpus_and_figure(warning: &Warning) -> (Option<u32>, f64) {
     }
 }
 
+/// Words for warnings of one kind.
+#[derive(Debug, Default)]
+struct Words {
+    /// The problem, in whole sentences.
+    problem: String,
+    /// Advice, in whole sentences; empty if there is nothing to do.
+    advice: String,
+}
+
+impl Words {
+    fn new(problem: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { problem: problem.into(), advice: advice.into() }
+    }
+
+    /// Problem and advice as one text.
+    fn text(&self) -> String {
+        if self.advice.is_empty() {
+            self.problem.clone()
+        } else {
+            format!("{} {}", self.problem, self.advice)
+        }
+    }
+}
+
 /// Words for warnings of one kind; `group` is not empty.
-fn group_text(group: &[&Warning], plan: &PlanSummary) -> String {
-    let Some(first) = group.first() else { return String::new() };
+fn group_words(group: &[&Warning], plan: &PlanSummary) -> Words {
+    let Some(first) = group.first() else { return Words::default() };
     let at = at_counts(group);
     match first {
-        Warning::TooFewRuns { .. } => format!(
-            "There is no 95% interval {at}: {} of the 6 runs that it takes. Use {}.",
-            figure_range(group, whole),
-            match (plan.out_of_time, plan.runs < 6) {
-                (false, _) => "--runs 6 or more",
-                (true, false) => "a longer --max-time: the time ran out before",
-                (true, true) => "--runs 6 or more, and a longer --max-time",
-            }
+        Warning::TooFewRuns { .. } => Words::new(
+            format!("There is no 95% interval {at}: too few runs ({}).", figure_range(group, whole)),
+            more_runs_advice(plan),
         ),
-        Warning::Imprecise { precision, .. } => format!(
-            "The median {at} is known to within {}, not to the {} asked for. Allow more runs \
-             (--runs, --max-time), or make the machine quieter.",
-            figure_range(group, percent),
-            percent(*precision)
+        Warning::Imprecise { precision, .. } => Words::new(
+            format!(
+                "Precision {at}: {} (the goal was {}).",
+                figure_range(group, percent),
+                percent(*precision)
+            ),
+            precision_advice(group, *precision, plan),
         ),
-        Warning::Outliers { .. } => format!(
-            "Runs far from the others: {}. They count in every figure. See what else ran at that \
-             time; more runs outweigh them.",
-            figures_by_count(group)
+        Warning::Outliers { .. } => Words::new(
+            format!(
+                "Some runs are far from the others: {}. Every figure includes them.",
+                figures_by_count(group)
+            ),
+            "Find out what else ran at that time, or make more runs.",
         ),
-        Warning::FirstRunDiffers { .. } => format!(
-            "The first run {at} took {} times as long as the later ones: a cold cache, or work that \
-             is done only once. Use --warmup {} to leave it out, or --prepare or --cold to make every \
-             run like it.",
-            figure_range(group, ratio),
-            plan.warmups.saturating_add(1)
+        Warning::FirstRunDiffers { .. } => Words::new(
+            format!(
+                "The first run {at} took {} times as long as the later ones: its cache was cold, or it did work that \
+                 is done only once.",
+                figure_range(group, ratio)
+            ),
+            format!(
+                "Use --warmup {} to leave it out, or --prepare or --cold to make every run like it.",
+                plan.warmups.saturating_add(1)
+            ),
         ),
-        Warning::Drift { .. } => format!(
-            "The machine's speed changed during the study: the later half of the runs {at} took {} \
-             times as long as the earlier half. Look for heat, a changing clock rate or a neighbour, \
-             and repeat.",
-            figure_range(group, ratio)
+        Warning::Drift { .. } => Words::new(
+            format!(
+                "The machine's speed changed during the study: the later half of the runs {at} took {} times as long \
+                 as the earlier half.",
+                figure_range(group, ratio)
+            ),
+            "Look for heat, a changing clock rate or another busy program, and repeat.",
         ),
-        Warning::DependentRuns { .. } => format!(
-            "Each run {at} resembles the one before it (correlation {}), so the intervals are too \
-             narrow. Something changes slowly: heat, a clock rate, a neighbour. Repeat, or space the \
-             runs with --prepare 'sleep 1'.",
-            figure_range(group, two_places)
+        Warning::DependentRuns { .. } => Words::new(
+            format!(
+                "Each run {at} resembles the one before it (correlation {}), so the intervals are too narrow.",
+                figure_range(group, two_places)
+            ),
+            "Look for something that changes slowly: heat, a clock rate, another program. Repeat, or space the runs \
+             with --prepare 'sleep 1'.",
         ),
-        Warning::TwoSpeeds { .. } => format!(
-            "The runs {at} have two speeds, so the median may be either. Find what differs (memory \
-             placement, huge pages, a neighbour); `morecores show --json` has the spread."
+        Warning::TwoSpeeds { .. } => Words::new(
+            format!("The runs {at} have two speeds, so the median may be either."),
+            "Find the difference between them (memory placement, huge pages, another program); `morecores show \
+             --json` has the spread.",
         ),
-        Warning::Steal { .. } => format!(
-            "The hypervisor took {} of the CPUs' time {at} (steal), so the speedup may be off. \
-             Repeat at a quieter time, or on a machine with CPUs of its own.",
-            figure_range(group, percent)
+        Warning::Steal { .. } => Words::new(
+            format!(
+                "The hypervisor took {} of the CPUs' time {at} (steal), so the speedup may be wrong.",
+                figure_range(group, percent)
+            ),
+            "Repeat at a quieter time, or on a machine with CPUs of its own.",
         ),
-        Warning::Throttled { .. } => format!(
-            "A CPU quota held the command back {at}, for {} over all its runs (each CPU held counts): the figures are of \
-             the command under that quota. For those of the command alone raise it; `morecores topology` shows where it \
-             is set.",
-            figure_range(group, duration)
+        Warning::Throttled { .. } => Words::new(
+            format!(
+                "A CPU quota held the command back {at} for {}, summed over its runs and CPUs, so the figures describe \
+                 the quota.",
+                figure_range(group, duration)
+            ),
+            "Raise the quota to measure the command alone; `morecores topology` shows where it is set.",
         ),
-        Warning::NotBalanced { cpu_set, by_cpuset, .. } => format!(
-            "The scheduler does not balance the load {at} ({}): threads stay on the CPU that they start on, while \
-             others may be idle. {}Pin the threads, or choose other CPUs with --cpu-list; `morecores topology` shows \
-             where it is set.",
-            named_cpus(widest_set(group).unwrap_or(cpu_set)),
-            if *by_cpuset { "Use --limit cpuset (as root), where it does. " } else { "" }
-        ),
-        Warning::QuotaBelowCpus { .. } => format!(
-            "A CPU quota allows {} CPUs' worth of time, less than was allotted {at}: the figures there say what the \
-             command gets out of the quota, not out of the CPUs. For the latter raise it, or measure fewer CPUs; \
-             `morecores topology` shows where it is set.",
-            figure_range(group, one_place)
-        ),
-        Warning::SmtSiblings { .. } => format!(
-            "SMT siblings, second threads of cores already in use, take part {at} and give less than \
-             whole cores: judge those counts apart."
-        ),
-        Warning::MixedCoreTypes { .. } => format!(
-            "Cores of different types work together {at}, so efficiency and serial fraction do not \
-             mean what they say. Choose CPUs of one type with --cpu-list."
-        ),
-        Warning::FrequencyScaling { governor, boost } => frequency_text(governor.as_deref(), *boost),
-        Warning::ThreadsDidNotFollow { told, .. } => format!(
-            "The command kept only {} CPUs busy {at}, {}",
-            figure_range(group, one_place),
-            if *told {
-                "though it was told how many it had. It has too little parallel work, or takes its \
-                 thread count from elsewhere: see its manual."
+        Warning::NotBalanced { cpu_set, by_cpuset, .. } => Words::new(
+            format!(
+                "The scheduler does not balance the load {at} ({}): each thread stays on its first CPU, while other \
+                 CPUs may be idle.",
+                named_cpus(widest_set(group).unwrap_or(cpu_set))
+            ),
+            if *by_cpuset {
+                "Use --limit cpuset (as root), which balances it; or pin the threads, or choose other CPUs with \
+                 --cpu-list. `morecores topology` shows where balancing is off."
             } else {
-                "and nothing told it how many it had. Put {n} where it takes a thread count, or use --thread-env."
-            }
+                "Pin the threads, or choose other CPUs with --cpu-list. `morecores topology` shows where balancing is \
+                 off."
+            },
         ),
-        Warning::WorkOutsideTree { of_cpus, .. } => format!(
-            "Other programs kept {} of {} busy during the runs {at}{}. If they are not part of what you \
-             measure, stop them and repeat; if they are, start them inside the command.",
-            figure_range(group, two_places),
-            cpus(*of_cpus),
-            neighbour_names(group)
+        Warning::QuotaBelowCpus { .. } => Words::new(
+            format!(
+                "A CPU quota allows the time of {} CPUs, fewer than allotted {at}, so the figures there describe the \
+                 quota.",
+                figure_range(group, one_place)
+            ),
+            "Raise the quota or measure fewer CPUs; `morecores topology` shows where it is set.",
         ),
-        Warning::KnownClient { program, daemon } => format!(
-            "{program} hands its work to {daemon}, which runs outside the CPU limit and is counted \
-             in no figure. Measure a command that does the work itself."
+        Warning::SmtSiblings { .. } => Words::new(
+            format!("The counts {at} include SMT siblings of busy cores, which give less than whole cores."),
+            "Judge these counts apart.",
         ),
-        Warning::NotQuiet { of_cpus, .. } => format!(
-            "Other programs kept {} of {} busy while nothing was measured{}. Stop them and repeat.",
-            figure_range(group, two_places),
-            cpus(*of_cpus),
-            neighbour_names(group)
+        Warning::MixedCoreTypes { .. } => Words::new(
+            format!(
+                "The counts {at} mix cores of different types, so their efficiency and serial fraction are not valid."
+            ),
+            "Choose CPUs of one type with --cpu-list.",
         ),
-        Warning::OnlyGetrusage => "User and system time come from getrusage alone, which counts much \
-            of short processes' system time as user time and misses processes that nobody waited \
-            for. `morecores doctor` says how to enable the cgroup's counters."
-            .to_owned(),
-        Warning::Survivors { kept, .. } => format!(
-            "Processes outlived the command{}{}",
-            survivor_names(group),
-            if *kept {
-                " and were left running, so later runs shared the CPUs with them."
-            } else {
-                " and were ended after each run. Wait for them in the command, or leave them with --keep."
-            }
+        Warning::FrequencyScaling { governor, boost } => frequency_words(governor.as_deref(), *boost),
+        Warning::ThreadsDidNotFollow { told, .. } => Words::new(
+            format!("The command kept only {} CPUs busy {at}.", figure_range(group, one_place)),
+            unused_cpus_advice(*told),
         ),
-        Warning::FailedRuns { .. } => format!(
-            "Failed runs, left out of every figure: {}{}. The runs that are left may be a biased \
-             choice: find out why the others failed.{}",
-            figures_by_count(group),
-            failures::failure_list(group),
-            failures::success_advice(group)
+        Warning::WorkOutsideTree { of_cpus, .. } => Words::new(
+            format!(
+                "Other programs kept {} of {} busy during the runs {at}{}.",
+                figure_range(group, two_places),
+                cpus(*of_cpus),
+                neighbour_names(group)
+            ),
+            "If they are not part of what you measure, stop them and repeat; if they are, start them inside the \
+             command.",
         ),
-        Warning::KilledForMemory { .. } => killed_for_memory_text(group, &at),
-        Warning::DamagedLines { .. } => format!(
-            "Damaged lines of runs.jsonl, left out of every figure: {}. The runs that they held are \
-             lost; the others are whole.",
-            figure_range(group, whole)
+        Warning::KnownClient { program, daemon } => Words::new(
+            format!(
+                "{program} passes its work to {daemon}, which runs outside the CPU limit and is in no figure."
+            ),
+            "Measure a command that does the work itself.",
         ),
-        Warning::LossyTrace { .. } => format!(
-            "The tracer lost {} of the events {at}, so every traced figure there is a guess. Repeat it; \
-             without --syscalls there are fewer events.",
-            figure_range(group, percent)
+        Warning::NotQuiet { of_cpus, .. } => Words::new(
+            format!(
+                "Other programs kept {} of {} busy while nothing was measured{}.",
+                figure_range(group, two_places),
+                cpus(*of_cpus),
+                neighbour_names(group)
+            ),
+            "Stop them and repeat.",
         ),
-        Warning::RanOutsideCpus { .. } => format!(
-            "The command ran on CPUs that it was not allotted, for {}{} of the allotted CPUs' time {at}, so those \
-             points are not valid: it sets its own affinity.{}",
-            if group.iter().all(|w| is_lower_bound(w)) { "at least " } else { "" },
-            figure_range(group, percent),
-            stricter_limit(plan.limit).map(|option| format!(" Use {option}.")).unwrap_or_default()
+        Warning::OnlyGetrusage => Words::new(
+            "User and system time come from getrusage alone. It counts much system time of short processes as user \
+             time, and misses processes without a waiting parent.",
+            "`morecores doctor` says how to enable the cgroup's counters.",
         ),
-        Warning::TraceOverhead { .. } => format!(
-            "The traced run {at} took {} longer than the untraced ones, so it may have waited for other things. \
-             The speedup is not affected; read where the CPUs went with care.",
-            figure_range(group, percent)
+        Warning::Survivors { kept: true, .. } => Words::new(
+            format!(
+                "Processes outlived the command{} and were left running, so later runs shared the CPUs with them.",
+                survivor_names(group)
+            ),
+            "",
         ),
-        Warning::UnexplainedTime { .. } => format!(
-            "Of the CPUs' time {at}, {} does not add up in the trace: take no cause of that size at its word. \
-             `morecores doctor` says what cannot be traced here.",
-            figure_range(group, percent)
+        Warning::Survivors { kept: false, .. } => Words::new(
+            format!("Processes outlived the command{} and were ended after each run.", survivor_names(group)),
+            "Make the command wait for them, or let them run with --keep.",
         ),
-        Warning::UserSpinning { .. } => format!(
-            "Threads spent {} of the CPUs' time {at} spinning in the program's own loops. It is counted as work \
-             and is none: look for spin locks and busy waiting in user space.",
-            figure_range(group, percent)
+        Warning::FailedRuns { .. } => Words::new(
+            format!(
+                "Some runs failed and are in no figure: {}{}. The other runs may be a biased choice.",
+                figures_by_count(group),
+                failures::failure_list(group)
+            ),
+            format!("Find out why they failed.{}", failures::success_advice(group)),
         ),
-        Warning::CrowdedBase { workers, told, .. } => format!(
-            "The command ran {} threads at once (`{}`) {at}, so that they took turns there: switching, and waiting for \
-             each other in loops, slows that count and flatters the others. {}",
-            workers.threads,
-            workers.name,
-            thread_advice(*told, plan.limit)
+        Warning::KilledForMemory { .. } => killed_for_memory_words(group, &at),
+        Warning::DamagedLines { .. } => {
+            let lines = match group.iter().map(|w| cpus_and_figure(w).1).sum::<f64>() {
+                1.0 => "1 damaged line of runs.jsonl is".to_owned(),
+                count => format!("{} damaged lines of runs.jsonl are", whole(count)),
+            };
+            Words::new(format!("{lines} in no figure. The runs on them are lost; the others are whole."), "")
+        }
+        Warning::LossyTrace { .. } => Words::new(
+            format!(
+                "The tracer lost {} of the events {at}, so every traced figure there is a guess.",
+                figure_range(group, percent)
+            ),
+            "Repeat the trace; without --syscalls it has fewer events.",
         ),
-        Warning::OtherCpusHelp => "The other CPUs go on serving interrupts and kernel threads, which \
-            flatters the smallest CPU count. Only --limit hotplug (as root) prevents that."
-            .to_owned(),
+        Warning::RanOutsideCpus { .. } => Words::new(
+            format!(
+                "The command set its own affinity and ran on CPUs that it was not allotted, for {}{} of the allotted \
+                 CPUs' time {at}, so those points are not valid.",
+                if group.iter().all(|w| is_lower_bound(w)) { "at least " } else { "" },
+                figure_range(group, percent)
+            ),
+            stricter_limit(plan.limit).map(|option| format!("Use {option}.")).unwrap_or_default(),
+        ),
+        Warning::TraceOverhead { .. } => Words::new(
+            format!(
+                "The traced run {at} took {} longer than the timed runs, so its losses may differ from theirs. The \
+                 speedup comes from the timed runs alone.",
+                figure_range(group, percent)
+            ),
+            "",
+        ),
+        Warning::UnexplainedTime { .. } => Words::new(
+            format!(
+                "The trace does not explain {} of the CPUs' time {at}, so smaller causes are not certain.",
+                figure_range(group, percent)
+            ),
+            "`morecores doctor` says what cannot be traced here.",
+        ),
+        Warning::UserSpinning { .. } => Words::new(
+            format!(
+                "Threads spent {} of the CPUs' time {at} spinning in the program's own loops. The figures count this \
+                 as work.",
+                figure_range(group, percent)
+            ),
+            "Look for spin locks and busy waiting in the program.",
+        ),
+        Warning::CrowdedBase { workers, told, .. } => Words::new(
+            format!(
+                "The command ran {} threads at once (`{}`) {at}. They took turns, which slows that count down and \
+                 makes the speedup of the others look larger.",
+                workers.threads, workers.name
+            ),
+            thread_advice(*told, plan.limit),
+        ),
+        Warning::OtherCpusHelp => Words::new(
+            "The other CPUs serve interrupts and kernel threads during the runs, so the smallest CPU count looks \
+             faster than on a smaller machine.",
+            "Only --limit hotplug (as root) prevents this.",
+        ),
+    }
+}
+
+/// Number of runs, or the time, that would reach the precision.
+fn precision_advice(group: &[&Warning], precision: f64, plan: &PlanSummary) -> String {
+    let widest = group.iter().map(|w| cpus_and_figure(w).1).fold(0.0, f64::max);
+    // The width of an interval falls with the square root of the runs.
+    let runs = (f64::from(plan.runs) * (widest / precision).powi(2)).ceil();
+    if plan.out_of_time || !runs.is_normal() {
+        "For more: --resume with a longer --max-time.".to_owned()
+    } else {
+        format!("For more: --resume --runs {}.", whole(runs))
     }
 }
 
@@ -335,14 +429,16 @@ fn is_lower_bound(warning: &Warning) -> bool {
 }
 
 /// Warning about settings that may change the clock rate, as far as they are known.
-fn frequency_text(governor: Option<&str>, boost: Option<bool>) -> String {
+fn frequency_words(governor: Option<&str>, boost: Option<bool>) -> Words {
     let governor = governor.map(|g| format!("governor {g}"));
     let boost = boost.filter(|on| *on).map(|_| "boost on".to_owned());
     let what: Vec<String> = governor.into_iter().chain(boost).collect();
     let what = if what.is_empty() { String::new() } else { format!(" ({})", what.join(", ")) };
-    format!(
-        "The clock rate may have changed with the number of busy CPUs{what}, which makes few CPUs \
-         look faster than many. `morecores doctor` says how to fix it while you measure."
+    Words::new(
+        format!(
+            "The clock rate may have fallen with the number of busy CPUs{what}, so few CPUs look faster than many."
+        ),
+        "`morecores doctor` says how to fix the rate during a measurement.",
     )
 }
 
@@ -363,7 +459,7 @@ fn neighbour_names(group: &[&Warning]) -> String {
 }
 
 /// Names of the processes killed for memory, the memory that a job needs, and the memory limit.
-fn killed_for_memory_text(group: &[&Warning], at: &str) -> String {
+fn killed_for_memory_words(group: &[&Warning], at: &str) -> Words {
     let (mut killed, mut job, mut limit) = (Vec::new(), None, None);
     for warning in group {
         if let Warning::KilledForMemory { names, job_bytes, limit_bytes, .. } = warning {
@@ -380,12 +476,15 @@ fn killed_for_memory_text(group: &[&Warning], at: &str) -> String {
     let limit = limit.map(|limit| format!("the limit is {}", size(limit)));
     let why: Vec<String> = need.into_iter().chain(limit).collect();
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
-    format!("The kernel killed {what} for memory {at}{why}. Give it more memory, or measure fewer CPUs.")
+    Words::new(
+        format!("The kernel killed {what} for lack of memory {at}{why}."),
+        "Give the command more memory, or measure fewer CPUs.",
+    )
 }
 
 /// Words for one warning, without merging.
 pub fn warning_sentence(warning: &Warning) -> String {
-    group_text(&[warning], &PlanSummary::default())
+    group_words(&[warning], &PlanSummary::default()).text()
 }
 
 /// Names of surviving processes, each once: ` (gopls)`.

@@ -73,17 +73,17 @@ fn at_most_four_are_said() {
 fn what_the_holder_of_a_lock_waits_for_is_said() {
     let mut view = view_with_losses(Losses { idle_user_lock: Some(0.2), ..Losses::default() });
     let waiting_clause =
-        |view: &View| clauses(view).into_iter().find(|words| words.contains("locks of the command's own"));
+        |view: &View| clauses(view).into_iter().find(|words| words.contains("the command's own locks"));
     assert_eq!(
         waiting_clause(&view).as_deref(),
-        Some("0.20 of 2 CPUs idle, waiting for locks of the command's own (futex)")
+        Some("0.20 of 2 CPUs idle, waiting for the command's own locks (futex)")
     );
     view.traces[0].components.idle_user_lock_s = Some(1.0);
     view.traces[0].behind_user_lock = HolderWaits { disk_s: 0.8, peer_s: 0.1, timer_s: 0.0 };
     assert_eq!(
         waiting_clause(&view).as_deref(),
         Some(
-            "0.20 of 2 CPUs idle, waiting for locks of the command's own (futex), whose holders mostly waited for a disk"
+            "0.20 of 2 CPUs idle, waiting for the command's own locks (futex), whose holders mostly waited for a disk"
         )
     );
 }
@@ -93,7 +93,7 @@ fn who_is_to_blame_is_named_where_the_trace_tells() {
     assert_eq!(
         clauses(&support::build()),
         [
-            "0.28 of 2 CPUs idle while only `ld` ran, the others waiting in wait4",
+            "0.28 of 2 CPUs idle: only `ld` ran; the other threads waited in wait4",
             "0.05 of 2 CPUs used by other processes (Xorg)",
         ]
     );
@@ -103,8 +103,8 @@ fn who_is_to_blame_is_named_where_the_trace_tells() {
     let many = clauses(&support::many());
     assert_eq!(
         many[0],
-        "22.06 of 64 CPUs idle while few threads ran, mostly `simulate` (13.24) and `reader` (7.72), the others \
-         waiting in futex"
+        "22.06 of 64 CPUs idle: too few threads ran, mostly `simulate` (13.24) and `reader` (7.72); the other threads \
+         waited in futex"
     );
 }
 
@@ -134,7 +134,7 @@ fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
     view.traces[0].user_spin_s = Some(0.3 * work);
     assert!(clauses(&view)[0].contains("caches"), "too few samples, or too little, for the analysis to warn");
     view.warnings.push(Warning::UserSpinning { cpus: 2, share: 0.2 });
-    assert!(clauses(&view)[0].ends_with("on 1; 30% of its work only looks so and spins in loops of its own"));
+    assert!(clauses(&view)[0].ends_with("with 1 CPU; 30% of its work is spinning in loops of its own"));
 }
 
 #[test]
@@ -142,8 +142,7 @@ fn idle_time_that_may_be_others_is_blamed_on_no_waking() {
     let mut view = view_with_losses(Losses { idle_scheduling: 0.4, ..Losses::default() });
     assert!(clauses(&view)[0].ends_with("an idle CPU takes time to wake"), "{:?}", clauses(&view));
     view.traces[0].untold_others_s = Some(2.0);
-    let start =
-        "0.40 of 2 CPUs idle or used by other processes, which this trace does not tell, although threads";
+    let start = "0.40 of 2 CPUs idle or used by other processes (this trace cannot tell which) while threads";
     assert!(clauses(&view)[0].starts_with(start), "{:?}", clauses(&view));
 }
 
@@ -152,34 +151,45 @@ fn where_nothing_ran_no_program_is_named() {
     let mut view = view_with_losses(Losses::default());
     view.stack[0].culprits = vec![support::culprit("nothing", 0.5, None)];
     assert!(
-        clauses(&view)[0].ends_with("of 2 CPUs idle while nothing of the command ran"),
+        clauses(&view)[0].ends_with("of 2 CPUs idle: no thread of the command ran"),
         "{:?}",
         clauses(&view)
     );
     view.stack[0].culprits = vec![support::culprit("nothing", 0.3, None), support::culprit("ld", 0.2, None)];
     assert!(
-        clauses(&view)[0].ends_with("few threads ran, mostly none (0.30) and `ld` (0.20)"),
+        clauses(&view)[0].ends_with("too few threads ran, mostly none (0.30) and `ld` (0.20)"),
         "{:?}",
         clauses(&view)
     );
+}
+
+#[test]
+fn a_command_that_ran_alone_is_named_with_its_time() {
+    let mut view = support::build();
+    view.traces[1].serial_phases.iter_mut().filter(|p| p.culprit == "ld").for_each(|p| p.duration_s = 17.0);
+    let clause = "0.28 of 2 CPUs idle: one thread of `ld` ran alone for 17.0 of 62.5 s; the other threads waited in wait4";
+    assert_eq!(clauses(&view)[0], clause);
+    // Serial phases that explain less than the loss are not named.
+    view.traces[1].serial_phases.iter_mut().for_each(|p| p.duration_s /= 2.0);
+    assert!(clauses(&view)[0].contains("idle: only `ld` ran;"), "{:?}", clauses(&view));
 }
 
 #[test]
 fn gained_cpus_are_said_as_such() {
     let gain_clauses = clauses(&support::gaining());
     assert!(
-        gain_clauses[0].starts_with("0.36 of 2 CPUs gained: less time in user mode than"),
+        gain_clauses[0].starts_with("0.36 of 2 CPUs gained: less user-mode time than on 1 CPU"),
         "{gain_clauses:?}"
     );
     let view = view_with_losses(Losses { idle_disk: Some(-0.2), ..Losses::default() });
-    assert!(clauses(&view)[1].ends_with("gained: less than on 1 was \"idle: disk\""));
+    assert!(clauses(&view)[1].ends_with("gained: less \"idle: disk\" than on 1 CPU"));
 }
 
 #[test]
 fn the_verdict_names_the_main_cause() {
     let text = verdict_text(&decide(&support::build()));
     assert!(
-        text.contains("What stops it most: 0.28 of 2 CPUs idle while only `ld` ran, the others"),
+        text.contains("The largest loss is 0.28 of 2 CPUs idle: only `ld` ran; the other threads"),
         "{text}"
     );
     let says = |view: &View| decide(view).remarks.iter().any(|r| matches!(r, Remark::MainCause { .. }));
@@ -208,12 +218,12 @@ fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
         view
     };
     let named = overhead(0.2);
-    assert!(verdict_text(&decide(&named)).contains("What stops it most") && !clauses(&named).is_empty());
+    assert!(verdict_text(&decide(&named)).contains("The largest loss is") && !clauses(&named).is_empty());
     for (o, ratio) in [(8.65, "took 9.65 times as long"), (-0.4, "took 0.600 times as long")] {
         let view = overhead(o);
         assert!(clauses(&view).is_empty());
         let text = verdict_text(&decide(&view));
-        assert!(text.contains(ratio) && !text.contains("What stops it most"), "{text}");
+        assert!(text.contains(ratio) && !text.contains("The largest loss is"), "{text}");
     }
     // As slow as the slowest of the timed runs: that is their noise.
     let mut noisy = overhead(0.3);
@@ -240,7 +250,7 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
         Some(NoCauseReason::FigureDiffers { cpus: 2, .. })
     ));
     assert!(
-        verdict_text(&decide(&view)).contains("a trace tells of the whole run alone"),
+        verdict_text(&decide(&view)).contains("a trace describes only the whole run"),
         "{}",
         verdict_text(&decide(&view))
     );
@@ -280,7 +290,7 @@ fn what_a_crowded_base_took_longer_is_not_explained_by_caches() {
     );
     let crowded_clauses = clauses(&crowded(false));
     assert!(
-        crowded_clauses.iter().any(|s| s.ends_with("on 1, where 7 threads took turns")),
+        crowded_clauses.iter().any(|s| s.ends_with("on 1 CPU, where 7 threads took turns")),
         "{crowded_clauses:?}"
     );
 }
@@ -298,7 +308,7 @@ fn runs_too_short_to_be_traced_explain_nothing() {
         Some(NoCauseReason::TooShort { cpus: 2, seconds: 0.0012 })
     );
     assert!(
-        verdict_text(&decide(&view)).contains("on 2 CPUs it takes only 1.20 ms"),
+        verdict_text(&decide(&view)).contains("on 2 CPUs the command takes only 1.20 ms"),
         "{}",
         verdict_text(&decide(&view))
     );

@@ -146,8 +146,8 @@ fn no_more_is_said_of_disturbance_than_is_known() {
         text.split_once("Commands can be timed").expect("a summary").1.replace('\n', " ")
     };
     assert!(summary(Some([1.001, 1.006]), 0.0).contains("not slow each other down by more than 0.60%"));
-    assert!(summary(Some([1.01, 1.14]), 0.0).contains("cannot be told from this noise"));
-    assert!(summary(None, 0.0).contains("cannot be told from this noise"));
+    assert!(summary(Some([1.01, 1.14]), 0.0).contains("is not known, because the noise is too large"));
+    assert!(summary(None, 0.0).contains("is not known, because the noise is too large"));
     assert!(summary(Some([1.5, 1.6]), 0.0).contains("even a perfect program"));
     let busy = summary(Some([1.5, 1.6]), 0.34);
     assert!(busy.contains("up to 34% of a CPU's time") && !busy.contains("perfect program"), "{busy}");

@@ -74,7 +74,10 @@ fn names_of_commands_and_locks_do_not_break_markdown() {
     view.stack[0].culprits[0].name = "a|b\n`<c>\u{1b}[31m".to_owned();
     let text = markdown(&view);
     assert!(text.contains(r"only \`a\|b\n\`\<c\>\u{1b}\[31m\` ran"), "{text}");
-    assert!(text.contains("**lossy: 12.3 k events lost on 2 CPUs, figures are guesses**"), "{text}");
+    assert!(
+        text.contains("**lossy: the trace on 2 CPUs lost 12.3 k events, so its figures are guesses**"),
+        "{text}"
+    );
 }
 
 #[test]

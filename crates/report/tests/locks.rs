@@ -156,7 +156,7 @@ fn advice_in_words() {
     assert_eq!(
         sentences,
         [
-            "Nobody else wants it: spin, std or adaptive, 9.80 ns.",
+            "No other thread wants it: spin, std or adaptive, 9.80 ns.",
             "Hold under 15 µs and a CPU for each thread: spin-then-block (adaptive) or spin (spin).",
             "Hold from 15 µs on and a CPU for each thread: spin-then-block (adaptive).",
             "More threads than CPUs: spin-then-block (adaptive) or block (block); never spin (spin), down to 3.1% of the best \
@@ -172,11 +172,11 @@ fn prices_in_words() {
         page.prices,
         [
             "A switch: 1.52 µs [1.47, 1.55] from one thread to another on the same CPU.",
-            "A wake-up: 15.3 µs [14.8, 15.6] from an unlock until a thread that sleeps on another CPU has the lock; who \
-             expects to wait for longer waits cheaper asleep.",
-            "A cache line's travel: 52 ns [50, 53] between CPUs 0 and 1.",
-            "The cost model: from these prices alone it names the better of spin and block at 5 of the 6 points where \
-             they differ by more than noise.",
+            "A wake-up: 15.3 µs [14.8, 15.6] from an unlock until a sleeping thread on another CPU has the lock. For longer \
+             waits, sleeping is cheaper than spinning.",
+            "A cache line transfer: 52 ns [50, 53] between CPUs 0 and 1.",
+            "The cost model: these prices alone predict the better of spin and block at 5 of the 6 points where \
+             the two differ by more than noise.",
         ]
     );
     let mut view = server();
@@ -184,7 +184,7 @@ fn prices_in_words() {
     let page = page_locks("locks", "morecores locks", view);
     assert_eq!(
         page.prices[2],
-        "A cache line's travel: 52 ns [50, 53] between CPUs 0 and 1, up to 130 ns [126, 133] between CPUs 0 and 8."
+        "A cache line transfer: 52 ns [50, 53] between CPUs 0 and 1, up to 130 ns [126, 133] between CPUs 0 and 8."
     );
 }
 
@@ -210,14 +210,14 @@ fn what_spoils_a_study_is_said() {
     let severities: Vec<Severity> = notices.iter().map(|n| n.severity).collect();
     assert_eq!(severities, [Serious, Serious, Serious, Caution, Caution, Caution, Note, Note]);
     let begins = [
-        "Not everything that was planned is there",
-        "1 damaged line left out",
+        "The study is not finished",
+        "1 damaged line is in no figure",
         "Other programs kept 0.95 of 2 CPUs busy during the runs at 2 CPUs (rustc). Stop them and repeat.",
         "Other programs kept 0.50 of 2 CPUs busy while nothing was measured. Stop them and repeat.",
         "The hypervisor took 4.3% of the CPUs' time",
-        "No intervals: 1 round of the 6",
+        "There are no intervals: 1 round of the 6 that they need.",
         "These CPUs are virtual (KVM)",
-        "No longest wait is known of adaptive",
+        "The longest waits of adaptive",
     ];
     for (notice, begin) in notices.iter().zip(begins) {
         assert!(notice.text.starts_with(begin), "{}", notice.text);
@@ -235,7 +235,7 @@ fn an_empty_study_says_so() {
     view.prices = Prices { switch_ns: None, wake_ns: None, lines: Vec::new() };
     view.cost_model = None;
     let text = locks_report(&view, None, &PLAIN);
-    assert_eq!(text, "4 locks on CPUs 0-1, 7 rounds (AMD EPYC 7763)\n\nwarning: Nothing is measured yet.\n");
+    assert_eq!(text, "4 locks on CPUs 0-1, 7 rounds (AMD EPYC 7763)\n\nwarning: Nothing measured yet.\n");
 }
 
 fn no_costs() -> LockCosts {

@@ -81,12 +81,12 @@ fn spinning_in_user_mode_is_said() {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat.contains(
-            "in loops of its own, by samples: 15.0 s of CPU time, 12% of the CPUs' and 15% of its work"
+            "the command spun in its own loops for 15.0 s of CPU time: 12% of the CPUs' time and 15% of its work"
         ),
         "{text}"
     );
     assert!(
-        !traced(&support::build_trace(), PLAIN).contains("loops of its own"),
+        !traced(&support::build_trace(), PLAIN).contains("in its own loops"),
         "0.2 s of 125 is not worth it"
     );
 }
@@ -97,23 +97,23 @@ fn time_outside_its_cpus_is_said_and_not_judged() {
     (trace.outside_cpu_s, trace.outside_tree_s) = (4.0, 3.0);
     let text = traced(&trace, PLAIN);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("Another 4.00 s of CPU time was spent for it outside these CPUs, 3.00 s of it by the command itself."), "{text}");
+    assert!(flat.contains("Another 4.00 s of CPU time was used for the command on other CPUs, 3.00 s of it by its own threads."), "{text}");
     assert!(!text.contains("warning"), "whether that is too much is the analysis's to say: {text}");
 }
 
 #[test]
 fn a_lossy_trace_is_marked_everywhere() {
     let view = support::lossy();
-    let mark = "lossy: 12.3 k events lost on 2 CPUs, figures are guesses";
+    let mark = "lossy: the trace on 2 CPUs lost 12.3 k events, so its figures are guesses";
     let study = report(&view, PLAIN);
-    assert!(study.contains(mark) && study.contains("by a trace that lost events."), "{study}");
+    assert!(study.contains(mark) && study.contains("The trace lost events, so this"), "{study}");
     assert!(!study.contains("none lost"), "{study}");
     assert!(report(&view, Style { wide: true, ..PLAIN }).contains(mark));
     assert!(traced(&view.traces[1], PLAIN).contains(mark));
     assert!(!report(&support::build(), PLAIN).contains("lossy"));
     let mut one = view.traces[1].clone();
     one.lost_events = 1;
-    assert!(traced(&one, PLAIN).contains("lossy: 1 event lost on 2 CPUs"));
+    assert!(traced(&one, PLAIN).contains("lossy: the trace on 2 CPUs lost 1 event,"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn tables_that_say_nothing_are_left_out_unless_asked_for() {
 #[test]
 fn what_was_not_traced_is_named() {
     let view = support::build();
-    assert!(report(&view, PLAIN).contains("Traced without kernel spinlocks (morecores doctor says why)."));
+    assert!(report(&view, PLAIN).contains("Not traced: kernel spinlocks. `morecores doctor` says why."));
     let why = "without kernel spinlocks: this hypervisor waits for them itself";
     assert!(report(&view, Style { wide: true, ..PLAIN }).contains(why));
     assert!(traced(&view.traces[1], PLAIN).contains(why));
@@ -147,7 +147,13 @@ fn each_source_of_the_traces_is_named() {
     let mut view = support::build();
     view.traces[0].source = TraceSource::Perf;
     let text = report(&view, Style { width: 100, ..PLAIN }).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("traced by perf events (switches only) and eBPF, at most"), "{text}");
+    assert!(text.contains("by perf events (switches only) and eBPF, at most"), "{text}");
+    // One sentence instead of the long list of what perf events do not show.
+    assert!(text.contains("The traces without BPF show when threads ran, not why they waited"), "{text}");
+    view.traces[0].untraced = vec![Untraced { what: "who woke whom".to_owned(), why: "no BPF".to_owned() }];
+    assert!(!report(&view, PLAIN).contains("Not traced: who woke whom"));
+    let alone = traced(&view.traces[0], PLAIN);
+    assert!(alone.contains("without who woke whom: no BPF"), "{alone}");
 }
 
 #[test]
@@ -165,7 +171,8 @@ fn how_idle_the_baseline_was_is_said() {
     view.traces[0].components.user_work_s -= 20.0;
     view.traces[0].components.idle_disk_s = Some(view.traces[0].components.idle_disk_s.unwrap_or(0.0) + 20.0);
     let text = report(&view, PLAIN);
-    assert!(text.contains("on 1 CPU 24% of the time was idle already, most of it \"idle: disk\""), "{text}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("24% of the CPU time on 1 CPU was idle already, mostly \"idle: disk\""), "{text}");
 }
 
 #[test]
@@ -276,12 +283,12 @@ fn what_did_not_fit_together_is_said_of_the_trace() {
     assert!(!trace_report(trace, None, &style).contains("fit together"));
     trace.misfits = Inconsistencies { misplaced: 3, unborn: 0, unwoken: 1, early: 9 };
     let text = trace_report(trace, None, &style);
-    let caveat = "did not fit together: 3 switches that did not fit the one before, 1 wait that nobody was seen to end";
+    let caveat = "inconsistent events: 3 switches that contradict an earlier event, 1 wait without a waker";
     assert!(text.contains(caveat), "{text}");
     // Perf events begin with a thread made by a process outside the trace.
     trace.misfits = Inconsistencies { unborn: 1, ..Inconsistencies::default() };
     let is_reported =
-        |trace: &TraceView| trace_report(trace, None, &style).contains("1 thread that nobody was seen");
+        |trace: &TraceView| trace_report(trace, None, &style).contains("1 thread without a creator");
     assert!(is_reported(trace));
     trace.source = TraceSource::Perf;
     assert!(!is_reported(trace));
@@ -296,7 +303,7 @@ fn idle_time_that_may_be_others_is_called_so() {
     let text = traced(&trace, style);
     assert!(text.contains("idle or other processes") && !text.contains("idle: scheduling"), "{text}");
     assert!(
-        text.contains("Other processes used 9.50 s of these CPUs' time. This trace does not see"),
+        text.contains("Other processes used 9.50 s of these CPUs' time. This trace does not show"),
         "{text}"
     );
     trace.untold_others_s = Some(0.1);
@@ -306,7 +313,7 @@ fn idle_time_that_may_be_others_is_called_so() {
 #[test]
 fn what_was_accounted_too_early_is_said() {
     let mut trace = support::trace(2, 10.0, |t| t.overaccounted_s = 0.9);
-    let caveat = "The kernel accounted 900 ms more to threads than they were on these CPUs (4.5% of the";
+    let caveat = "The kernel accounted 900 ms more to threads than they ran on these CPUs (4.5% of the";
     let style = Style { width: 100, ..PLAIN };
     assert!(traced(&trace, style).contains(caveat), "{}", traced(&trace, style));
     trace.overaccounted_s = 0.19;

@@ -26,7 +26,7 @@ fn each_answer_is_given_for_its_reason() {
     done_once.closing.as_mut().expect("a closing").reason = StopReason::AlreadyDone;
     assert!(
         verdict_text(&decide(&done_once))
-            .starts_with("Not known: its first run left the others next to nothing to do.")
+            .starts_with("Not known: the first run left the later runs almost nothing to do.")
     );
     assert_eq!(decide(&done_once).remarks, []);
     let VerdictKind::Saturates { enough, slower: false, .. } = kind(support::plateau()) else {
@@ -124,6 +124,44 @@ fn no_difference_inside_the_noise_is_called_one() {
 }
 
 #[test]
+fn an_interval_with_a_worthwhile_gain_is_never_called_no() {
+    let view = |half: f64| {
+        let view = support::view(&["x"]).point(1, 10.0, 0.02, 1.0).point(2, 10.0, half, 1.9);
+        view.with(|v| v.points[1].noise_floor = Some(0.5)).build()
+    };
+    // A quarter of the gain that a second CPU can give: 1.25.
+    let narrow = view(0.9);
+    assert!(
+        narrow.points[1].speedup.ci95.is_some_and(|[_, high]| high < 1.25),
+        "{:?}",
+        narrow.points[1].speedup
+    );
+    assert!(text(&narrow).starts_with("No: 2 CPUs run it 1.0"), "{}", text(&narrow));
+    let wide = view(3.0);
+    assert!(wide.points[1].speedup.ci95.is_some_and(|[low, high]| low < 1.0 && high > 1.25));
+    assert!(matches!(decide(&wide).kind, VerdictKind::NoDifference { .. }));
+    let words = text(&wide);
+    assert!(words.starts_with("Not known yet: 2 CPUs ran it between 0."), "{words}");
+    assert!(words.contains("differ by up to 50%") && words.contains("--resume --runs 24"), "{words}");
+}
+
+#[test]
+fn a_precision_is_reported_only_where_more_of_it_may_change_the_answer() {
+    let noted = |view: View| {
+        let mut view = view;
+        view.plan.stop.max_runs = 12;
+        view.warnings = vec![Warning::Imprecise { cpus: 2, half_width: 0.02, precision: 0.01 }];
+        notices(&view.warnings, &decide(&view)).into_iter().map(|notice| notice.text).collect::<Vec<_>>()
+    };
+    assert_eq!(noted(support::two_points()), [] as [String; 0]);
+    assert_eq!(noted(support::slower()), [] as [String; 0]);
+    let open = support::view(&["x"]).point(1, 10.0, 0.02, 1.0).point(2, 10.0, 3.0, 1.9).build();
+    let text = "Precision at 2 CPUs: 2.0% (the goal was 1.0%). For more: --resume --runs 48.";
+    assert_eq!(noted(open), [text]);
+    assert_eq!(noted(support::one_point()), [text]);
+}
+
+#[test]
 fn runs_that_overlap_tell_nothing_without_an_interval() {
     let overlap = |runs| {
         support::view(&["x"])
@@ -199,19 +237,17 @@ fn advice_goes_on_from_what_was_planned() {
         verdict_text(&verdict) + " " + &notice_texts.join(" ")
     };
     let text = advice(5, StopReason::RunsExhausted);
-    assert!(text.contains("an interval: --runs 6. ") && text.contains("Use --runs 6 or more."), "{text}");
+    assert_eq!(
+        text.matches("A 95% interval needs 6 runs of each count: use --runs 6 or more.").count(),
+        2,
+        "{text}"
+    );
     assert!(text.contains("Use --warmup 2 to leave it out"), "{text}");
     let text = advice(8, StopReason::TimeExhausted);
-    assert!(
-        text.contains("so use a longer --max-time. ") && text.contains("Use a longer --max-time:"),
-        "{text}"
-    );
+    assert_eq!(text.matches("so use a longer --max-time.").count(), 2, "{text}");
     assert!(!text.contains("--runs"), "{text}");
     let text = advice(5, StopReason::TimeExhausted);
-    assert!(
-        text.contains("--runs 6, with a longer") && text.contains("--runs 6 or more, and a longer"),
-        "{text}"
-    );
+    assert_eq!(text.matches("use --runs 6 or more and a longer --max-time.").count(), 2, "{text}");
 }
 
 #[test]
@@ -222,14 +258,14 @@ fn where_the_time_was_used_up_nothing_is_blamed_on_the_command() {
     };
     assert!(
         timed_out_text(support::view(&["x"]).build())
-            .starts_with("Nothing measured yet: the time was used up")
+            .starts_with("Nothing measured yet: the time limit ended")
     );
     let mut one = support::one_point();
-    assert!(timed_out_text(one.clone()).contains("Name two counts or more"));
+    assert!(timed_out_text(one.clone()).contains("two counts or more"));
     one.plan.points = [1, 2].map(morecores_testkit::point).into();
     assert!(
         timed_out_text(one)
-            .starts_with("Nothing to compare yet: the time was used up when it had been measured on 1 CPU")
+            .starts_with("Nothing to compare yet: the time limit ended the study after the runs on 1 CPU")
     );
 }
 

@@ -213,8 +213,8 @@ impl BpfTracer {
         let untraced =
             self.features.untraced().into_iter().chain(clock.untraced()).chain(active.unknown.take());
         let unmeasured_costs = self.costs.is_none().then(|| Untraced {
-            what: "what its own programs cost".to_owned(),
-            why: "the machine was too unsteady to measure it".to_owned(),
+            what: "the cost of the tracer itself".to_owned(),
+            why: "the machine was too noisy to measure it".to_owned(),
         });
         let untraced = untraced.chain(self.offline().map(offline_note)).chain(unmeasured_costs);
         let untraced = untraced.chain(lost_work_note(self.lost_work())).collect();
@@ -355,15 +355,15 @@ impl Drop for BpfTracer {
 fn offline_note(cpu: CpuId) -> Untraced {
     Untraced {
         what: format!("CPU {cpu} for a part of the run"),
-        why: "it was taken offline; until it was back, its time stands under other processes".to_owned(),
+        why: "it was offline for a while, and this time counts as other processes".to_owned(),
     }
 }
 
 /// Note on the queued work items whose originator could not be stored.
 fn lost_work_note(pieces: u64) -> Option<Untraced> {
     (pieces > 0).then(|| Untraced {
-        what: format!("who queued {pieces} pieces of the kernel's queued work"),
-        why: "the table of queued work could not take them; waits for them count as waits for a device, or for nothing"
+        what: format!("the origin of {pieces} pieces of the kernel's queued work"),
+        why: "the table of queued work was full; waits for them count as waits for a device, or for nothing"
             .to_owned(),
     })
 }

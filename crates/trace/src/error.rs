@@ -16,8 +16,8 @@ pub enum TraceError {
     NoBtf,
     /// This process may not load BPF programs.
     #[error(
-        "tracing needs root, or CAP_BPF and CAP_PERFMON, which this process has not: `morecores doctor` says \
-         what gives them"
+        "tracing needs root, or CAP_BPF and CAP_PERFMON, which this process does not have: `morecores doctor` says \
+         how to get them"
     )]
     Refused,
     /// A required tracepoint is missing.
@@ -25,16 +25,16 @@ pub enum TraceError {
     NoTracepoint(&'static str),
     /// The kernel's tracepoints report too little.
     #[error(
-        "this kernel is too old: its tracepoint sched_switch does not tell why a thread left its CPU; \
+        "this kernel is too old: its tracepoint sched_switch does not report why a thread left its CPU; \
          boot Linux {}.{} or newer", LEAST_LINUX.0, LEAST_LINUX.1
     )]
     TooOld,
     /// The machine has a CPU number beyond the programs' limit.
-    #[error("this machine has CPU {0}, and a trace covers CPUs 0 to 1023 only: run with --trace off")]
+    #[error("this machine has CPU {0}, but a trace covers CPUs 0 to 1023 only: run with --trace off")]
     TooManyCpus(u32),
     /// The kernel rejected a program or a buffer.
     #[error(
-        "the kernel did not take the tracer's programs: {0}; please report it with the output of `morecores doctor`"
+        "the kernel refused the tracer's programs: {0}; please report it with the output of `morecores doctor`"
     )]
     Load(String),
     /// A program could not be attached.
@@ -57,7 +57,7 @@ pub enum TraceError {
         perf: PerfError,
     },
     /// The calls of `begin` and `end` were out of order.
-    #[error("the tracer is not at work")]
+    #[error("the tracer is not running")]
     NotRunning,
     /// The trace does not show the start of the command.
     #[error("the trace does not hold the command's start: its first events were lost")]

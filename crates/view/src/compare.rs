@@ -46,7 +46,7 @@ pub enum CompareError {
     NothingMeasured(String),
     /// No CPU count in both studies.
     #[error(
-        "no CPU count is in both: BASE has {base}, NEW has {new}; measure one of them again with --cpus {base}"
+        "BASE and NEW have no CPU count in common: BASE has {base}, NEW has {new}; measure one of them again with --cpus {base}"
     )]
     NoCommonCount {
         /// CPU counts of BASE.

@@ -275,7 +275,7 @@ fn file_advice(source: &io::Error, option: &str) -> String {
             format!(": {}", set("a directory that you may write to"))
         }
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            format!(": {}", set("a directory that is there"))
+            format!(": {}", set("an existing directory"))
         }
         _ => String::new(),
     }
@@ -333,8 +333,8 @@ mod tests {
             ),
             (
                 io::ErrorKind::NotFound,
-                ": set TMPDIR to a directory that is there",
-                ": give --dir a directory that is there",
+                ": set TMPDIR to an existing directory",
+                ": give --dir an existing directory",
             ),
         ] {
             assert_eq!(error(kind).exit_status(), 2);

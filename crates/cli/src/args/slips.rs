@@ -101,7 +101,7 @@ fn tip(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
                 // clap's own suggestion of a similar subcommand is better, and a path is no name.
                 let is_name = error.get(ContextKind::SuggestedSubcommand).is_none() && !word.contains('/');
                 return is_name
-                    .then(|| format!("no program morecores-{word} is beside morecores or on PATH"));
+                    .then(|| format!("there is no program morecores-{word} beside morecores or on PATH"));
             }
             let words: Vec<String> =
                 arguments[start..].iter().map(|word| word.to_string_lossy().into_owned()).collect();

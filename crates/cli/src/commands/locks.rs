@@ -58,7 +58,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
 }
 
 const NOT_HYPERFINE: &str =
-    "--hyperfine-json is of the runs of a command, and a study of locks has none: use --json or --csv";
+    "--hyperfine-json describes runs of a command, but a study of locks has none: use --json or --csv";
 
 /// Study that is ready to be measured, its writer and its laboratory.
 struct PreparedStudy {
@@ -150,7 +150,7 @@ fn finish(
     }
     Ok(match reason {
         StopReason::Interrupted => {
-            terminal::note(&format!("stopped; go on with: {}", resume_line("locks", path, "")));
+            terminal::note(&format!("stopped; continue with: {}", resume_line("locks", path, "")));
             signal.map_or(exit::COMMAND_FAILED, exit::by_signal)
         }
         _ if left_out.is_empty() => exit::SUCCESS,

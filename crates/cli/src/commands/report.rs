@@ -33,7 +33,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     };
     ensure!(
         options.plots.is_empty() || page.locks.is_empty() || !page.studies.is_empty(),
-        "--plot draws pictures of studies of commands, and these are of locks: their pictures are in the page, by -o"
+        "--plot draws studies of commands, but these are studies of locks: -o writes a page with their pictures"
     );
     for plot in &options.plots {
         let svg = morecores_picture::svg(&page, plot.order)

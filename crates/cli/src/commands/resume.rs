@@ -17,7 +17,7 @@ pub(super) fn ensure_same_machine<'a>(
     let name_of = |host: &Host| (host.hostname.clone(), host.cpu_model.clone());
     ensure!(
         name_of(then) == name_of(now),
-        "{} was made on {} ({}); a study is of one machine: make a new one here",
+        "{} was made on {} ({}); a study belongs to one machine: make a new one here",
         path.display(),
         then.hostname,
         then.cpu_model
@@ -25,7 +25,7 @@ pub(super) fn ensure_same_machine<'a>(
     for cpu_set in cpu_sets {
         ensure!(
             cpu_set.is_subset(&now.topology.usable.cpus),
-            "CPUs {cpu_set} of the study are not all usable any more"
+            "some of the CPUs {cpu_set} of the study are no longer usable"
         );
     }
     Ok(())

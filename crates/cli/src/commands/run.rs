@@ -174,7 +174,7 @@ fn measure(
     // The clean-up also follows a failure: it removes the user's files and restores the system.
     let cleaned = executor.clean_up();
     for error in executor.put_back() {
-        terminal::note(&format!("could not {error}; the next start of morecores tries again"));
+        terminal::note(&format!("cannot {error}; the next start of morecores tries again"));
     }
     let finish = match swept {
         Ok(finish) => finish,
@@ -230,7 +230,7 @@ fn finish(
     if let Some(outcome) = failed {
         report_failure(&study, &outcome);
         if !worth_showing || args.quiet {
-            terminal::note(&format!("what was measured is kept in {}", path.display()));
+            terminal::note(&format!("the measurements are kept in {}", path.display()));
         }
         return Ok(exit::COMMAND_FAILED);
     }
@@ -238,7 +238,7 @@ fn finish(
         traced.notes.iter().for_each(|note| terminal::note(note));
     }
     if reason == StopReason::Interrupted || traced.interrupted {
-        terminal::note(&format!("stopped; go on with: {}", resume_line("run", path, "")));
+        terminal::note(&format!("stopped; continue with: {}", resume_line("run", path, "")));
         return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     }
     if !args.quiet && (reason == StopReason::TimeExhausted || traced.out_of_time) {
@@ -256,7 +256,7 @@ fn finish(
 fn report_failure(study: &Study, outcome: &Outcome) {
     terminal::quote_end(&outcome.output);
     let run = &outcome.run;
-    let ignore = "--ignore-failure goes on without such runs, and counts them";
+    let ignore = "--ignore-failure continues and only counts such runs";
     let advice = match (advice(outcome, &study.header.plan), run.exit) {
         (Some(success), Exit::Code(_)) => format!("{success}; {ignore}"),
         (Some(advice), _) => advice,

@@ -35,7 +35,7 @@ const LOOK_AGAIN: &str = "5";
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
     let named = args.directory.display();
     let directory = args.directory.canonicalize().with_context(|| format!("cannot read {named}"))?;
-    ensure!(directory.is_dir(), "{named} is not a directory: name one that holds studies");
+    ensure!(directory.is_dir(), "{named} is not a directory: name one with studies");
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let server = Server::http(address).map_err(|error| {
         anyhow!("cannot listen on {address} ({error}): choose another port with --port, or 0 for any")

@@ -94,7 +94,7 @@ impl EndAfterMeasuring {
 
     /// Response of a command that `line` resumes.
     pub(super) fn to_go_on_with(line: &str) -> Self {
-        Self { note: format!("stopped; go on with: {line}"), temporary: None }
+        Self { note: format!("stopped; continue with: {line}"), temporary: None }
     }
 
     /// Ends the process.

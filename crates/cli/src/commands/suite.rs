@@ -65,7 +65,7 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
         terminal::print(&summary(&results, &published, args.markdown)?)?;
     }
     if let Some(signal) = signal {
-        terminal::note(&format!("stopped; go on with: {go_on}"));
+        terminal::note(&format!("stopped; continue with: {go_on}"));
         return Ok(exit::by_signal(signal));
     }
     if !args.json && !args.markdown {

@@ -93,7 +93,7 @@ fn survivors(run: &Run, kept: bool) -> Option<String> {
     let became = if kept { "were left running (--keep)" } else { "were ended; --keep leaves them" };
     (!names.is_empty()).then(|| {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        format!("processes outlived the command and {became}: {names}. The trace ends where the command did")
+        format!("processes outlived the command and {became}: {names}. The trace ends with the command")
     })
 }
 
@@ -186,7 +186,7 @@ fn attempt(
     let made = TracedRun::make(&mut executor, &mut tracer, &trial);
     let interrupted = control.is_interrupted();
     for error in executor.put_back() {
-        terminal::note(&format!("could not {error}; the next start of morecores tries again"));
+        terminal::note(&format!("cannot {error}; the next start of morecores tries again"));
     }
     let made = match made {
         // The signal ended the user's `--prepare` rather than the command.

@@ -40,7 +40,7 @@ impl TracedRun {
                 facts,
                 unknown: serde_json::Map::new(),
             };
-            Ok((files.ok_or_else(|| anyhow!("the tracer told nothing"))?, header))
+            Ok((files.ok_or_else(|| anyhow!("the tracer returned no header"))?, header))
         });
         Ok(Self { outcome: made.outcome, trace })
     }
@@ -54,7 +54,7 @@ impl TracedRun {
 }
 
 /// Message on the trace of a run that a signal cut short.
-pub(super) const CUT_SHORT: &str = "stopped: the trace is of the run up to there";
+pub(super) const CUT_SHORT: &str = "stopped: the trace ends there";
 
 /// Whether `morecores trace` made this study, and a signal cut its run short. An interrupted sweep
 /// keeps only whole traces, and has runs.
@@ -87,7 +87,7 @@ pub(super) fn advice(outcome: &Outcome, plan: &Plan) -> Option<String> {
         let mut success = plan.success.clone();
         success.extend(u8::try_from(status));
         return Some(format!(
-            "where that is expected, --success {} counts such runs",
+            "if this status is expected, --success {} counts such runs",
             success_list(&success)
         ));
     }
@@ -105,7 +105,7 @@ fn advice_where_stopped(run: &Run) -> Option<&'static str> {
         Some(Signal::TTOU) => {
             "it sets the terminal, and morecores runs in the background: start morecores in the foreground"
         }
-        _ => "nothing sent it SIGCONT: find out what stops it, or let the command send SIGCONT itself",
+        _ => "nothing sent it SIGCONT: find out what stops it, or make the command send SIGCONT itself",
     })
 }
 
@@ -123,5 +123,8 @@ fn stop_signal(signal: i32) -> String {
 /// Note on a trace that records only when threads ran, and on how to get a full one; none for a
 /// full trace.
 pub(super) fn reduced(tracer: &RunTracer) -> Option<String> {
-    tracer.shortfall.as_ref().map(|why| format!("traced when threads ran, not what they waited for; {why}"))
+    tracer
+        .shortfall
+        .as_ref()
+        .map(|why| format!("the trace shows when threads ran, not why they waited: {why}"))
 }

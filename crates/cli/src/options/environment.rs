@@ -26,7 +26,7 @@ fn variables_in(texts: &[OsString], inherited: &[(OsString, OsString)]) -> Resul
         let name = variable.name.display();
         ensure!(
             variable.value.is_some() || inherited.iter().any(|(own, _)| *own == variable.name),
-            "--env {name}: there is no such variable to pass on; write {name}=VALUE to set it"
+            "--env {name}: the variable is not set; write {name}=VALUE to set it"
         );
         ensure!(variables.iter().all(|other| other.name != variable.name), "--env {name} is given twice");
         variables.push(variable);
@@ -67,7 +67,7 @@ pub(super) fn notes(texts: &[OsString], plan: &Plan) -> Vec<String> {
     let replaced = plan.env.iter().filter(|variable| !is_given(variable)).map(|variable| &variable.name);
     let replaced = names(replaced).map(|names| {
         format!(
-            "{{n}} becomes the CPU count in {names} of the environment too; --env NAME passes a variable on as it is"
+            "{{n}} becomes the CPU count also in the environment variables {names}; --env NAME passes a variable on unchanged"
         )
     });
     replaced.into_iter().chain(withheld(plan)).collect()
@@ -78,7 +78,7 @@ pub(crate) fn notes_of_resumed(plan: &Plan) -> Vec<String> {
     let inherited: Vec<_> = env::vars_os().collect();
     let new = with_n(&inherited).filter(|name| plan.env.iter().all(|variable| variable.name != **name));
     let left = names(new).map(|names| {
-        format!("{{n}} stays as it is in {names} of the environment: the study was begun without it")
+        format!("{{n}} stays unchanged in the environment variables {names}: the study began without them")
     });
     left.into_iter().chain(withheld(plan)).collect()
 }
@@ -124,7 +124,7 @@ mod tests {
         for (texts, part) in [
             (vec!["=8"], "--env `=8` has no name"),
             (vec![""], "--env `` has no name"),
-            (vec!["ABSENT"], "no such variable to pass on; write ABSENT=VALUE"),
+            (vec!["ABSENT"], "the variable is not set; write ABSENT=VALUE"),
             (vec!["A=1", "A=2"], "--env A is given twice"),
         ] {
             let error = planned(&texts, &inherited).unwrap_err();

@@ -147,8 +147,8 @@ fn example(option: &str) -> &'static str {
 fn threads(args: &LocksArgs, cpus: usize) -> Result<Vec<u32>> {
     let Some(text) = &args.threads else { return Ok(default_threads(u32::try_from(cpus)?)) };
     let mut counts = listed("--threads", text, |word| {
-        let count = word.parse::<u32>().map_err(|_| anyhow!("`{word}` is no number of threads"))?;
-        ensure!(count > 0, "0 threads want no lock: counts begin at 1");
+        let count = word.parse::<u32>().map_err(|_| anyhow!("`{word}` is not a number of threads"))?;
+        ensure!(count > 0, "0 threads cannot contend for a lock: counts begin at 1");
         ensure!(count <= MOST_THREADS, "{count} threads are too many: at most {MOST_THREADS}");
         Ok(count)
     })?;

@@ -66,7 +66,9 @@ fn check_names(named: &[(Option<&str>, &str)]) -> Result<()> {
     for (at, (name, regex)) in named.iter().enumerate() {
         match name {
             None if named.len() > 1 => {
-                bail!("--metric {regex}: of several each needs a name, as in --metric latency='{regex}'")
+                bail!(
+                    "--metric {regex}: each of several metrics needs a name, as in --metric latency='{regex}'"
+                )
             }
             Some(name) if named[..at].iter().any(|(other, _)| other == &Some(*name)) => {
                 bail!("--metric {name} is given twice: give each figure a name of its own")
@@ -97,11 +99,11 @@ impl<'a> Units<'a> {
                     let first = metrics.first().and_then(|(name, _)| *name).unwrap_or("NAME");
                     ensure!(
                         units.first.is_none(),
-                        "--unit {text}: the first metric has a unit; give that of another as NAME=TEXT"
+                        "--unit {text}: the first metric has a unit already; write NAME=TEXT for another metric"
                     );
                     ensure!(
                         metrics.len() < 2 || !text.contains('='),
-                        "--unit {text}: there is no --metric of that name; the first is {first}"
+                        "--unit {text}: no --metric has this name; the first is {first}"
                     );
                     units.first = Some(text);
                 }

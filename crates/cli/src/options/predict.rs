@@ -53,7 +53,7 @@ pub(super) fn check_no_list(predict: Option<&str>, command: &[OsString]) -> Resu
     };
     ensure!(
         list("--predict", first).is_err(),
-        "`{first}` would be the command: a list of CPU counts follows --predict with an equals sign, --predict={first}"
+        "`{first}` would be the command: write a list of CPU counts with an equals sign, --predict={first}"
     );
     Ok(())
 }
@@ -71,7 +71,7 @@ impl PredictOptions {
     /// Reads the arguments, for the study of `view`.
     pub(crate) fn new(args: &PredictArgs, view: &View) -> Result<Self> {
         let measured: Vec<u32> = view.points.iter().map(|point| point.cpus).collect();
-        ensure!(!measured.is_empty(), "the study has no successful run: there is nothing to predict from");
+        ensure!(!measured.is_empty(), "the study has no successful run, so nothing can be predicted");
         let from = args.from.as_deref().map(|text| list("--from", text)).transpose()?;
         if let Some(missing) = from.iter().flatten().find(|count| !measured.contains(count)) {
             bail!("--from {missing}: measured were {}", spelled(&measured));
@@ -84,7 +84,11 @@ impl PredictOptions {
         beyond("--cpus", &cpus, largest)?;
         let prices = args.price.as_deref().map(prices).transpose()?.unwrap_or_default();
         if let Some(price) = prices.iter().find(|p| p.cpus <= largest && !measured.contains(&p.cpus)) {
-            bail!("--price {}: measured were {}; leave it out", price.cpus, spelled(&measured));
+            bail!(
+                "--price {}: this count is neither measured nor predicted (measured: {}); leave it out",
+                price.cpus,
+                spelled(&measured)
+            );
         }
         cpus.extend(prices.iter().map(|price| price.cpus).filter(|count| *count > largest));
         cpus.sort_unstable();

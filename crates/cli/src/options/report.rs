@@ -49,7 +49,7 @@ fn plot(args: &ReportArgs, path: &Path) -> Result<Plot> {
     let format = match path.extension().map(|end| end.to_ascii_lowercase()) {
         Some(end) if end == "svg" => PlotFormat::Svg,
         Some(end) if end == "png" => PlotFormat::Png,
-        _ => bail!("{named}: a picture is SVG or PNG: name a file that ends in .svg or .png"),
+        _ => bail!("{named}: a picture is an SVG or PNG file: give it a name that ends in .svg or .png"),
     };
     let order = PictureOrder {
         picture: args.picture.map_or_else(|| called_after(path), Ok)?,
@@ -70,7 +70,7 @@ fn called_after(path: &Path) -> Result<Picture> {
             .filter_map(|picture| Some(picture.to_possible_value()?.get_name().to_owned()))
             .collect();
         let (path, names) = (path.display(), names.join(", "));
-        anyhow!("{path}: which picture? Say it by --picture, or call the file after it: {names}")
+        anyhow!("{path}: the picture is not named: use --picture, or name the file after it: {names}")
     })
 }
 

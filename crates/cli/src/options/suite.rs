@@ -41,12 +41,12 @@ impl SuiteOptions {
             let there = directory.exists();
             ensure!(
                 there || !args.resume,
-                "there is no suite at {}; make it without --resume",
+                "there is no suite at {}: leave out --resume to make one",
                 directory.display()
             );
             ensure!(
                 !there || args.resume,
-                "{} exists; go on with it by --resume, or name another directory",
+                "{} exists: continue it with --resume, or name another directory",
                 directory.display()
             );
         }
@@ -54,7 +54,7 @@ impl SuiteOptions {
             let mut parts = benchmarks.iter().flat_map(|benchmark| benchmark.parts);
             ensure!(
                 parts.any(|part| study_in(directory, part).exists()),
-                "{} holds no study of {}: `morecores suite -o DIRECTORY` makes them",
+                "{} has no study of {}: `morecores suite -o DIRECTORY` makes one",
                 directory.display(),
                 if args.names.is_empty() { "any benchmark" } else { "these benchmarks" }
             );
@@ -93,9 +93,8 @@ pub(crate) fn study_in(directory: &Path, part: &BenchmarkPart) -> PathBuf {
 }
 
 fn named(name: &str) -> Result<&'static Benchmark> {
-    Benchmark::named(name).ok_or_else(|| {
-        anyhow!("there is no benchmark '{name}'; `morecores suite --list` names those there are")
-    })
+    Benchmark::named(name)
+        .ok_or_else(|| anyhow!("there is no benchmark '{name}'; `morecores suite --list` lists all"))
 }
 
 fn by_date() -> PathBuf {

@@ -75,12 +75,12 @@ fn point(args: &TraceArgs, topology: &Topology) -> Result<Point> {
     };
     ensure!(
         count <= order.steps().len(),
-        "--cpus asks for {count} CPUs, and --cpu-list names {}",
+        "--cpus asks for {count} CPUs, but --cpu-list has only {}",
         order.steps().len()
     );
     let cpus = u32::try_from(count).context("--cpus")?;
     let n = args.n.unwrap_or(cpus);
-    ensure!(n > 0, "-n 0: what {{n}} becomes is at least 1");
+    ensure!(n > 0, "-n 0: the value of {{n}} is at least 1");
     Ok(Point {
         cpus,
         n,

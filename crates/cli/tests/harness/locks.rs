@@ -103,7 +103,7 @@ pub(crate) fn locks(name: &str) -> PageLocks {
             "advice": [{"situation": "more_threads_than_cpus", "take": ["block"], "never": ["spin"], "worst": 0.08}],
         },
         "advice": [
-            {"lead": "Nobody else wants it", "rest": "take any; spin is the cheapest at 12.0 ns."},
+            {"lead": "No other thread wants it", "rest": "take any; spin is the cheapest at 12.0 ns."},
             {"lead": "Held under 5.20 µs, a CPU for each thread", "rest": "take adaptive, or spin."},
             {"lead": "More threads than CPUs", "rest": "take block; never spin, which reaches 8.0% of its rate."},
         ],

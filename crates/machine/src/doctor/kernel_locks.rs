@@ -50,7 +50,7 @@ pub(super) fn finding(facts: &Facts) -> Finding {
         }
         SlowPath::Queue => fine_finding(
             what,
-            "waits are traced; for spinlocks all but the first waiter's, who spins outside of the queue",
+            "waits are traced; for spinlocks all but those of the first waiter, which spins outside the queue",
             matters,
         ),
         SlowPath::TestAndSet => flawed_finding(
@@ -65,7 +65,7 @@ pub(super) fn finding(facts: &Facts) -> Finding {
         SlowPath::Unknown => flawed_finding(
             what,
             State::Limited,
-            "waits are traced; whether those for spinlocks are, only the kernel's log tells",
+            "waits are traced; only the kernel's log shows whether this includes spinlocks",
             matters,
             root_command(&facts.privilege, "dmesg | grep -i 'PV spinlocks'"),
         ),

@@ -74,9 +74,9 @@ fn clock_rate(facts: &Facts) -> Finding {
         None if facts.host.hypervisor.is_some() => flawed_finding(
             what,
             State::Limited,
-            "decided by the hypervisor's host, and not to be seen",
+            "decided by the host of this virtual machine, and not visible here",
             matters,
-            no_remedy("only the host can fix it"),
+            no_remedy("only the host can change it"),
         ),
         None => flawed_finding(
             what,
@@ -104,7 +104,7 @@ fn boost(facts: &Facts) -> Finding {
         (None, _) => {
             let who = if facts.host.hypervisor.is_some() { "the hypervisor's host" } else { "the firmware" };
             let remedy = no_remedy(format!("only {who} can switch it"));
-            flawed_finding(what, State::Limited, "unknown: the kernel does not tell", matters, remedy)
+            flawed_finding(what, State::Limited, "unknown: the kernel does not report it", matters, remedy)
         }
     }
 }
@@ -125,14 +125,14 @@ fn smt(facts: &Facts) -> Finding {
     }
     let off = match facts.settings.smt_control.as_deref() {
         Some("off" | "forceoff") => ", SMT switched off",
-        _ => ", as far as the kernel tells",
+        _ => ", as far as the kernel reports",
     };
     fine_finding(what, format!("{whole}{off}"), matters)
 }
 
 fn core_types(facts: &Facts) -> Finding {
     let what = Subject::CoreTypes;
-    let matters = "efficiency and serial fraction, which mean what they say among equal cores alone";
+    let matters = "efficiency and serial fraction, which are valid only among equal cores";
     let types = &facts.host.topology.core_types;
     if types.len() < 2 {
         return fine_finding(what, "all cores alike", matters);
@@ -164,19 +164,21 @@ fn hypervisor(facts: &Facts) -> Finding {
     match (&facts.host.hypervisor, facts.settings.tells_steal) {
         (None, _) => fine_finding(what, "none", matters),
         (Some(name), Some(true)) => {
-            fine_finding(what, format!("{name}, which tells the time that it takes (steal)"), matters)
+            fine_finding(what, format!("{name}, which reports the time that it takes (steal)"), matters)
         }
         (Some(name), Some(false)) => flawed_finding(
             what,
             State::Limited,
-            format!("{name}, which does not tell the time that it takes (steal)"),
+            format!("{name}, which does not report the time that it takes (steal)"),
             matters,
-            no_remedy("only its host can let it tell; measure the noise instead, and repeat at other hours"),
+            no_remedy(
+                "only its host can make it report this; measure the noise instead, and repeat at other hours",
+            ),
         ),
         (Some(name), None) => flawed_finding(
             what,
             State::Limited,
-            format!("{name}; whether it tells the time that it takes (steal) cannot be asked"),
+            format!("{name}; whether it reports the time that it takes (steal) is unknown"),
             matters,
             no_remedy("measure the noise, and repeat at other hours"),
         ),
@@ -202,7 +204,7 @@ fn tick(facts: &Facts) -> Finding {
 
 fn swap(facts: &Facts) -> Finding {
     let what = Subject::Swap;
-    let matters = "runs that need memory: what was swapped out waits for a device";
+    let matters = "runs that need memory: swapped-out memory waits for a device";
     let settings = &facts.settings;
     if settings.swap_used > Bytes(0) {
         let fact = format!("{} of {} in use", settings.swap_used, settings.swap);
@@ -226,7 +228,7 @@ fn pressure(facts: &Facts) -> Finding {
     let what = Subject::Pressure;
     let matters = "seeing how long work waited for CPUs, memory or disks (PSI)";
     if facts.settings.pressure {
-        return fine_finding(what, "told by the kernel", matters);
+        return fine_finding(what, "reported by the kernel", matters);
     }
     let remedy = if facts.settings.pressure_built == Some(true) && !facts.privilege.confined() {
         let sudo = if facts.privilege.root { "" } else { "sudo " };
@@ -240,14 +242,14 @@ fn pressure(facts: &Facts) -> Finding {
     } else {
         no_remedy("the kernel was built without CONFIG_PSI or started without psi=1")
     };
-    flawed_finding(what, State::Missing, "not told", matters, remedy)
+    flawed_finding(what, State::Missing, "not reported", matters, remedy)
 }
 
 fn aslr(facts: &Facts) -> Finding {
     let what = Subject::Aslr;
-    let matters = "differences between runs: a program laid out anew each time averages over layouts";
+    let matters = "differences between runs: a program with a new layout in each run averages over layouts";
     let fact = match facts.settings.aslr {
-        Some(0) => "off: every run has the same layout, lucky or not",
+        Some(0) => "off: every run has the same layout, fast or slow",
         Some(_) => "on",
         None => "unknown",
     };

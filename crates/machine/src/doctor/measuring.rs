@@ -80,7 +80,7 @@ fn online_files(cpus: &CpuSet) -> String {
 
 fn quiet(facts: &Facts) -> Finding {
     let what = Subject::Quiet;
-    let matters = "every time measured: others' work slows the command and adds noise";
+    let matters = "every measured time: other programs slow the command down and add noise";
     let quiet = &facts.quiet;
     let watched = quiet.watched_ns.as_secs_f64().max(f64::MIN_POSITIVE);
     let busy = quiet.busy_ns.as_secs_f64() / watched;
@@ -94,13 +94,14 @@ fn quiet(facts: &Facts) -> Finding {
     let disturbers = facts.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(quiet.busy_ns));
     let names: Vec<&str> = disturbers.map(|neighbour| neighbour.name.as_str()).collect();
     let disturbers = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-    let remedy = no_remedy("stop what is running, or wait until it is done, and look again");
+    let remedy =
+        no_remedy("stop the other programs or wait for their end, then run `morecores doctor` again");
     flawed_finding(what, State::Limited, format!("{kept}{disturbers}{steal}"), matters, remedy)
 }
 
 fn cpu_time(facts: &Facts) -> Finding {
     let what = Subject::CpuTime;
-    let matters = "user and system time of short processes, and of those that nobody waits for";
+    let matters = "user and system time of short processes, and of processes without a waiting parent";
     match &facts.groups.accounting {
         Accounting::Group(estimator) => fine_finding(
             what,
@@ -137,17 +138,17 @@ fn cgroup_remedy(facts: &Facts) -> Remedy {
 
 fn peak_memory(facts: &Facts) -> Finding {
     let what = Subject::PeakMemory;
-    let matters = "the peak memory of all processes together; that of the largest one is always told";
+    let matters = "the peak memory of all processes together; that of the largest one is always known";
     match (facts.groups.peak, &facts.groups.accounting) {
         (PeakMark::Resettable, _) => {
-            fine_finding(what, "told by the cgroup, set back before each run", matters)
+            fine_finding(what, "reported by the cgroup, reset before each run", matters)
         }
         (PeakMark::Fixed, _) => flawed_finding(
             what,
             State::Limited,
-            "told by the cgroup only for a run that needs more than all before it",
+            "reported by the cgroup only for a run that needs more than all earlier runs",
             matters,
-            no_remedy("the mark can be set back since Linux 6.12: boot a newer kernel"),
+            no_remedy("Linux 6.12 and later can reset the mark: boot a newer kernel"),
         ),
         (PeakMark::Absent, Accounting::Refused(_)) => flawed_finding(
             what,
@@ -159,7 +160,7 @@ fn peak_memory(facts: &Facts) -> Finding {
         (PeakMark::Absent, Accounting::Group(_)) => flawed_finding(
             what,
             State::Missing,
-            "no cgroup that hands its memory controller down to the command's",
+            "no cgroup passes its memory controller on to the command's cgroup",
             matters,
             match &facts.groups.v2 {
                 Some(mount)
@@ -179,7 +180,7 @@ fn peak_memory(facts: &Facts) -> Finding {
 
 fn limit_cpuset(facts: &Facts) -> Finding {
     let what = Subject::LimitCpuset;
-    let matters = "--limit cpuset, which a program cannot widen as it can affinity";
+    let matters = "--limit cpuset, which a program cannot leave, unlike an affinity";
     let version = |version: &Version| match version {
         Version::V1 => 1,
         Version::V2 => 2,
@@ -187,7 +188,7 @@ fn limit_cpuset(facts: &Facts) -> Finding {
     match &facts.groups.cpusets {
         Cpusets::Usable(v) => fine_finding(what, format!("usable, cgroup version {}", version(v)), matters),
         Cpusets::NotEnabled(files) => {
-            let fact = "the cpuset controller is not handed down to our cgroup";
+            let fact = "the cpuset controller is not available in the cgroup of morecores";
             let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
             let remedy = if facts.privilege.confined() {
                 container_refusal()
@@ -246,18 +247,24 @@ fn taskstats(facts: &Facts) -> Finding {
     let matters = "raw times and delays of every process at its exit";
     match facts.settings.taskstats {
         Ok(()) if facts.privilege.has(Capability::NetAdmin) => {
-            fine_finding(what, "told by the kernel", matters)
+            fine_finding(what, "reported by the kernel", matters)
         }
         Ok(()) => {
             let remedy = root_remedy(&facts.privilege, "morecores run -- COMMAND");
-            flawed_finding(what, State::Missing, "told by the kernel, to CAP_NET_ADMIN only", matters, remedy)
+            flawed_finding(
+                what,
+                State::Missing,
+                "reported by the kernel to CAP_NET_ADMIN only",
+                matters,
+                remedy,
+            )
         }
         Err(Errno::NOENT) => {
             let why = "the kernel was built without CONFIG_TASKSTATS: boot one that has it";
-            flawed_finding(what, State::Missing, "the kernel does not tell", matters, no_remedy(why))
+            flawed_finding(what, State::Missing, "the kernel does not report them", matters, no_remedy(why))
         }
         Err(error) => {
-            let why = "generic netlink is closed to us, as in some sandboxes";
+            let why = "generic netlink is not available, as in some sandboxes";
             flawed_finding(what, State::Missing, error_text(error), matters, no_remedy(why))
         }
     }

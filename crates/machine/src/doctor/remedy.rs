@@ -30,13 +30,13 @@ pub(super) fn no_remedy(why: impl Into<String>) -> Remedy {
 
 /// Reason for a refusal that affects even the root of a container.
 pub(super) fn container_refusal() -> Remedy {
-    no_remedy("this container may not: start it with --privileged, or measure outside of it")
+    no_remedy("the container does not allow it: start it with --privileged, or measure outside it")
 }
 
 /// Reason for missing capabilities of a root process.
 pub(super) fn missing_capabilities() -> Remedy {
     no_remedy(
-        "capabilities are missing though this is root: whoever started this session took them away, \
+        "capabilities are missing although this is root: the program that started this session removed them, \
          a service's settings or a container's",
     )
 }

@@ -114,7 +114,7 @@ fn attempt_finding(what: Subject, matters: &str, attempt: Attempt<'_>) -> Findin
 /// Remedy for a user who may not trace.
 pub(super) fn allow_tracing(privilege: &Privilege) -> Remedy {
     if privilege.confined() {
-        no_remedy("this container may not: start it with --cap-add=BPF --cap-add=PERFMON")
+        no_remedy("the container does not allow it: start it with --cap-add=BPF --cap-add=PERFMON")
     } else {
         root_remedy(privilege, SETCAP)
     }
@@ -156,7 +156,7 @@ fn tracefs(facts: &Facts) -> Finding {
 
 fn tracepoints(facts: &Facts) -> Finding {
     let what = Subject::Tracepoints;
-    let matters = "who ran where, who woke whom, interrupts and kernel locks in a trace";
+    let matters = "where threads ran, what woke them, interrupts and kernel locks in a trace";
     let source = if facts.tracing.tracefs == Tracefs::Readable { "tracefs" } else { "the kernel's types" };
     match facts.tracing.missing_tracepoints.as_deref() {
         None => {
@@ -190,7 +190,7 @@ fn tracepoints(facts: &Facts) -> Finding {
 
 fn samples(facts: &Facts) -> Finding {
     let what = Subject::Samples;
-    let matters = "user against kernel time of each command in a trace, and spinning in user mode";
+    let matters = "user and kernel time of each command in a trace, and spinning in user mode";
     let attempt = Attempt {
         result: facts.tracing.samples,
         success: "whole CPUs can be sampled by their clock",
@@ -225,7 +225,7 @@ fn allow_own_events(facts: &Facts) -> Remedy {
     /// Highest setting that allows every user: `Documentation/admin-guide/sysctl/kernel.rst`.
     const MOST_PARANOID: i32 = 2;
     if facts.privilege.confined() {
-        no_remedy("this container may not: start it with --cap-add=PERFMON")
+        no_remedy("the container does not allow it: start it with --cap-add=PERFMON")
     } else if facts.counters.paranoid.is_some_and(|level| level > MOST_PARANOID) {
         root_command(&facts.privilege, format!("sysctl kernel.perf_event_paranoid={MOST_PARANOID}"))
     } else {
@@ -273,7 +273,11 @@ fn locked_memory(facts: &Facts) -> Finding {
         return fine_finding(what, format!("{limit}, which since Linux 5.11 does not bind BPF"), matters);
     }
     if facts.tracing.memlock.is_none() || facts.privilege.has(Capability::SysResource) {
-        return fine_finding(what, format!("{limit}, enough or within our right to raise"), matters);
+        return fine_finding(
+            what,
+            format!("{limit}, enough or within the right of morecores to raise it"),
+            matters,
+        );
     }
     let remedy = root_command(&facts.privilege, "prlimit --pid $$ --memlock=unlimited");
     flawed_finding(

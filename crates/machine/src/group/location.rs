@@ -89,7 +89,7 @@ impl GroupLocation {
         };
         let Some(location) = locations.iter().find(can_enable) else {
             return Err(GroupError::NoCpuset(
-                "no cgroup that we may write to gives its children cpusets: use sudo, or \
+                "no writable cgroup gives its children cpusets: use sudo, or \
                  `systemd-run --scope -p Delegate=yes` in front, or --limit affinity"
                     .to_owned(),
             ));

@@ -35,7 +35,7 @@ pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<CpuCache> {
     if !without.is_empty() {
         tree.note(
             format!("{CPUS}/cpu{{{without}}}/cache"),
-            format!("no caches told for CPUs {without}; CPUs that share one are not told apart"),
+            format!("no caches known for CPUs {without}, nor which of them share one"),
         );
     }
     caches.into_iter().map(|((level, kind, cpus), size)| CpuCache { level, kind, size, cpus }).collect()

@@ -15,7 +15,7 @@ use crate::tree::Tree;
 pub(super) fn read_cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {
     let (sets, unknown) = partition(tree, online, &["core_cpus_list", "thread_siblings_list"]);
     if !unknown.is_empty() {
-        let why = format!("no siblings told for CPUs {unknown}; each counts as a core of its own");
+        let why = format!("no siblings known for CPUs {unknown}; each counts as a core of its own");
         tree.note(format!("{CPUS}/cpu{{{unknown}}}/topology/core_cpus_list"), why);
     }
     sets.into_iter()
@@ -57,7 +57,7 @@ fn read_packages(tree: &mut Tree, online: &CpuSet) -> Vec<Package> {
         by_id.entry(id.and_then(|id| u32::try_from(id).ok())).or_default().insert(cpu);
     }
     if let Some(cpus) = by_id.get(&None) {
-        let why = format!("no package told for CPUs {cpus}; they count as one package");
+        let why = format!("no package known for CPUs {cpus}; they count as one package");
         tree.note(format!("{CPUS}/cpu{{{cpus}}}/topology/physical_package_id"), why);
     }
     by_id.into_iter().map(|(id, cpus)| Package { id, cpus }).collect()

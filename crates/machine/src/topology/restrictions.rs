@@ -33,7 +33,7 @@ pub(super) fn read_usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) ->
     let cpus = match read_affinity(tree) {
         Some(mask) => mask.intersection(&allowed),
         None => {
-            tree.note(STATUS, "no Cpus_allowed_list; the affinity mask is unknown and taken for all CPUs");
+            tree.note(STATUS, "no Cpus_allowed_list, so the affinity mask counts as all CPUs");
             allowed.clone()
         }
     };

@@ -36,7 +36,7 @@ pub enum WhatIfChange {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WhatIfError {
     /// No lock or command in the trace has this name.
-    #[error("no lock or command of the trace is called `{name}`: there are {known}")]
+    #[error("the trace has no lock or command `{name}`; it has {known}")]
     Unknown {
         /// Requested name.
         name: String,
@@ -44,13 +44,13 @@ pub enum WhatIfError {
         known: String,
     },
     /// No trace describes the program for this number of CPUs.
-    #[error("no trace is of the command for {0} CPUs: `morecores run --predict={0}` makes one")]
+    #[error("there is no trace of the command for {0} CPUs: `morecores run --predict={0}` makes one")]
     Untraced(u32),
     /// The study measures a metric of the command; a replay only gives elapsed time.
-    #[error("the study is about a metric, and a replay tells elapsed time alone")]
+    #[error("the study measures a metric, but a replay gives only elapsed time")]
     NotTime,
     /// No traced run has a measured count.
-    #[error("no traced run is of a measured CPU count: there is nothing to compare with")]
+    #[error("no traced run has a measured CPU count, so there is nothing to compare with")]
     NoMeasuredTrace,
 }
 

@@ -5,7 +5,7 @@
 use morecores_study::{InCell, Neighbour};
 use morecores_view::{LockView, PointView, StackView, TraceView, View, Warning};
 
-use super::{Cause, Explanation, NoCauseReason};
+use super::{Cause, Explanation, NoCauseReason, SerialTime};
 use crate::Component;
 use crate::component::idle_includes_others;
 use crate::verdict::{crowded_base, invalid_baseline, time_outside_cpus};
@@ -121,7 +121,7 @@ pub fn main_cause(view: &View) -> Option<Cause> {
 fn explanation(component: Component, stack: &StackView, view: &View) -> Explanation {
     let trace = view.trace(&stack.cell());
     match component {
-        Component::IdleTooLittleWork => running_commands(stack),
+        Component::IdleTooLittleWork => running_commands(stack, trace),
         Component::IdleUserLock => trace.map_or(Explanation::Unknown, holders_wait),
         Component::KernelLockSpin => longest_lock(trace, |l| l.spin_s),
         Component::IdleKernelLock => longest_lock(trace, |l| l.wait_s - l.spin_s),
@@ -139,7 +139,7 @@ fn explanation(component: Component, stack: &StackView, view: &View) -> Explanat
     }
 }
 
-fn running_commands(stack: &StackView) -> Explanation {
+fn running_commands(stack: &StackView, trace: Option<&TraceView>) -> Explanation {
     let lost = stack.losses.idle_too_little_work;
     let share = |cpus: f64| if lost > 0.0 { cpus / lost } else { 0.0 };
     let named: Vec<_> =
@@ -147,11 +147,22 @@ fn running_commands(stack: &StackView) -> Explanation {
     let Some(first) = named.first() else { return Explanation::Unknown };
     let alone = share(first.lost_cpus) >= SOLE_SHARE;
     let shown = if alone { 1 } else { named.len() };
+    let serial = trace.filter(|_| alone).map(|trace| serial_time(trace, &first.name)).filter(|serial| {
+        let idle_cpus = f64::from(stack.cpus.saturating_sub(1)) * serial.seconds / serial.elapsed_s;
+        idle_cpus >= SOLE_SHARE * lost
+    });
     Explanation::Commands {
         commands: named.iter().take(shown).map(|c| (c.name.clone(), c.lost_cpus)).collect(),
         alone,
+        serial,
         waiting_in: first.waiting_in.clone(),
     }
+}
+
+/// Time of a traced run in the serial phases of one command.
+fn serial_time(trace: &TraceView, command: &str) -> SerialTime {
+    let phases = trace.serial_phases.iter().filter(|phase| phase.culprit == command);
+    SerialTime { seconds: phases.map(|phase| phase.duration_s).sum(), elapsed_s: trace.elapsed_s }
 }
 
 /// Lock with the longest waits of a kind; unknown if no lock had waits of that kind.

@@ -2,6 +2,7 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
+use morecores_study::Quantity;
 use morecores_view::NO_CULPRIT;
 
 use super::{Cause, Explanation, NoCauseReason};
@@ -9,7 +10,7 @@ use crate::Component;
 use crate::component::awaited_name;
 use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};
 
-/// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle while
+/// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle:
 /// only `ld` ran``. Names stand in backquotes.
 pub fn cause_clause(cause: &Cause) -> String {
     clause_with_total(cause, &format!(" of {} CPUs", cause.cpus))
@@ -25,13 +26,13 @@ pub(crate) fn cause_clauses(causes: &[Cause]) -> Vec<String> {
 pub(crate) fn no_cause_sentence(reason: &NoCauseReason) -> String {
     match *reason {
         NoCauseReason::TraceDiffers { cpus: count, times } => format!(
-            "No cause is named: the traced run on {} took {} times as long as the untraced ones, so its \
-             causes need not be theirs.",
+            "No cause is named: the traced run on {} took {} times as long as the timed runs, so it may have lost \
+             its time to something else.",
             cpus(count),
             ratio(times)
         ),
         NoCauseReason::RanOutsideCpus { cpus: count } => format!(
-            "No cause is named: with {} the command also ran on other CPUs, so what it lost there is not known.",
+            "No cause is named: with {} the command also ran on other CPUs, so its losses there are not known.",
             cpus(count)
         ),
         NoCauseReason::NoBaseline { cpus: count, threads } => format!(
@@ -39,13 +40,14 @@ pub(crate) fn no_cause_sentence(reason: &NoCauseReason) -> String {
             cpus(count)
         ),
         NoCauseReason::TooShort { cpus: count, seconds } => format!(
-            "No cause is named: on {} it takes only {}, too short to be traced without changing it.",
+            "No cause is named: on {} the command takes only {}, and tracing changes runs of this length. Give it \
+             more work.",
             cpus(count),
             time(seconds)
         ),
         NoCauseReason::FigureDiffers { cpus: count, figure, whole } => format!(
-            "No cause is named: on {} the figure is {} times what it was and the whole run {} times as fast, and a trace \
-             tells of the whole run alone.",
+            "No cause is named: on {} the figure has a speedup of {} and the whole run one of {}, and a trace \
+             describes only the whole run.",
             cpus(count),
             ratio(figure),
             ratio(whole)
@@ -60,67 +62,66 @@ fn clause_with_total(cause: &Cause, total: &str) -> String {
 }
 
 fn loss_text(cause: &Cause) -> String {
-    let base = cause.base_cpus;
+    let base = cpus(cause.base_cpus);
     match cause.component {
         Component::UserWork => {
-            format!("spent on more time in user mode than the same took on {base}{}", slowdown_reason(cause))
+            format!("lost to extra user-mode time compared with {base}{}", slowdown_reason(cause))
         }
-        Component::KernelWork => format!("spent on more time in the kernel than the same took on {base}"),
-        Component::Interrupt => "for interrupts".to_owned(),
+        Component::KernelWork => format!("lost to extra kernel time compared with {base}"),
+        Component::Interrupt => "used by interrupts".to_owned(),
         Component::KernelLockSpin => format!("spinning for {}", lock_name(cause)),
         Component::OtherProcesses => format!("used by other processes{}", process_names(cause)),
         Component::Tracer => "used by the tracer itself".to_owned(),
         Component::Steal => "taken by the hypervisor".to_owned(),
         Component::IdleScheduling if cause.explanation == Explanation::PerhapsProcesses => {
-            "idle or used by other processes, which this trace does not tell, although threads were ready to run"
-                .to_owned()
+            "idle or used by other processes (this trace cannot tell which) while threads were ready to run".to_owned()
         }
         Component::IdleScheduling if cause.explanation == Explanation::NotBalanced => {
-            "idle although threads were ready to run: the scheduler does not balance these CPUs".to_owned()
+            "idle while threads were ready to run: the scheduler does not balance these CPUs".to_owned()
         }
         Component::IdleScheduling => {
-            "idle although threads were ready to run: an idle CPU takes time to wake".to_owned()
+            "idle while threads were ready to run: an idle CPU takes time to wake".to_owned()
         }
         Component::IdleHeld => {
-            "idle, while threads that were ready were held back by a CPU quota, a frozen group or a real-time budget"
+            "idle while a CPU quota, a frozen group or a real-time budget held back threads that were ready to run"
                 .to_owned()
         }
-        Component::IdlePinned => "idle, while threads that were ready to run may not run there".to_owned(),
+        Component::IdlePinned => "idle while threads were ready to run but not allowed on these CPUs".to_owned(),
         Component::IdleKernelLock => format!("idle, waiting for {}", lock_name(cause)),
         Component::IdleUserLock => {
             let behind = match cause.explanation {
                 Explanation::HoldersWaited(what) => format!(", whose holders mostly waited for {}", awaited_name(what)),
                 _ => String::new(),
             };
-            format!("idle, waiting for locks of the command's own (futex){behind}")
+            format!("idle, waiting for the command's own locks (futex){behind}")
         }
         Component::IdleDisk => "idle, waiting for a disk".to_owned(),
         Component::IdlePeer => "idle, waiting for a process that is not part of the command".to_owned(),
-        Component::IdleDevice => "idle, waiting for a device that is no disk".to_owned(),
+        Component::IdleDevice => "idle, waiting for a device other than a disk".to_owned(),
         Component::IdleRcu => {
-            "idle, waiting until all CPUs have passed a grace period of the kernel (RCU, as after membarrier)".to_owned()
+            "idle, waiting for an RCU grace period of the kernel (as after membarrier)".to_owned()
         }
         Component::IdleUninterruptible => {
-            "idle, waiting in the kernel, which no signal may end, for what the trace does not tell".to_owned()
+            "idle, in uninterruptible waits of the kernel for something that the trace does not show".to_owned()
         }
-        Component::IdleTimer => "idle, because all threads slept until a timer".to_owned(),
+        Component::IdleTimer => "idle while all threads slept until a timer".to_owned(),
         Component::IdleTooLittleWork => idle_text(cause),
         Component::Unexplained => "not explained".to_owned(),
     }
 }
 
 fn gain_text(cause: &Cause) -> String {
-    let base = cause.base_cpus;
+    let base = cpus(cause.base_cpus);
     match cause.component {
         Component::UserWork => {
             let why = match cause.explanation {
                 Explanation::CrowdedBase(threads) => format!(", where {threads} threads took turns"),
-                _ => ", perhaps by more cache".to_owned(),
+                _ => ", perhaps because of more cache".to_owned(),
             };
-            format!("gained: less time in user mode than the same took on {base}{why}")
+            format!("gained: less user-mode time than on {base}{why}")
         }
-        Component::KernelWork => format!("gained: less time in the kernel than the same took on {base}"),
-        other => format!("gained: less than on {base} was \"{}\"", other.name()),
+        Component::KernelWork => format!("gained: less kernel time than on {base}"),
+        other => format!("gained: less \"{}\" than on {base}", other.name()),
     }
 }
 
@@ -128,9 +129,9 @@ fn gain_text(cause: &Cause) -> String {
 fn slowdown_reason(cause: &Cause) -> String {
     match cause.explanation {
         Explanation::TightLoop(share) => {
-            format!("; {} of its work only looks so and spins in loops of its own", percent(share))
+            format!("; {} of its work is spinning in loops of its own", percent(share))
         }
-        _ => ": caches, memory bandwidth or the clock rate may be why".to_owned(),
+        _ => ": caches, memory bandwidth or the clock rate may be the reason".to_owned(),
     }
 }
 
@@ -156,21 +157,30 @@ fn lock_name(cause: &Cause) -> String {
 }
 
 fn idle_text(cause: &Cause) -> String {
-    let Explanation::Commands { commands, alone, waiting_in } = &cause.explanation else {
-        return "idle for want of parallel work".to_owned();
+    let Explanation::Commands { commands, alone, serial, waiting_in } = &cause.explanation else {
+        return "idle for lack of parallel work".to_owned();
     };
-    let waiting =
-        waiting_in.as_ref().map(|call| format!(", the others waiting in {call}")).unwrap_or_default();
-    let commands_text = match commands.as_slice() {
-        [(only, _)] if *alone && only == NO_CULPRIT => "nothing of the command ran".to_owned(),
-        [(only, _)] if *alone => format!("only `{only}` ran"),
-        several => {
+    let waiting = waiting_in.as_ref().map(|call| format!("; the other threads waited in {call}"));
+    let commands_text = match (commands.as_slice(), serial) {
+        ([(only, _)], Some(serial)) if *alone => {
+            let unit = Quantity::Time.column_scale([serial.elapsed_s]);
+            let in_unit = |seconds: f64| ratio(seconds / unit.size);
+            let who = if only == NO_CULPRIT {
+                "no thread of the command ran".to_owned()
+            } else {
+                format!("one thread of `{only}` ran alone")
+            };
+            format!("{who} for {} of {} {}", in_unit(serial.seconds), in_unit(serial.elapsed_s), unit.symbol)
+        }
+        ([(only, _)], None) if *alone && only == NO_CULPRIT => "no thread of the command ran".to_owned(),
+        ([(only, _)], None) if *alone => format!("only `{only}` ran"),
+        (several, _) => {
             let each = several.iter().map(|(name, cpus)| {
                 let name = if name == NO_CULPRIT { "none" } else { &format!("`{name}`") };
                 format!("{name} ({})", cpu_share(*cpus))
             });
-            format!("few threads ran, mostly {}", join_with_and(each))
+            format!("too few threads ran, mostly {}", join_with_and(each))
         }
     };
-    format!("idle while {commands_text}{waiting}")
+    format!("idle: {commands_text}{}", waiting.unwrap_or_default())
 }

@@ -39,8 +39,8 @@ pub(super) fn noise_lines(noise: &MachineNoise, style: &Style) -> Vec<String> {
     lines.extend(style.wrap(&what, "  "));
     lines.extend(table_lines(noise, style));
     let key = "  spread: standard deviation, by the median absolute deviation; drift: the slowest of the rounds \
-               against the fastest; waited: something else ran; all busy: how many times as long with all CPUs \
-               at it.";
+               against the fastest; waited: time in which something else ran; all busy: times as long as alone, with all \
+               CPUs busy.";
     lines.extend(style.wrap(key, "  ").iter().map(|line| style.paint().dim(line)));
     for disturbance in &noise.disturbances {
         lines.extend(style.wrap(&disturbance_line(disturbance), "    "));

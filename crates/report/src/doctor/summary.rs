@@ -59,13 +59,13 @@ fn tracing_sentence(diagnosis: &Diagnosis) -> String {
 fn visible_difference_sentence(noise: &MachineNoise) -> String {
     match noise.floor {
         Some(floor) => format!(
-            "Between two commands of {}, run {} times each, a difference of {} or less cannot be told from \
-             chance; longer runs average some of it out.",
+            "Between two commands of {}, run {} times each, a difference of {} or less may be \
+             chance. Longer runs average some of it out.",
             time(noise.loop_s),
             noise.arm,
             percent(floor)
         ),
-        None => "How small a difference can be seen is not known: measure the noise for longer.".to_owned(),
+        None => "The smallest visible difference is not known: measure the noise for longer.".to_owned(),
     }
 }
 
@@ -76,8 +76,8 @@ fn attainable_speedup_sentence(noise: &MachineNoise) -> Option<String> {
     let waited = noise.cpus.iter().filter_map(|cpu| cpu.waited).fold(0.0, f64::max);
     if waited > LEAST_SLOWDOWN - 1.0 {
         return Some(format!(
-            "Other work took up to {} of a CPU's time meanwhile, so these figures are its noise and not the \
-             machine's: stop it and measure again.",
+            "Other programs took up to {} of a CPU's time meanwhile, so these figures show their noise and not \
+             the machine's: stop them and measure again.",
             percent(waited)
         ));
     }
@@ -92,8 +92,8 @@ fn attainable_speedup_sentence(noise: &MachineNoise) -> Option<String> {
     } else if high < LEAST_SLOWDOWN {
         format!("The {n} CPUs do not slow each other down by more than {}.", percent((high - 1.0).max(0.001)))
     } else {
-        "Whether the CPUs slow each other down cannot be told from this noise: measure it for longer, or on a \
-         quieter machine."
+        "Whether the CPUs slow each other down is not known, because the noise is too large: measure it for \
+         longer, or on a quieter machine."
             .to_owned()
     })
 }
@@ -114,7 +114,7 @@ fn spoilers_sentence(diagnosis: &Diagnosis) -> Option<String> {
         .filter(|(what, _)| diagnosis.finding(*what).is_some_and(|f| f.state != State::Fine))
         .map(|(_, name)| *name)
         .collect();
-    (!spoilers.is_empty()).then(|| format!("Figures may be off because of {}.", join_with_and(spoilers)))
+    (!spoilers.is_empty()).then(|| format!("Figures may be wrong because of {}.", join_with_and(spoilers)))
 }
 
 fn remedies_sentence(diagnosis: &Diagnosis) -> String {
@@ -123,16 +123,16 @@ fn remedies_sentence(diagnosis: &Diagnosis) -> String {
         diagnosis.findings.iter().filter(|finding| matches!(finding.remedy, Some(Remedy::Command { .. })));
     match (flaws, commands.count()) {
         (0, _) => "Nothing is left to set up.".to_owned(),
-        (1, 0) => "The one thing that is not fine cannot be changed from here.".to_owned(),
+        (1, 0) => "No command can change the one thing that is not fine.".to_owned(),
         (flaws, 0) => {
-            format!("None of the {flaws} things that are not fine can be changed by a command here.")
+            format!("No command can change any of the {flaws} things that are not fine.")
         }
         (flaws, commands) if flaws == commands => {
-            "For each thing that is not fine, a command stands above.".to_owned()
+            "A command above changes each thing that is not fine.".to_owned()
         }
-        (flaws, 1) => format!("For 1 of the {flaws} things that are not fine, a command stands above."),
+        (flaws, 1) => format!("A command above changes 1 of the {flaws} things that are not fine."),
         (flaws, commands) => {
-            format!("For {commands} of the {flaws} things that are not fine, a command stands above.")
+            format!("Commands above change {commands} of the {flaws} things that are not fine.")
         }
     }
 }

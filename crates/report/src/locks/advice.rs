@@ -5,7 +5,7 @@ use morecores_study::lock::{LockName, WaitStrategy};
 use morecores_view::{LockAdvice, LockSituation, LocksView};
 
 use super::time;
-use crate::format::{join_with_and, percent, two_digits};
+use crate::format::{join_with_or, percent, two_digits};
 
 /// Advice in sentences. Each begins with the situation and a colon.
 pub(crate) fn advice_sentences(view: &LocksView) -> Vec<String> {
@@ -19,8 +19,8 @@ pub(crate) fn advice_sentences(view: &LocksView) -> Vec<String> {
 /// Explains how to read the advice; none if there is no advice.
 pub(crate) fn advice_note(view: &LocksView) -> Option<&'static str> {
     (!view.advice.is_empty()).then_some(
-        "Of the points measured here, each weighing the same: locks that nothing beats by more than noise or 5%, the best first, of \
-         those that let no thread starve; \"never\" is what does not reach half of that.",
+        "By the points measured here, with equal weight: the locks that no other beats by more than noise or 5%, the best first. \
+         Locks that let a thread starve are left out. \"never\": locks that do not reach half of that rate.",
     )
 }
 
@@ -44,7 +44,7 @@ fn situation_text(view: &LocksView, situation: LockSituation) -> String {
     // The situations of holds exist only if the price of a wake-up, which divides them, is known.
     let bound = view.prices.wake_ns.map_or(0.0, |wake| wake.value);
     match situation {
-        LockSituation::Free => "Nobody else wants it".to_owned(),
+        LockSituation::Free => "No other thread wants it".to_owned(),
         LockSituation::ShortHolds => format!("Hold under {} and a CPU for each thread", rough_time(bound)),
         LockSituation::LongHolds => format!("Hold from {} on and a CPU for each thread", rough_time(bound)),
         LockSituation::MoreThreadsThanCpus => "More threads than CPUs".to_owned(),
@@ -76,14 +76,5 @@ fn kind_name(waits: WaitStrategy) -> &'static str {
         WaitStrategy::Sleeps => "sleep between tries",
         WaitStrategy::Blocks => "block",
         WaitStrategy::SpinsThenBlocks => "spin-then-block",
-    }
-}
-
-/// Alternatives in words: `a`, `a or b`, `a, b or c`.
-fn join_with_or<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
-    match items.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => join_with_and(items),
     }
 }

@@ -15,19 +15,19 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut add = |severity, text: String| notices.push(Notice { severity, text });
     if view.points.is_empty() && view.locks.iter().all(|lock| lock.free_ns.is_none()) {
-        add(Severity::Serious, "Nothing is measured yet.".to_owned());
+        add(Severity::Serious, "Nothing measured yet.".to_owned());
         return notices;
     }
     if !view.whole {
-        let text = "Not everything that was planned is there: a figure may be of fewer rounds than its neighbour, and an advice of \
-                    fewer points. Go on with morecores locks --resume -o STUDY.";
+        let text = "The study is not finished: some figures come from fewer rounds than others, and some advice from fewer points. \
+                    Continue with morecores locks --resume -o STUDY.";
         add(Severity::Serious, text.to_owned());
     }
     if view.damaged_lines > 0 {
-        let lines = if view.damaged_lines == 1 { "line" } else { "lines" };
+        let lines = if view.damaged_lines == 1 { "line is" } else { "lines are" };
         add(
             Severity::Serious,
-            format!("{} damaged {lines} left out of every figure; the others are whole.", view.damaged_lines),
+            format!("{} damaged {lines} in no figure; the others are whole.", view.damaged_lines),
         );
     }
     notices.extend(lock_notices(&view.warnings));
@@ -36,7 +36,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         add(
             Severity::Caution,
             format!(
-                "The hypervisor took {} of the CPUs' time while contests ran (steal), from owners as well as from waiters. Repeat at a \
+                "The hypervisor took {} of the CPUs' time during contests (steal), from owners and waiters alike. Repeat at a \
                  quieter time, or on a machine with CPUs of its own.",
                 percent(steal)
             ),
@@ -47,7 +47,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         add(
             Severity::Caution,
             format!(
-                "No intervals: {rounds} of the {MIN_RUNS} that an interval takes. Small differences may be noise."
+                "There are no intervals: {rounds} of the {MIN_RUNS} that they need. Small differences may be noise. Use --runs {MIN_RUNS}."
             ),
         );
     }
@@ -55,14 +55,20 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         add(
             Severity::Note,
             format!(
-                "These CPUs are virtual ({hypervisor}): one may be taken away while its thread holds a lock, and waking a CPU that \
-                 sleeps costs more than on the bare machine."
+                "These CPUs are virtual ({hypervisor}): the host may stop one while its thread holds a lock, and waking an idle CPU \
+                 costs more than on the bare machine."
             ),
         );
     }
     let mixed = unwatched_locks(view);
     if !mixed.is_empty() {
-        add(Severity::Note, format!("No longest wait is known of {}: not watched.", join_with_and(mixed)));
+        add(
+            Severity::Note,
+            format!(
+                "The longest waits of {} are not known, because these contests were not watched.",
+                join_with_and(mixed)
+            ),
+        );
     }
     notices
 }

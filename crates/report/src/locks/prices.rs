@@ -12,8 +12,8 @@ pub(crate) fn price_sentences(view: &LocksView) -> Vec<String> {
     };
     let wake_sentence = |ns: &Estimate| {
         format!(
-            "A wake-up: {} from an unlock until a thread that sleeps on another CPU has the lock; who expects to wait for longer \
-             waits cheaper asleep.",
+            "A wake-up: {} from an unlock until a sleeping thread on another CPU has the lock. For longer waits, sleeping is \
+             cheaper than spinning.",
             time_with_ends(ns)
         )
     };
@@ -31,7 +31,7 @@ fn line_travel_sentence(lines: &[LinePrice]) -> Option<String> {
     let between =
         |line: &LinePrice| format!("{} between CPUs {} and {}", time_with_ends(&line.ns), line.from, line.to);
     let most = if lines.len() > 1 { format!(", up to {}", between(far)) } else { String::new() };
-    Some(format!("A cache line's travel: {}{most}.", between(near)))
+    Some(format!("A cache line transfer: {}{most}.", between(near)))
 }
 
 fn model_sentence(model: &CostModel) -> Option<String> {
@@ -39,8 +39,8 @@ fn model_sentence(model: &CostModel) -> Option<String> {
     let points = if *told_apart == 1 { "point" } else { "points" };
     (*told_apart > 0).then(|| {
         format!(
-            "The cost model: from these prices alone it names the better of {spinning} and {blocking} at {right} of the {told_apart} \
-             {points} where they differ by more than noise."
+            "The cost model: these prices alone predict the better of {spinning} and {blocking} at {right} of the {told_apart} \
+             {points} where the two differ by more than noise."
         )
     })
 }

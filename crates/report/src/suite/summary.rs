@@ -210,7 +210,7 @@ pub(crate) fn summary_notes(summary: &SuiteSummary) -> Vec<String> {
     }
     if rows().any(|row| row.then.is_some()) {
         notes.push(
-            "Speedups are over 1 CPU. then: the published one on the largest CPU count that was measured here too, \
+            "Speedups are over 1 CPU. then: the published speedup on the largest CPU count that was measured here too, \
              otherwise on the largest. verdict: now compared with then; no difference: the published speedup lies in \
              the interval of now."
                 .to_owned(),

@@ -14,8 +14,7 @@ pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
     let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];
     let Some(first) = gains.first() else {
         sections.push(
-            style
-                .wrap("Nothing in the trace is worth mending: no lock, command or disk is in the way.", "  "),
+            style.wrap("Nothing to gain: by replay no lock, command or disk costs a noticeable time.", "  "),
         );
         return super::join_sections(sections);
     };
@@ -24,7 +23,10 @@ pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
         .iter()
         .map(|point| format!("{} on {}", time(point.elapsed_s), cpus(point.cpus)))
         .collect();
-    sections.push(style.wrap(&format!("by replay: {} as it is", crate::format::join_with_and(now)), "  "));
+    sections.push(style.wrap(
+        &format!("elapsed time without a change, by replay: {}", crate::format::join_with_and(now)),
+        "  ",
+    ));
     sections.push(table_lines(gains, first, style));
     super::join_sections(sections)
 }

@@ -74,10 +74,10 @@ fn ending_text(view: &View) -> Option<String> {
         Some(StopReason::TimeExhausted) => return Some(time_limit_text(view)),
         Some(StopReason::RunFailed) => "Ended early, because a run failed.",
         Some(StopReason::AlreadyDone) => {
-            "Stopped, because its first run left the others next to nothing to do."
+            "Stopped, because the first run left the later runs almost nothing to do."
         }
-        Some(StopReason::Interrupted) => "Interrupted: --resume goes on with it.",
-        None => "Not finished: --resume goes on with it.",
+        Some(StopReason::Interrupted) => "Interrupted: --resume continues it.",
+        None => "Not finished: --resume continues it.",
     };
     Some(text.to_owned())
 }

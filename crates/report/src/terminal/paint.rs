@@ -5,7 +5,7 @@
 use anstyle::{AnsiColor, Style};
 use morecores_machine::State;
 
-use crate::verdict::VerdictKind;
+use crate::verdict::{VerdictKind, leaves_worthwhile_gain};
 use crate::warning::Severity;
 
 /// Efficiency from which a CPU count is green: four fifths of the allotted CPUs are used. A choice.
@@ -62,6 +62,7 @@ impl Paint {
     pub(super) fn verdict(self, kind: &VerdictKind, text: &str) -> String {
         let colour = match kind {
             VerdictKind::Scales(_) | VerdictKind::Superlinear { .. } => AnsiColor::Green,
+            VerdictKind::NoDifference { gain, .. } if leaves_worthwhile_gain(gain) => AnsiColor::Yellow,
             VerdictKind::NoDifference { .. }
             | VerdictKind::Slower(_)
             | VerdictKind::UnusedCpus { .. }

@@ -7,7 +7,7 @@ use morecores_view::{ModelView, Prediction, View};
 use super::Style;
 use super::grid::Grid;
 use super::notices::notice_lines;
-use crate::format::{ABSENT, join_with_and, percent, ratio, two_digits};
+use crate::format::{ABSENT, cpus, join_with_and, percent, ratio, two_digits};
 use crate::prediction::{caveat_text, form_name, headline, sentences, signed_percent};
 use crate::{Notice, Severity, command};
 
@@ -141,11 +141,11 @@ fn model_lines(prediction: &Prediction, style: &Style) -> Vec<String> {
     let largest = prediction.from.last().copied().unwrap_or(1);
     let tested = prediction.models.iter().any(|model| model.back_test.is_some());
     let test_note = if tested {
-        format!("; the back-test is how far each, given the smaller counts alone, was off at {largest}")
+        format!("; back-test: the error of each at {}, predicted from the smaller counts", cpus(largest))
     } else {
         String::new()
     };
-    let title = format!("models, by their share in the prediction{test_note}:");
+    let title = format!("models and their share of the prediction{test_note}");
     let mut lines = style.wrap(&title, "  ");
     let error = |error: Option<f64>| error.map_or(ABSENT.to_owned(), signed_percent);
     let cells = |cell: &dyn Fn(&ModelView) -> String| prediction.models.iter().map(cell).collect::<Vec<_>>();
@@ -156,14 +156,15 @@ fn model_lines(prediction: &Prediction, style: &Style) -> Vec<String> {
     grid.add_figures(1, "fit", cells(&|model| error(model.residual)));
     lines.extend(grid.into_lines());
     if !prediction.karp_flatt.is_empty() {
-        let each = |(cpus, serial): &(u32, f64)| format!("{} at {cpus}", percent(*serial));
+        let each = |(count, serial): &(u32, f64)| format!("{} at {}", percent(*serial), cpus(*count));
         let all = join_with_and(prediction.karp_flatt.iter().map(each));
         lines.extend(style.wrap(&format!("serial fraction by Karp and Flatt: {all}"), "  "));
     }
-    if let Some((cpus, scaled)) = prediction.scaled_speedup.last() {
+    if let Some((count, scaled)) = prediction.scaled_speedup.last() {
         let text = format!(
-            "with more work for more CPUs and no more of it serial (Gustafson), {cpus} would do {} times as much in the same \
-             time",
+            "scaled speedup (Gustafson): if only the parallel work grew with the CPUs, {} would do {} times as much in \
+             the same time",
+            cpus(*count),
             two_digits(*scaled)
         );
         lines.extend(style.wrap(&text, "  "));

@@ -58,7 +58,7 @@ fn footnotes(view: &View, omitted: &[String]) -> Vec<String> {
         view.points.iter().filter(|p| p.elapsed_s.ci95.is_none()).map(|p| p.runs).collect();
     if let (Some(least), Some(most)) = (without.iter().min(), without.iter().max()) {
         let runs = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-        notes.push(format!("± ?: no interval, since {runs} of the 6 runs that it takes were made."));
+        notes.push(format!("± ?: no interval, because it needs 6 runs and there are {runs}."));
     }
     if view.warnings.iter().any(|w| matches!(w, Warning::SmtSiblings { .. })) {
         notes.push("†: with SMT siblings of cores already in use.".to_owned());

@@ -95,9 +95,9 @@ fn inconsistency_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     // Perf events cover only the command: its starter, which made the first thread, is in none.
     let unborn = if trace.source == TraceSource::Perf { 0 } else { unborn };
     let kinds = [
-        (misplaced, "switch", "switches", "that did not fit the one before"),
-        (unborn, "thread", "threads", "that nobody was seen to make"),
-        (unwoken, "wait", "waits", "that nobody was seen to end"),
+        (misplaced, "switch", "switches", "that contradict an earlier event"),
+        (unborn, "thread", "threads", "without a creator"),
+        (unwoken, "wait", "waits", "without a waker"),
     ];
     let present = kinds.into_iter().filter(|(number, ..)| *number > 0);
     let texts: Vec<String> = present
@@ -108,6 +108,6 @@ fn inconsistency_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     if texts.is_empty() {
         Vec::new()
     } else {
-        style.wrap_dim(&format!("did not fit together: {}", texts.join(", ")))
+        style.wrap_dim(&format!("inconsistent events: {}", texts.join(", ")))
     }
 }

@@ -126,6 +126,12 @@ pub(super) fn is_more_than_ideal(base: &PointView, largest: &PointView) -> bool 
     largest.speedup.ci95.is_some_and(|[low, _]| low > ideal) && above > noise_floor(base, largest)
 }
 
+/// Whether the interval of a gain contains a gain that the verdict would not call little.
+pub(crate) fn leaves_worthwhile_gain(gain: &Gain) -> bool {
+    let ideal = f64::from(gain.cpus) / f64::from(gain.base);
+    gain.speedup.ci95.is_some_and(|[_, high]| high - 1.0 >= MORE_THAN_A_LITTLE * (ideal - 1.0))
+}
+
 /// Verdict where there is no gain: the command did not use the CPUs, or used them without a
 /// difference.
 fn no_gain(view: &View, largest: &PointView, gain: Gain) -> VerdictKind {

@@ -2,6 +2,7 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
+use super::decide::leaves_worthwhile_gain;
 use super::{CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
@@ -10,6 +11,10 @@ use morecores_view::{Estimate, Workers};
 use crate::cause_clause;
 use crate::causes::no_cause_sentence;
 use crate::format::{cpus, figure_with_bounds, percent, ratio, serial_fraction, two_digits};
+
+/// Runs that halve the width of an interval, over the runs so far: the width falls with the square
+/// root of the runs.
+const RUNS_FOR_HALF_WIDTH: u32 = 4;
 
 /// Verdict as one paragraph on one line. The paragraph begins with a short answer and a colon.
 pub fn verdict_text(verdict: &Verdict) -> String {
@@ -22,20 +27,20 @@ fn kind_text(verdict: &Verdict) -> String {
     let (subject, plan) = (&verdict.subject, &verdict.plan);
     match &verdict.kind {
         VerdictKind::NothingMeasured if plan.out_of_time => {
-            "Nothing measured yet: the time was used up before a run that counts.".to_owned()
+            "Nothing measured yet: the time limit ended the first timed run. Use a longer --max-time.".to_owned()
         }
         VerdictKind::OneCount { cpus: count, .. } if plan.out_of_time && plan.counts > 1 => format!(
-            "Nothing to compare yet: the time was used up when it had been measured on {} only.",
+            "Nothing to compare yet: the time limit ended the study after the runs on {}. Use a longer --max-time.",
             cpus(*count)
         ),
         VerdictKind::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
         VerdictKind::AlreadyDone => {
-            "Not known: its first run left the others next to nothing to do. Undo before each run what it \
-             makes, by --prepare; or go on with what there is left to do, by --resume --incremental."
+            "Not known: the first run left the later runs almost nothing to do. Undo its results before each run \
+             (--prepare 'make clean'), or continue with the remaining work (--resume --incremental)."
                 .to_owned()
         }
         VerdictKind::OneCount { cpus: count, used } => format!(
-            "Nothing to compare: it was measured on {} only, and kept {} busy. Name two counts or more with --cpus.",
+            "Nothing to compare: the command ran on {} only, and kept {} busy. Give --cpus two counts or more.",
             cpus(*count),
             busy_cpus(*used)
         ),
@@ -47,7 +52,7 @@ fn kind_text(verdict: &Verdict) -> String {
                 Subject::Rate(unit) | Subject::Cost(unit) => unit.as_deref().unwrap_or("cost"),
             };
             format!(
-                "Not as a ratio: there are zeros among the figures. The median of {unit} is {} on {} and {} on {}.",
+                "Not known: some figures are zero, so they have no ratio. The median of {unit} is {} on {} and {} on {}.",
                 ratio(base.1),
                 cpus(base.0),
                 ratio(largest.1),
@@ -65,7 +70,7 @@ fn kind_text(verdict: &Verdict) -> String {
             let lead = if gain.speedup.value > 1.0 { "It seems so" } else { "It seems not" };
             let how = if gain.speedup.value > 1.0 { "better" } else { "worse" };
             format!(
-                "{lead}: {}, and every run was {how} than every run on {}. {}",
+                "{lead}: {}, and every run there was {how} than every run on {}. {}",
                 claim(gain, subject, &no_interval_text(gain)),
                 gain.base,
                 more_runs_advice(plan)
@@ -85,8 +90,8 @@ fn kind_text(verdict: &Verdict) -> String {
             format!("A little: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
         }
         VerdictKind::Superlinear { gain, uncrowded } => format!(
-            "Yes, and more than they should: {}, {}. More cache or memory bandwidth comes with the \
-             CPUs, {}something slowed the runs on {} down.",
+            "Yes, more than the ideal: {}, {}. Possible reasons: the added CPUs bring more cache or memory \
+             bandwidth, {}something else slowed the runs on {} down.",
             claim(gain, subject, &interval_text(gain)),
             share_of_ideal(gain),
             if *uncrowded { "or " } else { "more threads than CPUs ran there (a trace would tell), or " },
@@ -94,13 +99,9 @@ fn kind_text(verdict: &Verdict) -> String {
         ),
         VerdictKind::Saturates { enough, largest, slower } => {
             let beyond = if *slower {
-                format!(
-                    "With {} it is slower than that: {} times.",
-                    largest.cpus,
-                    ratio(largest.speedup.value)
-                )
+                format!("{} CPUs are worse: a speedup of {}.", largest.cpus, ratio(largest.speedup.value))
             } else {
-                format!("More, up to {}, gave no difference beyond the noise.", largest.cpus)
+                format!("More CPUs, up to {}, made no difference beyond the noise.", largest.cpus)
             };
             format!(
                 "Yes, up to {}: {}, {}. {beyond}",
@@ -109,59 +110,77 @@ fn kind_text(verdict: &Verdict) -> String {
                 share_of_ideal(enough)
             )
         }
+        VerdictKind::NoDifference { gain, noise } if leaves_worthwhile_gain(gain) => {
+            not_known_text(gain, *noise, subject)
+        }
         VerdictKind::NoDifference { gain, noise } => {
             let noise = noise.map(|n| format!(" of {}", percent(n))).unwrap_or_default();
             format!(
-                "No: {}: no difference beyond the noise{noise}.",
+                "No: {}, no difference beyond the noise{noise}.",
                 claim(gain, subject, &interval_text(gain))
             )
         }
         VerdictKind::Slower(gain) => {
-            format!("No, they make it worse: {}.", claim(gain, subject, &interval_text(gain)))
+            format!("No, more CPUs make it worse: {}.", claim(gain, subject, &interval_text(gain)))
         }
-        VerdictKind::UnusedCpus { gain, used, told } => {
-            let advice = if *told {
-                "It was told how many it had, so it has too little parallel work, or takes its \
-                 thread count from elsewhere."
-            } else {
-                "Nothing told it how many it had: put {n} where it takes a thread count, or use --thread-env."
-            };
-            format!(
-                "It does not use them: it kept {} busy when it had {}, and {}. {advice}",
-                busy_cpus(*used),
-                gain.cpus,
-                claim(gain, subject, &interval_text(gain))
-            )
-        }
+        VerdictKind::UnusedCpus { gain, used, told } => format!(
+            "It does not use the extra CPUs: the command kept {} busy when it had {}, and {}. {}",
+            busy_cpus(*used),
+            gain.cpus,
+            claim(gain, subject, &interval_text(gain)),
+            unused_cpus_advice(*told)
+        ),
     }
+}
+
+/// Answer for an interval that contains both no gain and a worthwhile one.
+fn not_known_text(gain: &Gain, noise: Option<f64>, subject: &Subject) -> String {
+    let noise = noise.map_or(String::new(), |noise| {
+        format!(" By chance alone the medians differ by up to {}.", percent(noise))
+    });
+    let runs = gain.runs.saturating_mul(RUNS_FOR_HALF_WIDTH);
+    format!(
+        "Not known yet: {}.{noise} Stop other programs and repeat, or halve the interval with four times the runs \
+         (--resume --runs {runs}).",
+        range_claim(gain, subject)
+    )
 }
 
 fn outside_cpus_text(outside: &OutsideTime, limit: Limit) -> String {
     let advice = stricter_limit(limit).map(|option| format!(" Use {option}.")).unwrap_or_default();
     format!(
-        "Not known: the command did not keep to the CPUs that it was given. With {} it also ran on other CPUs, for {}{} \
-         of {} time, so the counts do not mean what they say.{advice}",
+        "Not known: the command did not stay on its CPUs. With {} it also ran on other CPUs, for {}{} of its own CPUs' \
+         time, so the CPU counts are not valid.{advice}",
         cpus(outside.cpus),
         if outside.at_least { "at least " } else { "" },
         percent(outside.share),
-        if outside.cpus == 1 { "that CPU's" } else { "their" },
     )
 }
 
 fn no_baseline_text(crowd: &CrowdedBase, gain: &Gain, subject: &Subject, limit: Limit) -> String {
     let Workers { name, threads } = &crowd.workers;
     let why = if crowd.machine_sized {
-        ", as many as the machine has CPUs: it seems to count those, not the CPUs that it may use"
+        ", one for each CPU of the machine and not for each CPU that it may use"
     } else {
         ", which took turns and were in each other's way"
     };
     format!(
-        "Not known: {base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. That {} says \
-         little of what more CPUs give. {}",
+        "Not known: {base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. {}, but \
+         this does not show what more CPUs give. {}",
         claim(gain, subject, &interval_text(gain)),
         thread_advice(crowd.told, limit),
         base = cpus(crowd.cpus),
     )
+}
+
+/// Reason why a command uses no more CPUs, or advice on how to make it use them.
+pub(crate) fn unused_cpus_advice(told: bool) -> &'static str {
+    if told {
+        "The command was told its CPU count. Either it has too little parallel work, or it takes its thread \
+         count from elsewhere: see its manual."
+    } else {
+        "Nothing told the command its CPU count: put {n} where it takes a thread count, or use --thread-env."
+    }
 }
 
 /// Advice on how to make a command run as many threads as it has CPUs.
@@ -169,15 +188,15 @@ pub(crate) fn thread_advice(told: bool, limit: Limit) -> String {
     let tell = "put {n} where it takes a thread count, or use --thread-env";
     match (limit == Limit::Hotplug, told) {
         (false, true) => {
-            "It was told how many it had: use --limit hotplug (as root), so that the machine has no others."
+            "The command was told its CPU count: use --limit hotplug (as root), which hides the other CPUs from it."
         }
         (false, false) => {
-            return format!("Use --limit hotplug (as root), so that the machine has no others; or {tell}.");
+            return format!("Use --limit hotplug (as root), which hides the other CPUs from the command; or {tell}.");
         }
         (true, true) => {
-            "It was told how many it had, and takes its thread count from elsewhere: see its manual."
+            "The command was told its CPU count, but takes its thread count from elsewhere: see its manual."
         }
-        (true, false) => return format!("To tell it how many it has, {tell}."),
+        (true, false) => return format!("To tell the command its CPU count, {tell}."),
     }
     .to_owned()
 }
@@ -193,43 +212,38 @@ pub(crate) fn stricter_limit(limit: Limit) -> Option<&'static str> {
 
 fn remark_text(remark: &Remark) -> String {
     match remark {
-        Remark::LastStep { from, to, factor, smt: false } => {
-            format!("The last step, from {from} to {to} CPUs, gave {} times.", ratio(*factor))
-        }
-        Remark::LastStep { from, to, factor, smt: true } => format!(
-            "The last step, from {from} to {to} CPUs, gave {} times: with SMT siblings of cores \
-             already in use, which give less than whole cores.",
-            ratio(*factor)
+        Remark::LastStep { from, to, factor, smt } => format!(
+            "The last step, from {from} to {to} CPUs, multiplied the speedup by {}{}.",
+            ratio(*factor),
+            if *smt { ": it added SMT siblings of busy cores, which give less than whole cores" } else { "" }
         ),
         Remark::Busy { cpus: count, used, cpu_time_growth, base } => {
-            let kept = format!("It kept {used:.1} of {} busy", cpus(*count));
+            let kept = format!("The command kept {used:.1} of {} busy", cpus(*count));
             match cpu_time_growth {
                 Some(growth) => {
-                    format!("{kept}, and took {} times the CPU time it took on {base}.", ratio(*growth))
+                    format!("{kept} and used {} times as much CPU time as on {base}.", ratio(*growth))
                 }
                 None => format!("{kept}."),
             }
         }
         Remark::SerialFractionRises { from, to } => format!(
-            "The serial fraction rises from {} at {} to {} at {}: it is not a fixed serial part that \
-             limits it, but what grows with the CPUs (locks, memory traffic, uneven shares).",
+            "The serial fraction rises from {} at {} to {} at {}. So no fixed serial part is the limit, but costs \
+             that grow with the CPUs: locks, memory traffic or uneven shares.",
             fraction_text(&from.1),
             cpus(from.0),
             fraction_text(&to.1),
             to.0
         ),
         Remark::MainCause { cause, lossy } => {
-            let by = if *lossy { ", by a trace that lost events" } else { "" };
-            format!("What stops it most: {}{by}.", cause_clause(cause))
+            let lossy = if *lossy { " The trace lost events, so this is a guess." } else { "" };
+            format!("The largest loss is {}.{lossy}", cause_clause(cause))
         }
         Remark::NoCause(why) => no_cause_sentence(why),
-        Remark::Doubtful => {
-            "But first see the warnings below: these figures may not mean what they seem to.".to_owned()
-        }
+        Remark::Doubtful => "First read the warnings below: they put these figures in doubt.".to_owned(),
         Remark::IfSerialFractionStays { serial_fraction: stays, cpus: count, speedup, limit, points } => {
             format!(
-                "If the serial fraction of {} stays, {} would give about {} times, and no number more \
-             than {}: a guess from {} points, not a prediction.",
+                "With the same serial fraction, {}, {} would give a speedup of about {}, and no count more than {}. \
+                 This is a guess from {} points, not a prediction.",
                 fraction_text(stays),
                 cpus(*count),
                 two_digits(*speedup),
@@ -243,17 +257,35 @@ fn remark_text(remark: &Remark) -> String {
 /// Clause for a gain: `2 CPUs run it 1.93 times as fast as 1 (95% interval 1.91 to 1.95)`.
 fn claim(gain: &Gain, subject: &Subject, aside: &str) -> String {
     let (times, _) = figure_with_bounds(gain.speedup.value, gain.speedup.ci95);
-    let verb = if gain.cpus == 1 { "gives" } else { "give" };
-    let unit = |unit: &Option<String>, otherwise: &str| unit.clone().unwrap_or_else(|| otherwise.to_owned());
+    let (runs, gives, divides) =
+        if gain.cpus == 1 { ("runs", "gives", "divides") } else { ("run", "give", "divide") };
     let figure = match subject {
-        Subject::Time => {
-            let verb = if gain.cpus == 1 { "runs" } else { "run" };
-            format!("{verb} it {times} times as fast as {}", gain.base)
-        }
-        Subject::Rate(name) => format!("{verb} {times} times the {} of {}", unit(name, "rate"), gain.base),
-        Subject::Cost(name) => format!("{verb} {times} times less {} than {}", unit(name, "cost"), gain.base),
+        Subject::Time => format!("{runs} it {times} times as fast as {}", gain.base),
+        Subject::Rate(name) => format!("{gives} {times} times the {} of {}", unit(name, "rate"), gain.base),
+        Subject::Cost(name) => format!("{divides} the {} of {} by {times}", unit(name, "cost"), gain.base),
     };
     format!("{} {figure} {aside}", cpus(gain.cpus))
+}
+
+/// Clause for the interval of a gain: `2 CPUs ran it between 1.0 and 2.1 times as fast as 1`.
+fn range_claim(gain: &Gain, subject: &Subject) -> String {
+    let (times, bounds) = figure_with_bounds(gain.speedup.value, gain.speedup.ci95);
+    let [low, high] = bounds.unwrap_or([times.clone(), times]);
+    let figure = match subject {
+        Subject::Time => format!("ran it between {low} and {high} times as fast as {}", gain.base),
+        Subject::Rate(name) => {
+            format!("gave between {low} and {high} times the {} of {}", unit(name, "rate"), gain.base)
+        }
+        Subject::Cost(name) => {
+            format!("divided the {} of {} by {low} to {high}", unit(name, "cost"), gain.base)
+        }
+    };
+    format!("{} {figure}", cpus(gain.cpus))
+}
+
+/// Name of a metric's unit, or a general word.
+fn unit<'a>(name: &'a Option<String>, otherwise: &'a str) -> &'a str {
+    name.as_deref().unwrap_or(otherwise)
 }
 
 fn interval_text(gain: &Gain) -> String {
@@ -268,13 +300,14 @@ fn no_interval_text(gain: &Gain) -> String {
     format!("(no interval: {runs})")
 }
 
-fn more_runs_advice(plan: &PlanSummary) -> String {
+/// Advice on how to get an interval.
+pub(crate) fn more_runs_advice(plan: &PlanSummary) -> String {
     let option = match (plan.out_of_time, (plan.runs as usize) < MIN_RUNS) {
-        (false, _) => "--runs 6",
-        (true, false) => "the time ran out before, so use a longer --max-time",
-        (true, true) => "--runs 6, with a longer --max-time",
+        (false, _) => format!("use --runs {MIN_RUNS} or more"),
+        (true, false) => "the time limit came first, so use a longer --max-time".to_owned(),
+        (true, true) => format!("use --runs {MIN_RUNS} or more and a longer --max-time"),
     };
-    format!("Six runs of each are the least that give an interval: {option}.")
+    format!("A 95% interval needs {MIN_RUNS} runs of each count: {option}.")
 }
 
 fn share_of_ideal(gain: &Gain) -> String {

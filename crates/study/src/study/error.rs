@@ -9,7 +9,7 @@ use crate::trace::StreamError;
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// The path of the new directory is taken, by a directory or another file.
-    #[error("{} exists: {}name another with -o", .0.display(), if .0.is_dir() { "go on with it by --resume, or " } else { "" })]
+    #[error("{} exists: {}name another with -o", .0.display(), if .0.is_dir() { "continue it with --resume, or " } else { "" })]
     Exists(PathBuf),
     /// No study exists at the path.
     #[error("{}", not_a_study(.0))]
@@ -39,7 +39,7 @@ pub enum StudyError {
         kind: String,
     },
     /// `study.json` is damaged.
-    #[error("{}: {reason}: restore the file, what was measured is beside it and untouched", .path.display())]
+    #[error("{}: {reason}: restore this file; the measurements beside it are untouched", .path.display())]
     DamagedHeader {
         /// Path of the file.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum StudyError {
         source: StreamError,
     },
     /// A trace was to be kept under the name of another run's trace.
-    #[error("{} is not where this trace belongs: it is of a run of another cell", .0.display())]
+    #[error("{} is the trace of another cell: move it back to its own directory", .0.display())]
     OtherTrace(PathBuf),
     /// Another morecores is writing to the study.
     #[error("{} is being written by another morecores: wait for it, or name another study with -o", .0.display())]

@@ -76,13 +76,13 @@ impl Features {
         if !self.locks {
             untraced.push(Untraced {
                 what: "kernel locks".to_owned(),
-                why: "the kernel has no tracepoints for them: Linux 5.19 brought them".to_owned(),
+                why: "the kernel has no tracepoints for them: Linux 5.19 and later do".to_owned(),
             });
         }
         if self.preempt_count_from_runqueue.is_none() {
             untraced.push(Untraced {
-                what: "interrupts from other CPUs as wakers: the thread that they hit stands for them".to_owned(),
-                why: "the kernel does not describe where its preempt_count is (CONFIG_FAIR_GROUP_SCHED, per-CPU \
+                what: "wake-ups by interrupts from other CPUs: the interrupted thread counts as the waker".to_owned(),
+                why: "the kernel does not describe the address of its preempt_count (CONFIG_FAIR_GROUP_SCHED, per-CPU \
                       variables in BTF)"
                     .to_owned(),
             });

@@ -46,7 +46,7 @@ impl SamplingClock {
     /// CPUs without samples.
     pub(super) fn untraced(&self) -> Option<Untraced> {
         self.refused.as_ref().map(|(cpus, why)| Untraced {
-            what: format!("samples of what threads do on CPUs {cpus}"),
+            what: format!("samples of the threads on CPUs {cpus}"),
             why: format!("no sampling clock could be started: {why}"),
         })
     }

@@ -26,7 +26,7 @@ const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 /// empty and a reason is given.
 pub(super) fn known_threads() -> (Vec<KnownThread>, Option<Untraced>) {
     let unknown = |why: String| {
-        let what = "names of threads that there were before, until they change them".to_owned();
+        let what = "names of threads that existed before the trace, until they change".to_owned();
         (Vec::new(), Some(Untraced { what, why }))
     };
     match fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino()) {
@@ -35,8 +35,7 @@ pub(super) fn known_threads() -> (Vec<KnownThread>, Option<Untraced>) {
             Err(error) => unknown(error.to_string()),
         },
         Ok(_) => unknown(
-            "morecores runs in a pid namespace of its own, a container's, where threads have other numbers"
-                .to_owned(),
+            "morecores runs in the pid namespace of a container, where threads have other numbers".to_owned(),
         ),
         Err(error) => unknown(format!("cannot read /proc/self/ns/pid: {error}")),
     }

@@ -25,7 +25,7 @@ pub enum PerfError {
     },
     /// Another mechanism refuses perf events: most often a container's filter of system calls.
     #[error(
-        "perf events are refused ({source}) though kernel.perf_event_paranoid would allow them: a container's seccomp \
+        "perf events are refused ({source}) although kernel.perf_event_paranoid would allow them: a container's seccomp \
          profile or a security module forbids perf_event_open; with Docker, `--cap-add PERFMON` allows it"
     )]
     Refused {
@@ -96,7 +96,7 @@ pub enum PerfError {
         source: io::Error,
     },
     /// A recording began while another was in progress.
-    #[error("a recording has begun already: end it first")]
+    #[error("a recording is already running: end it first")]
     AlreadyRunning,
     /// A recording ended that had not begun.
     #[error("no recording has begun")]

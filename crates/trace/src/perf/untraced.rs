@@ -3,35 +3,34 @@
 use morecores_study::CpuSet;
 use morecores_study::trace::Untraced;
 
-const RECORDS: &str =
-    "context-switch records of perf events, all that is to be had without privilege, do not tell it";
+const RECORDS: &str = "context switches, the only events without privilege, do not show it";
 
 /// Information that such a trace lacks. `late_cpus` are CPUs that came online after the trace
 /// began.
 pub(super) fn list_untraced(late_cpus: &CpuSet) -> Vec<Untraced> {
     let mut list: Vec<Untraced> = [
-        ("who woke whom, and so why a thread waited or for how long it was runnable", RECORDS),
+        ("wake-ups, and so the reason of each wait and the time that a thread was runnable", RECORDS),
         ("waits for kernel locks", RECORDS),
         ("system calls", RECORDS),
-        ("interrupts, and time that a hypervisor took: both look like work of the thread they hit", RECORDS),
+        ("interrupts and time taken by a hypervisor: both look like work of the interrupted thread", RECORDS),
         (
-            "other processes: where no thread of the command ran, its CPU may have been idle or somebody else's",
-            "an ordinary user is given records of own processes only",
+            "other processes: a CPU without a thread of the command may have been idle or used by them",
+            "an ordinary user gets records of own processes only",
         ),
-        ("the time that each thread used", "the kernel tells it to the process's parent alone"),
+        ("the time that each thread used", "the kernel reports it only to the parent of the process"),
         (
-            "the last moments of each thread, most often with the freeing of its process's memory",
-            "the kernel takes a thread's perf events off it before that",
+            "the last moments of each thread, in which the memory of its process is usually freed",
+            "the kernel removes the perf events of a thread before that",
         ),
         (
-            "programs that gain privileges when they start (sudo, for one), and their descendants",
-            "the kernel takes an ordinary user's perf events off them",
+            "programs that gain privileges when they start, such as sudo, and their descendants",
+            "the kernel removes an ordinary user's perf events from them",
         ),
     ]
     .map(|(what, why)| Untraced { what: what.to_owned(), why: why.to_owned() })
     .into();
     if !late_cpus.is_empty() {
-        let what = format!("what ran on CPU {late_cpus}");
+        let what = format!("the threads on CPU {late_cpus}");
         list.push(Untraced { what, why: "it came online after the trace had begun".to_owned() });
     }
     list
@@ -46,6 +45,6 @@ mod tests {
         let always = list_untraced(&CpuSet::new());
         let late = list_untraced(&"3-4".parse().unwrap());
         assert_eq!(late[..always.len()], always[..]);
-        assert_eq!(late[always.len()].what, "what ran on CPU 3-4");
+        assert_eq!(late[always.len()].what, "the threads on CPU 3-4");
     }
 }

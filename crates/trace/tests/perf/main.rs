@@ -212,7 +212,7 @@ fn a_recording_begins_once_ends_once_and_may_be_dropped() {
     assert!(matches!(tracer.begin(|_, _| Ok(())), Err(PerfError::AlreadyRunning)));
     let recorded = tracer.end().unwrap();
     assert_eq!((recorded.root, recorded.events), (None, 0), "no command was started");
-    assert!(recorded.untraced.iter().any(|missing| missing.what.contains("who woke whom")));
+    assert!(recorded.untraced.iter().any(|missing| missing.what.contains("wake-ups")));
     assert!(recorded.tracer.iter().all(|&tid| tid != Tid::UNSEEN && tid != Tid::IDLE));
     tracer.begin(|_, _| Ok(())).unwrap();
     drop(tracer);

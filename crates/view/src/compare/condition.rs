@@ -47,7 +47,7 @@ pub enum ConditionError {
     },
     /// Share of a figure that is not above zero.
     #[error(
-        "`{0}`: the figure of BASE or NEW is not above zero, so that a share of it says nothing; write a number without %"
+        "`{0}`: the figure of BASE or NEW is not above zero, so a share of it has no meaning; write a number without %"
     )]
     NoShare(String),
 }

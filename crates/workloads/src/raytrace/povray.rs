@@ -151,7 +151,7 @@ fn reason(stderr_text: &str) -> &str {
     shortage::find_line(lines())
         .or_else(|| lines().find(|line| line.contains("rror")))
         .or_else(|| lines().next_back())
-        .unwrap_or("it said nothing")
+        .unwrap_or("it printed nothing")
         .trim()
 }
 
@@ -186,6 +186,6 @@ mod tests {
             "==== [Parsing...] ====\nFile 'scene.pov' line 15: Parse Error: No matching }\nRender failed\n\n";
         assert_eq!(reason(stderr_text), "File 'scene.pov' line 15: Parse Error: No matching }");
         assert_eq!(reason("Out of memory\n"), "Out of memory");
-        assert_eq!(reason(""), "it said nothing");
+        assert_eq!(reason(""), "it printed nothing");
     }
 }

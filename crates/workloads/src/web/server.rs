@@ -271,7 +271,7 @@ fn last_message(log: &Path) -> String {
     if let Some(line) = shortage::find_line(text.lines()) {
         return line.to_owned();
     }
-    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").to_owned()
 }
 
 /// Reason for a missing or wrong answer.

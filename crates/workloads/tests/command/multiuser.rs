@@ -60,12 +60,12 @@ fn an_impossible_run_is_one_clear_line() {
         ("multiuser --rounds 0", "is not in"),
         ("multiuser --threads 4 --users 3", "4 threads cannot share 3 users: ask for at most --threads 3"),
         ("multiuser --dir /nowhere", "cannot make the directory /nowhere/"),
-        ("multiuser --dir /nowhere", ": give --dir a directory that is there"),
-        ("multiuser --dir /dev/null", ": give --dir a directory that is there"),
+        ("multiuser --dir /nowhere", ": give --dir an existing directory"),
+        ("multiuser --dir /dev/null", ": give --dir an existing directory"),
     ]);
     let run = work("multiuser").env("TMPDIR", "/nowhere").assert().code(2).stdout("");
     let error = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
-    assert!(error.contains(": set TMPDIR to a directory that is there"), "{error}");
+    assert!(error.contains(": set TMPDIR to an existing directory"), "{error}");
     let run = work("multiuser").env("PATH", "/nowhere").assert().code(2).stdout("");
     let error = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
     assert!(error.contains("sh is not installed; install it with: apt-get install dash"), "{error}");

@@ -58,7 +58,7 @@ fn a_povray_that_fails_is_one_clear_line() {
     std::fs::create_dir(&parent).unwrap();
     std::os::unix::fs::symlink("/bin/false", parent.join("povray")).unwrap();
     let assert = work("raytrace").env("PATH", &parent).assert().code(2).stdout("");
-    assert.stderr("morecores-work: POV-Ray failed: exit status: 1: it said nothing\n");
+    assert.stderr("morecores-work: POV-Ray failed: exit status: 1: it printed nothing\n");
     std::fs::remove_dir_all(&parent).unwrap();
 }
 

@@ -16,13 +16,13 @@ use crate::args::RunArgs;
 pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Vec<String> {
     let whole = match &study.header.plan.hooks.prepare {
         Some(line) => format!(
-            "--prepare '{}' does not undo what the first run did: let it remove all that the command makes, also what a \
+            "--prepare '{}' does not undo the first run: make it remove every result of the command, also what a \
              compiler's cache keeps",
             line.display()
         ),
         None => from_scratch(study, path, args, words),
     };
-    let left = format!("to measure what is left to do: {}", resume_line("run", path, "--incremental "));
+    let left = format!("to measure the remaining work: {}", resume_line("run", path, "--incremental "));
     vec![happened(study, path), whole, left]
 }
 
@@ -44,7 +44,7 @@ fn happened(study: &Study, path: &Path) -> String {
         format!(": its first run took {first}, {times} {at_most}{later}")
     });
     format!(
-        "the command has next to nothing left to do the second time{}. Stopped; the runs are kept in {}",
+        "the first run left the second almost nothing to do{}. Stopped; the runs are kept in {}",
         took.unwrap_or_default(),
         path.display()
     )
@@ -66,7 +66,7 @@ fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) 
         Typed { words, command: args.command.len(), study: args.study.as_deref(), env: &env }
     };
     let line = typed.with_prepare(undo.as_deref().unwrap_or(UNKNOWN), &other_name(path, Path::exists));
-    let named = if undo.is_some() { "" } else { ", with what the command makes for OUTPUT" };
+    let named = if undo.is_some() { "" } else { ", with the results of the command for OUTPUT" };
     format!("to measure all its work in each run{named}: {line}")
 }
 

@@ -29,12 +29,15 @@ pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
     let (why, option) = match needs.filter(|needs| *needs > time) {
         Some(needs) => {
             let expected = duration(needs.as_secs_f64() / MARGIN);
-            (format!(", and what comes next takes about {expected}"), format!("--max-time {} ", typed(needs)))
+            (
+                format!(" before the next step, which takes about {expected}"),
+                format!("--max-time {} ", typed(needs)),
+            )
         }
         None => (String::new(), String::new()),
     };
     format!(
-        "the time is used up ({}){why}. Go on with: {}",
+        "the time limit ({}) ended the study{why}. Continue with: {}",
         duration(time.as_secs_f64()),
         resume_line("run", path, &option)
     )
@@ -75,12 +78,12 @@ mod tests {
         let at_end = |stop, needs| at_end(&stop, needs, Path::new("a b.study"));
         assert_eq!(
             at_end(stop(Some(60), None), seconds(40)),
-            "the time is used up (60 s). Go on with: morecores run --resume -o 'a b.study'"
+            "the time limit (60 s) ended the study. Continue with: morecores run --resume -o 'a b.study'"
         );
         assert_eq!(
             at_end(stop(None, Some(300)), seconds(900)),
-            "the time is used up (5 min), and what comes next takes about 15 min. \
-             Go on with: morecores run --resume --max-time 19m -o 'a b.study'"
+            "the time limit (5 min) ended the study before the next step, which takes about 15 min. \
+             Continue with: morecores run --resume --max-time 19m -o 'a b.study'"
         );
         assert!(at_end(stop(Some(60), None), None).ends_with("--resume -o 'a b.study'"));
         assert_eq!(

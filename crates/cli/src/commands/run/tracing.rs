@@ -110,7 +110,7 @@ impl Tracing<'_> {
         self.control.set_limit(None);
         traced.out_of_time |= self.control.is_out_of_time() || !without_time.is_empty();
         if !without_time.is_empty() {
-            traced.note(format!("not traced for want of time: {}", without_time.join(", ")));
+            traced.note(format!("not traced, because the time was too short: {}", without_time.join(", ")));
         }
         traced
     }
@@ -183,11 +183,11 @@ impl Tracing<'_> {
             }
             let limited = self.control.limit().filter(|_| made.outcome.run.exit == Exit::TimedOut);
             let how = match limited {
-                _ if self.control.is_out_of_time() => "was ended with the time for the study".to_owned(),
+                _ if self.control.is_out_of_time() => "was ended at the time limit of the study".to_owned(),
                 Some(limit) => format!("had not ended after {}", duration(limit.as_secs_f64())),
                 None => how_it_ended(&made.outcome),
             };
-            return Ok(Some(format!("the traced run at {} {how}: no trace of it is kept", name(point))));
+            return Ok(Some(format!("the traced run at {} {how}: its trace is not kept", name(point))));
         }
         // The trace records its lost events, and every report of its figures mentions them.
         if attempts.is_best(made.outcome.run.elapsed_ns.as_secs_f64()) {

@@ -54,8 +54,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Method => "only GET and HEAD are answered\n",
-            Self::Host => "this server answers on localhost and 127.0.0.1 alone\n",
-            Self::Unknown => "there is nothing here; / lists the studies\n",
+            Self::Host => "this server answers only on localhost and 127.0.0.1\n",
+            Self::Unknown => "there is no such page; / lists the studies\n",
         })
     }
 }

@@ -40,7 +40,7 @@ fn probe_accounting(hierarchies: &Hierarchies) -> (Accounting, PeakMark) {
     let accounting = match group_file(&group, "cgroup.type") {
         // Such a cgroup accepts no process (`Documentation/admin-guide/cgroup-v2.rst`, "Threads").
         Some(kind) if kind.trim() == "domain invalid" => Accounting::Refused(
-            "our cgroup has threaded controllers, so its children take no process".to_owned(),
+            "the cgroup of morecores has threaded controllers, so its children take no process".to_owned(),
         ),
         _ => match group.cpu_usage() {
             Some((CpuSource::V2, _)) => Accounting::Group(CpuEstimator::Cgroup),

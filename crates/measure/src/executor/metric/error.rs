@@ -120,13 +120,16 @@ impl fmt::Display for MetricFault {
         match self {
             Self::Expression { reason } => write!(f, "cannot be read: {reason}"),
             Self::NoMatch { last_line } => {
-                write!(f, "matched nothing in what the command printed; its last line was: {last_line}")
+                write!(f, "matched nothing in the output of the command; the last line was: {last_line}")
             }
             Self::NotANumber { text } => write!(f, "matched `{text}`, which is not a number"),
             Self::NoRate { text } => {
-                write!(f, "matched `{text}`, which is no rate above zero: for a cost, give --lower-is-better")
+                write!(
+                    f,
+                    "matched `{text}`, which is not a rate above zero: for a cost, give --lower-is-better"
+                )
             }
-            Self::NoCost { text } => write!(f, "matched `{text}`, and a cost is not below zero"),
+            Self::NoCost { text } => write!(f, "matched `{text}`, but a cost is never below zero"),
             Self::Part { text, whole } => write!(
                 f,
                 "matched `{text}`, a part of `{whole}`, which means something else: let the expression take in the \

@@ -161,7 +161,7 @@ pub(super) fn other_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     });
     let used = trace.others.iter().map(|(name, seconds)| format!("{name} {}", time(*seconds)));
     [
-        ("ran while CPUs were idle for want of work", join_first(ran.collect())),
+        ("ran while CPUs were idle for lack of work", join_first(ran.collect())),
         ("other processes on these CPUs", join_first(used.collect())),
     ]
     .into_iter()

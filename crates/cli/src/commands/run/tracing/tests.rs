@@ -282,7 +282,7 @@ fn nothing_is_traced_where_the_user_wants_none() {
 fn a_traced_run_that_fails_or_takes_too_long_costs_its_trace_and_no_other() {
     let study = Fixture::new("exit $(( {n} == 1 ? 3 : 0 ))");
     let traced = study.trace(Pretend::default().open());
-    assert_eq!(traced.notes, ["the traced run at 1 CPU exited with status 3: no trace of it is kept"]);
+    assert_eq!(traced.notes, ["the traced run at 1 CPU exited with status 3: its trace is not kept"]);
     assert!(!traced.interrupted);
     assert_eq!(study.traced(), [2]);
 }
@@ -309,7 +309,7 @@ fn what_a_trace_lacks_is_said_once() {
     let study = Fixture::new("exit 0");
     let traced = study.trace(Pretend { source: TraceSource::Perf, ..Pretend::default() }.open());
     assert_eq!(traced.notes.len(), 1, "{traced:?}");
-    assert!(traced.notes[0].ends_with("not what they waited for; CAP_BPF is missing"), "{traced:?}");
+    assert!(traced.notes[0].ends_with("not why they waited: CAP_BPF is missing"), "{traced:?}");
     assert_eq!(study.traced(), [1, 2]);
 }
 
@@ -374,6 +374,6 @@ fn where_no_time_is_left_nothing_is_traced_and_that_is_said() {
     let fixture = Fixture::new("true");
     let traced = fixture.trace_within(Some(Nanos(1)), Pretend::default().open());
     assert!(traced.out_of_time && !traced.interrupted);
-    assert_eq!(traced.notes, ["not traced for want of time: 1 CPU, 1 CPU with {n} = 2"]);
+    assert_eq!(traced.notes, ["not traced, because the time was too short: 1 CPU, 1 CPU with {n} = 2"]);
     assert_eq!(fixture.traces(), []);
 }
