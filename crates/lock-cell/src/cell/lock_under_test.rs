@@ -34,8 +34,8 @@ pub(super) trait LockUnderTest: Sync {
     /// Takes the shortest possible turn.
     fn take_shortest_turn(&self, thread_state: &mut Self::ThreadState);
 
-    /// Number of turns with this hold, derived from the data under the lock. [`touch`](Self::touch)
-    /// may leave no trace there.
+    /// Number of turns with this hold, derived from the data under the lock.
+    /// [`take_shortest_turn`](Self::take_shortest_turn) may leave no trace there.
     fn turn_count(&self, hold: Self::Hold) -> u64;
 }
 
