@@ -11,9 +11,8 @@ mod commands;
 mod exit;
 mod log;
 mod options;
-mod platform;
 mod programs;
-mod repair;
+mod startup;
 mod terminal;
 mod tracer;
 
@@ -55,16 +54,9 @@ fn run_program<T: clap::Args>(
 ) -> ExitCode {
     let (args, verbosity) = args::read_program::<T>(name);
     finish(log::start(verbosity.verbose, retention).and_then(|()| {
-        prepare()?;
+        startup::prepare_machine()?;
         program(&args)
     }))
-}
-
-/// Checks the machine, and undoes what an earlier morecores left changed.
-fn prepare() -> Result<()> {
-    platform::check()?;
-    repair::repair();
-    Ok(())
 }
 
 /// Reports an error, writes the last log, and returns the exit status.
@@ -79,7 +71,7 @@ fn finish(done: Result<u8>) -> ExitCode {
 
 fn dispatch(command: &Command) -> Result<u8> {
     if command.looks_at_the_machine() {
-        prepare()?;
+        startup::prepare_machine()?;
     }
     match command {
         Command::Run(args) => commands::run::run(args),

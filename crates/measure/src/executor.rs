@@ -373,9 +373,7 @@ impl ProcessExecutor {
         let outcome = Outcome { run, output, no_figure, neighbours: self.look_at_neighbours(trial.phase) };
         Ok(ObservedRun { outcome, began: ended.began, ended: ended.ended, observed })
     }
-}
 
-impl ProcessExecutor {
     /// Busiest other programs, if a look is due. There is no look around traced runs, because the
     /// tracer itself is another program.
     fn look_at_neighbours(&mut self, phase: Phase) -> Option<Vec<Neighbour>> {
