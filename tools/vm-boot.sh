@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # Boots Debian's kernel with four CPUs and with the directory ROOT as its initial file system, whose
-# /init is the first program. Prints the text behind `vm: ` in the output. The machine is emulated,
-# or runs under KVM with ACCELERATOR=kvm. Status 3 and a line with the missing item if it cannot be
-# booted; otherwise 0.
+# /init is the first program. Prints the text behind `vm: ` in the output. Status 3 and a line with
+# the missing item if it cannot be booted; otherwise 0.
+#
+# The machine runs under KVM with ACCELERATOR=kvm; otherwise it is emulated by one thread. With a
+# thread for each of its CPUs, Debian 12's QEMU can miss that one CPU has patched the kernel's code
+# while another runs it. That CPU then spins in `handle_softirqs` for ever. Attaching a program to a
+# tracepoint patches such code.
 #
 #     tools/vm-boot.sh ROOT [QEMU OPTION...]
 set -euo pipefail
@@ -39,8 +43,8 @@ if [[ -r $root/modules ]]; then
 fi
 (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$initrd"
 
-accelerator=(-accel 'tcg,thread=multi')
+accelerator=(-accel 'tcg,thread=single')
 if [[ ${ACCELERATOR-} == kvm ]]; then accelerator=(-accel kvm -cpu host); fi
 timeout "${LIMIT:-600}" qemu-system-x86_64 "${accelerator[@]}" -smp 4 -m 3072 -nographic -no-reboot \
     -kernel "$kernel" -initrd "$initrd" -append 'console=ttyS0 quiet panic=-1' "$@" 2>&1 |
-    tr -d '\r' | sed -un 's/^.*vm: //p'
+    sed -un 's/\r//g; s/^.*vm: //p'

@@ -2,7 +2,7 @@
 # Runs the tests that need root, BPF and control groups on a kernel with all of these: Debian's,
 # with four CPUs and cgroup version 2. The machine sees this host's file system, read-only under a
 # layer in memory. Fails if fewer tests than the floor ran: a kernel on which the BPF tests skip
-# themselves proves nothing. Takes minutes under KVM.
+# themselves proves nothing. Takes minutes under KVM, and longer in emulation.
 #
 #     tools/vm-cargo-test.sh [CARGO TEST OPTION...]
 set -euo pipefail
@@ -11,9 +11,12 @@ cd "$(dirname "$0")/.."
 # Least number of tests in the default choice that pass and do not skip themselves. Raise it with
 # the tests.
 floor=${FLOOR:-60}
-choice=(-p morecores-trace --test live --test detached -p morecores-machine -p morecores-measure -p morecores --test put_back --test accounting
-    --test kernel_locks --test traced)
-[[ $# -eq 0 ]] || choice=("$@")
+
+# Builds test programs. One line each: the folder in which cargo starts the program, and the program.
+build() {
+    cargo test --no-run --locked --message-format=json "$@" |
+        sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1 \2/p'
+}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -21,11 +24,16 @@ root=$work/root
 mkdir -p "$root"
 cp tools/vm-cargo-init.sh "$root/init"
 echo virtio_pci 9pnet_virtio 9p overlay >"$root/modules"
-# One line each: the folder in which cargo starts the program, and the program.
-cargo test --no-run --locked --message-format=json "${choice[@]}" |
-    sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"test":true.*"executable":"\([^"]*\)".*/\1 \2/p' >"$root/programs"
+if [[ $# -gt 0 ]]; then
+    build "$@"
+else
+    build -p morecores-trace --test live --test detached --test perf --test hotplug
+    build -p morecores-machine -p morecores-measure --lib --test taskstats --test doctor
+    build -p morecores --test put_back --test accounting --test kernel_locks --test traced --test quota \
+        --test memory --test cold
+fi >"$root/programs"
 [[ -s $root/programs ]] || {
-    echo "vm-cargo-test: cargo built no test; run: cargo test --no-run ${choice[*]}" >&2
+    echo "vm-cargo-test: cargo built no test${1:+; run: cargo test --no-run $*}" >&2
     exit 1
 }
 

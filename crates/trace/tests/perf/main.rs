@@ -71,9 +71,11 @@ fn workers_of_io_uring_are_threads_of_their_process() {
     assert!(!workers.is_empty() && workers.iter().all(|fork| fork.process == traced.pid), "{workers:?}");
 }
 
-/// Asserts that each thread with an account ran for at least the accounted time by its trace, and
-/// left its CPU as often or a few times more. The trace includes the time of a hypervisor and of
-/// interrupts, and the thread's end. The excess depends on the machine. `TracedRun::whole` checks
+/// Asserts that each thread with an account ran for about the accounted time or longer by its
+/// trace, and left its CPU as often or a few times more. The trace includes the time of a
+/// hypervisor and of interrupts, and the thread's end. The excess depends on the machine. At a
+/// switch, the kernel reads the clock for the account and for the trace one after the other. An
+/// emulated CPU can stop between them, which took 5% of a thread's time. `TracedRun::whole` checks
 /// that no CPU had two threads at once.
 fn assert_accounts(traced: &TracedRun) {
     let accounts = traced.assert_complete().accounts();
@@ -82,7 +84,7 @@ fn assert_accounts(traced: &TracedRun) {
         assert_departures(traced, tid, &account);
         let (traced, own) = (traced.runtime(tid).as_secs_f64(), account.runtime.as_secs_f64());
         println!("{tid:?} ran for {traced} s by its trace, {own} s by getrusage");
-        assert!(traced > 0.99 * own, "{tid:?}: {traced} of {own} s");
+        assert!(traced > 0.9 * own, "{tid:?}: {traced} of {own} s");
     }
 }
 
