@@ -76,7 +76,7 @@ fn a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for() {
     assert!(!world.path("study/traces").exists(), "nothing was traced");
     let resume = |options: &[&str]| world.morecores(&[&["run", "--resume", "-o", "study"], options].concat());
     // The study's own plan excludes traces.
-    resume(&["--syscalls"]).refused(2, &["--syscalls says how to trace", "--trace auto"]);
+    resume(&["--syscalls"]).refused(2, &["--syscalls needs a trace", "--trace auto"]);
     resume(&["-q", "--trace", "on", "--syscalls"]).success();
     let view = world.shown("--json");
     assert_eq!(view["traces"][0]["source"], "bpf_with_system_calls", "{}", view["traces"]);

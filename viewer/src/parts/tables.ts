@@ -124,7 +124,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("CPU time", (o) => time(o.seconds), (o) => o.seconds),
   ], others);
   const counts = gains[0]?.points ?? [];
-  add<Gain>("What would be worth mending (by replay)", [
+  add<Gain>("Time saved by removing a wait or speeding up a command (by replay)", [
     column("without, or faster", (g) => g.change),
     ...counts.flatMap((point, i) => [
       column<Gain>(`saved on ${cpus(point.cpus)}`, (g) => time(g.points[i]?.saved_s), (g) => g.points[i]?.saved_s ?? null),

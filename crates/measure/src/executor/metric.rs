@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn what_is_no_figure_is_said() {
         let no_match = reader("ops=(.*)").read("done\n").unwrap_err().to_string();
-        assert!(no_match.contains("its last line was: done"), "{no_match}");
+        assert!(no_match.contains("the last line was: done"), "{no_match}");
         for text in ["ops=fast", "ops=inf", "ops=1.2.3"] {
             assert!(matches!(value("ops=(.*)", text), Err(MetricFault::NotANumber { .. })), "{text}");
         }

@@ -290,7 +290,7 @@ fn gain_equals_the_removed_time() {
     let all = what_if(&evidence, &[], None).unwrap();
     assert!(all.len() == 2 && all[0].points.iter().map(|point| point.cpus).eq([2, 4]), "{all:?}");
     let unknown = what_if(&evidence, &[WhatIfChange::RemoveNamed("ld".to_owned())], None).unwrap_err();
-    assert!(unknown.to_string().contains("`ld`: there are job"), "{unknown}");
+    assert!(unknown.to_string().contains("`ld`; it has job"), "{unknown}");
 }
 
 #[test]
