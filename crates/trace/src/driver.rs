@@ -411,7 +411,7 @@ mod tests {
         let open = TraceSkelBuilder::default().open(&mut place).expect("our own object");
         assert_eq!(open.maps.queued_work.map_type(), libbpf_rs::MapType::LruHash);
         assert_eq!(lost_work_note(0), None);
-        assert!(lost_work_note(3).expect("three").what.contains("who queued 3 pieces"));
+        assert!(lost_work_note(3).expect("three").what.contains("origin of 3 pieces"));
     }
 
     #[test]

@@ -85,7 +85,7 @@ mod tests {
         clock.add_refused(CpuId(1), "too many open files".to_owned());
         clock.add_refused(CpuId(2), "another".to_owned());
         let untraced = clock.untraced().expect("two CPUs");
-        assert_eq!(untraced.what, "samples of what threads do on CPUs 1-2");
+        assert_eq!(untraced.what, "samples of the threads on CPUs 1-2");
         assert!(untraced.why.ends_with("too many open files"), "{untraced:?}");
     }
 }
