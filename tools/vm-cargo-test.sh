@@ -2,8 +2,7 @@
 # Runs the tests that need root, BPF and control groups on a kernel with all of these: Debian's,
 # with four CPUs and cgroup version 2. The machine sees this host's file system, read-only under a
 # layer in memory. Fails if fewer tests than the floor ran: a kernel on which the BPF tests skip
-# themselves proves nothing. Takes 12 minutes in emulation
-# after the build, and less under KVM.
+# themselves proves nothing. After the build it takes 12 minutes in emulation, and less under KVM.
 #
 #     tools/vm-cargo-test.sh [CARGO TEST OPTION...]
 set -euo pipefail
