@@ -233,7 +233,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Seed of the shuffle [default: from the clock]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of the study [default: locks-DATE-TIME.study in the current directory]')
             [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Directory of the study [default: locks-DATE-TIME.study in the current directory]')
-            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Measure fewer and shorter contests: about a minute on 2 CPUs')
+            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Measure fewer cells for a shorter time: about a minute on 2 CPUs')
             [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Continue the study at -o with its own plan; only --runs may differ')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the derived view as JSON; docs/format.md describes its keys')
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock and contest')

@@ -218,7 +218,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --seed 'Seed of the shuffle [default: from the clock]'
             cand -o 'Directory of the study [default: locks-DATE-TIME.study in the current directory]'
             cand --study 'Directory of the study [default: locks-DATE-TIME.study in the current directory]'
-            cand --quick 'Measure fewer and shorter contests: about a minute on 2 CPUs'
+            cand --quick 'Measure fewer cells for a shorter time: about a minute on 2 CPUs'
             cand --resume 'Continue the study at -o with its own plan; only --runs may differ'
             cand --json 'Print the derived view as JSON; docs/format.md describes its keys'
             cand --csv 'Print CSV: one row for each CPU count, or for each lock and contest'

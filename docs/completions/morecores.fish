@@ -186,7 +186,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand locks" -l think -d '
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l runs -d 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l seed -d 'Seed of the shuffle [default: from the clock]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s o -l study -d 'Directory of the study [default: locks-DATE-TIME.study in the current directory]' -r -F
-complete -c morecores -n "__fish_morecores_using_subcommand locks" -l quick -d 'Measure fewer and shorter contests: about a minute on 2 CPUs'
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -l quick -d 'Measure fewer cells for a shorter time: about a minute on 2 CPUs'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l resume -d 'Continue the study at -o with its own plan; only --runs may differ'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l json -d 'Print the derived view as JSON; docs/format.md describes its keys'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l csv -d 'Print CSV: one row for each CPU count, or for each lock and contest'

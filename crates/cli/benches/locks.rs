@@ -27,7 +27,7 @@ fn main() {
         measure(&path);
     }
     let study = LockStudy::read(&path).unwrap();
-    for line in figures::of(&study) {
+    for line in figures::lines(&study) {
         println!("{line}");
     }
 }

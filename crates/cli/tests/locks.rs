@@ -144,7 +144,7 @@ fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
     let ran = Ran::of(command);
     ran.success().says(&["only one CPU is usable", "left out"]);
     let pairs = |cell: &LockCell| {
-        matches!(cell, LockCell::HandOver { .. } | LockCell::Preempted { .. } | LockCell::Line { .. })
+        matches!(cell, LockCell::Handoff { .. } | LockCell::Preempted { .. } | LockCell::Line { .. })
     };
     let made = study(&world);
     assert!(!made.runs.is_empty() && !made.runs.iter().any(|run| pairs(&run.cell)));

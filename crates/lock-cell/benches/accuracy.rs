@@ -44,17 +44,23 @@ fn main() -> ExitCode {
     if let (Some(from), Some(to)) = (cpus.iter().next(), cpus.iter().nth(1)) {
         verdicts
             .push(judge("a line in ns", 3.0..2_000.0, || measure_time(&cpus, LockCell::Line { from, to })));
-        verdicts.push(judge("a hand-over to who spins for one to who sleeps", 0.0..1.0, || {
-            let [spin, block] = [LockName::Spin, LockName::Block]
-                .map(|lock| measure_time(&cpus, LockCell::HandOver { lock }));
-            spin / block
-        }));
-        verdicts.push(judge("burned of a wait for an owner off its CPU, spinning", 0.5..1.01, || {
-            burned_share(&cpus, LockName::Spin)
-        }));
+        verdicts.push(judge(
+            "a handoff to a spinning waiter over one to a sleeping waiter",
+            0.0..1.0,
+            || {
+                let [spin, block] = [LockName::Spin, LockName::Block]
+                    .map(|lock| measure_time(&cpus, LockCell::Handoff { lock }));
+                spin / block
+            },
+        ));
+        verdicts.push(judge(
+            "CPU time of a spinning wait for a preempted owner, over its length",
+            0.5..1.01,
+            || burned_share(&cpus, LockName::Spin),
+        ));
         verdicts.push(judge("the same, blocking", 0.0..0.2, || burned_share(&cpus, LockName::Block)));
     } else {
-        println!("skipped: hand-overs, which need two CPUs");
+        println!("skipped: handoffs, which need two CPUs");
     }
     if verdicts.iter().all(|is_within| *is_within) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -92,8 +98,8 @@ fn measure_time(cpus: &CpuSet, cell: LockCell) -> f64 {
 /// Turns of all threads, and their CPU time in nanoseconds.
 fn measure_contention(cpus: &CpuSet, lock: LockName, threads: u32, hold: u64) -> (u64, u64) {
     let [hold_ns, think_ns] = [Nanos(hold); 2];
-    let cell = LockCell::Contest { lock, threads, hold_ns, think_ns, watched: false };
-    let LockSample::Contest(sample) = measure(cpus, &cell, 20) else { panic!("no contest") };
+    let cell = LockCell::Contention { lock, threads, hold_ns, think_ns, watched: false };
+    let LockSample::Contention(sample) = measure(cpus, &cell, 20) else { panic!("another sample") };
     (sample.turns.iter().sum(), (sample.user_ns + sample.system_ns).0)
 }
 

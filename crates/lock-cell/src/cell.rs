@@ -23,7 +23,7 @@ use morecores_workloads::{WorkloadError, with_lock};
 use self::contention::Contention;
 use self::offset_lock::OffsetLock;
 
-/// Largest number of threads in a contest, as for a workload (`--threads`).
+/// Largest number of threads that contend, as for a workload (`--threads`).
 const MAX_THREADS: u32 = 8192;
 
 /// Measure one property of one lock, for `morecores locks`
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<LockSample, WorkloadError> {
             )
             .map(time)
         }
-        LockCell::HandOver { lock } => {
+        LockCell::Handoff { lock } => {
             let pair = pair()?;
             with_lock!(lock,
                 L => handoff::measure(&*PaddedLock::<L>::new(), pair, window),
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<LockSample, WorkloadError> {
             )
             .map(time)
         }
-        LockCell::Contest { lock, threads, hold_ns, think_ns, watched } => {
+        LockCell::Contention { lock, threads, hold_ns, think_ns, watched } => {
             if !(1..=MAX_THREADS).contains(&threads) {
                 return Err(WorkloadError::CannotRun(format!(
                     "{threads} threads cannot contend: 1 to {MAX_THREADS} can"
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<LockSample, WorkloadError> {
                 L => contention.run(&*PaddedLock::<L>::new(), &cpus),
                 kernel => contention.run(&OffsetLock::new()?, &cpus),
             )
-            .map(LockSample::Contest)
+            .map(LockSample::Contention)
         }
         LockCell::Preempted { lock } => {
             let pair = pair()?;

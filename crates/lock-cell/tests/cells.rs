@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use assert_cmd::Command;
-use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample};
+use morecores_study::lock::{ContentionSample, LockCell, LockName, LockSample};
 use morecores_study::{CpuSet, Nanos};
 use morecores_testkit::report_skip;
 
@@ -53,11 +53,11 @@ fn time(cell: LockCell) -> f64 {
     }
 }
 
-fn measure_contention(lock: LockName, threads: u32, hold: u64, watched: bool, ms: u64) -> ContestSample {
+fn measure_contention(lock: LockName, threads: u32, hold: u64, watched: bool, ms: u64) -> ContentionSample {
     let [hold_ns, think_ns] = [Nanos(hold); 2];
-    match measure(LockCell::Contest { lock, threads, hold_ns, think_ns, watched }, ms) {
-        LockSample::Contest(sample) => sample,
-        other => panic!("no contest: {other:?}"),
+    match measure(LockCell::Contention { lock, threads, hold_ns, think_ns, watched }, ms) {
+        LockSample::Contention(sample) => sample,
+        other => panic!("another sample: {other:?}"),
     }
 }
 
@@ -68,7 +68,7 @@ fn every_lock_is_measured_free_and_handed_over() {
     for lock in LockName::ALL {
         time(LockCell::Free { lock });
         if two {
-            time(LockCell::HandOver { lock });
+            time(LockCell::Handoff { lock });
         }
     }
 }
@@ -126,7 +126,7 @@ fn a_switch_and_a_line_are_measured() {
 #[test]
 fn an_impossible_measurement_is_one_clear_line() {
     let first = two_cpus().first().expect("a CPU");
-    let contest = |threads| {
+    let contention = |threads| {
         format!(
             r#"{{"what":"contest","lock":"spin","threads":{threads},"hold_ns":0,"think_ns":0,"watched":false}}"#
         )
@@ -146,8 +146,8 @@ fn an_impossible_measurement_is_one_clear_line() {
             "does not travel from CPU",
         ),
         (&free, &first.to_string(), "0", "--window-ns 0 leaves no time"),
-        (&contest(0), &first.to_string(), "1000", "0 threads cannot contend: 1 to 8192 can"),
-        (&contest(10_000), &first.to_string(), "1000", "10000 threads cannot contend"),
+        (&contention(0), &first.to_string(), "1000", "0 threads cannot contend: 1 to 8192 can"),
+        (&contention(10_000), &first.to_string(), "1000", "10000 threads cannot contend"),
     ] {
         let assert = lock_cell().args([cell, "--cpus", cpu_list, "--window-ns", window]).assert();
         let assert = assert.code(2).stdout("");

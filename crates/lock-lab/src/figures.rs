@@ -10,23 +10,23 @@ mod advice;
 mod cells;
 mod cost_model;
 mod costs;
+mod peer_comparison;
 mod points;
 #[cfg(test)]
 mod synthetic;
-mod target;
 
 use morecores_study::lock::LockStudy;
 use morecores_view::others::OtherPrograms;
 use morecores_view::{LOCKS_VIEW_SCHEMA, LocksView, Warning};
 
-pub use target::{Against, AgainstPoint, against_peers, free_ratio, longest_wait};
+pub use peer_comparison::{PeerComparison, PeerPoint, compare_with_peers, free_ratio, longest_wait};
 
 use cells::Cells;
 
 /// Computes the view of a study of locks, finished or not.
 pub fn locks_view(study: &LockStudy) -> LocksView {
     let plan = &study.header.plan;
-    let cells = Cells::of(study);
+    let cells = Cells::from_study(study);
     let prices = costs::prices(&cells);
     let locks = costs::locks(&cells);
     let points = points::points(&cells);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn an_empty_study_has_a_view_without_figures() {
-        let view = locks_view(&Synthetic::of(&[LockName::Spin, LockName::Block]).build());
+        let view = locks_view(&Synthetic::with_locks(&[LockName::Spin, LockName::Block]).build());
         assert_eq!((view.rounds, view.whole, view.steal), (0, false, None));
         assert!(view.points.is_empty() && view.advice.is_empty() && view.cost_model.is_none());
         assert!(view.prices.switch_ns.is_none() && view.prices.lines.is_empty());
@@ -77,7 +77,7 @@ mod tests {
     /// A study is whole with every cell of every round, and not with one cell less.
     #[test]
     fn a_study_is_whole_with_its_last_cell() {
-        let mut study = Synthetic::of(&[LockName::Spin, LockName::Block]).filled().build();
+        let mut study = Synthetic::with_locks(&[LockName::Spin, LockName::Block]).filled().build();
         assert!(locks_view(&study).whole);
         assert_eq!(locks_view(&study).rounds, study.header.plan.rounds);
         let last = study.runs.pop().expect("cells");
@@ -90,17 +90,17 @@ mod tests {
         assert!(locks_view(&study).whole);
     }
 
-    /// Steal is a share of the time of all CPUs, during contests only.
+    /// Steal is a share of the time of all CPUs, during contention only.
     #[test]
     fn steal_is_a_share_of_the_cpus_time() {
         let mut study =
-            Synthetic::of(&[LockName::Spin]).contest(LockName::Spin, (2, 0, 0), &[1e6; 4]).build();
+            Synthetic::with_locks(&[LockName::Spin]).contention(LockName::Spin, (2, 0, 0), &[1e6; 4]).build();
         assert_eq!(locks_view(&study).steal, None);
         for run in &mut study.runs {
             run.steal_ns = Some(Nanos::from_millis(2));
-            let LockCell::Contest { .. } = run.cell else { panic!("contests alone") };
+            let LockCell::Contention { .. } = run.cell else { panic!("contention alone") };
         }
-        // Each contest takes 100 ms on two CPUs.
+        // Each measurement takes 100 ms on two CPUs.
         let steal = locks_view(&study).steal.expect("told");
         assert!((steal - 0.01).abs() < 1e-12, "{steal}");
     }
@@ -109,7 +109,7 @@ mod tests {
     /// CPUs, and `seconds` of other programs.
     fn with_others(seconds: f64) -> LockStudy {
         let mut study =
-            Synthetic::of(&[LockName::Spin]).contest(LockName::Spin, (2, 0, 0), &[1e6; 7]).build();
+            Synthetic::with_locks(&[LockName::Spin]).contention(LockName::Spin, (2, 0, 0), &[1e6; 7]).build();
         study.header.host.topology.online = study.header.plan.cpus.clone();
         for run in &mut study.runs {
             run.surroundings = Some(Surroundings {
@@ -163,10 +163,10 @@ mod tests {
 
     /// The JSON of the view holds only numbers that JSON can express, whatever the cells hold.
     #[test]
-    fn a_contest_in_which_nobody_had_the_lock_is_a_figure_too() {
-        let study = Synthetic::of(&[LockName::Spin, LockName::Block])
-            .contest(LockName::Spin, (2, 0, 0), &[0.0; 6])
-            .contest(LockName::Block, (2, 0, 0), &[0.0; 6])
+    fn contention_in_which_no_thread_had_the_lock_is_a_figure_too() {
+        let study = Synthetic::with_locks(&[LockName::Spin, LockName::Block])
+            .contention(LockName::Spin, (2, 0, 0), &[0.0; 6])
+            .contention(LockName::Block, (2, 0, 0), &[0.0; 6])
             .build();
         let view = locks_view(&study);
         let text = serde_json::to_string(&view).expect("a view");

@@ -137,7 +137,7 @@ impl ProcessLaboratory {
         for capture in [&self.output, &self.error_output] {
             capture.clear().map_err(io_error("read the output of the cell before"))?;
         }
-        let window = self.plan.window_of(cell);
+        let window = self.plan.cell_window(cell);
         let limit = CELL_TIME_LIMIT + window;
         let image = program::plain_image(&self.program, &cell_arguments(cell, &self.plan.cpus, window))?;
         let start = Start {
@@ -206,14 +206,14 @@ fn parse_sample(cell: &LockCell, output: &str) -> Result<LockSample, LockCellErr
     let sample: LockSample = serde_json::from_str(output.trim())
         .map_err(|error| LockCellError::NotASample { why: error.to_string() })?;
     let fits = match (cell, &sample) {
-        (LockCell::Contest { lock, threads, watched, .. }, LockSample::Contest(contest)) => {
+        (LockCell::Contention { lock, threads, watched, .. }, LockSample::Contention(contention)) => {
             // The waits of a kernel lock are not observable.
             let is_seen = *watched && *lock != LockName::Kernel;
-            contest.turns.len() == *threads as usize && (!is_seen || contest.longest_waits_ns.is_some())
+            contention.turns.len() == *threads as usize && (!is_seen || contention.longest_waits_ns.is_some())
         }
         (LockCell::Preempted { .. }, LockSample::Preempted { .. }) => true,
         (
-            LockCell::Free { .. } | LockCell::HandOver { .. } | LockCell::Switch | LockCell::Line { .. },
+            LockCell::Free { .. } | LockCell::Handoff { .. } | LockCell::Switch | LockCell::Line { .. },
             LockSample::Time { ns },
         ) => ns.is_finite() && *ns > 0.0,
         _ => false,
@@ -300,20 +300,19 @@ mod tests {
     }
 
     #[test]
-    fn a_contest_has_a_count_for_each_thread_and_waits_where_they_are_timed() {
-        let of = |lock, threads, watched| LockCell::Contest {
+    fn contention_has_a_count_for_each_thread_and_waits_where_they_are_timed() {
+        let contention = |lock, threads, watched| LockCell::Contention {
             lock,
             threads,
             hold_ns: Nanos::ZERO,
             think_ns: Nanos::ZERO,
             watched,
         };
-        let contest = |threads, watched| of(LockName::Mcs, threads, watched);
         let line = r#"{"of":"contest","window_ns":5,"turns":[1,2],"user_ns":3,"system_ns":1}"#;
-        assert!(parse_sample(&contest(2, false), line).is_ok());
-        assert!(parse_sample(&contest(3, false), line).is_err());
-        assert!(parse_sample(&contest(2, true), line).is_err());
-        assert!(parse_sample(&of(LockName::Kernel, 2, true), line).is_ok(), "out of sight");
+        assert!(parse_sample(&contention(LockName::Mcs, 2, false), line).is_ok());
+        assert!(parse_sample(&contention(LockName::Mcs, 3, false), line).is_err());
+        assert!(parse_sample(&contention(LockName::Mcs, 2, true), line).is_err());
+        assert!(parse_sample(&contention(LockName::Kernel, 2, true), line).is_ok(), "out of sight");
         assert!(parse_sample(&FREE, line).is_err());
     }
 }

@@ -18,7 +18,7 @@
 //! Without waiters, one locked instruction takes the lock and one frees it. Otherwise an arriving
 //! thread
 //!
-//! 1. *spins briefly*, for the duration of some hand-overs between CPUs;
+//! 1. *spins briefly*, for the duration of some handoffs between CPUs;
 //! 2. *spins on* for the cost of a sleep and a wake-up ([`cost`](crate::cost)), or less if the
 //!    spin history says so. It does not spin if another waiter spins or is being woken. It does not
 //!    outwait an owner that is off its CPU for longer than that. It yields now and then, since the
@@ -35,7 +35,7 @@
 //! therefore sets `STARVING`. The next unlock then hands the lock to the head of the kernel's queue
 //! without freeing it.
 //!
-//! Argument that no wake-up and no hand-over is lost:
+//! Argument that no wake-up and no handoff is lost:
 //!
 //! - A thread that goes to sleep reads `calls`. Then it marks the word, which has `LOCKED` and
 //!   counts the thread from then on. Then it sleeps while there is no new call. An unlock of a word
@@ -51,12 +51,12 @@
 //!   in these steps too, even if it belongs to another thread: that costs at most one surplus
 //!   wake-up. A thread that goes to sleep for the first time leaves it set and relies on the waiter
 //!   that is awake.
-//! - A hand-over follows these steps too, with `STARVING` off and `AWAKE` on. An `AWAKE` that is
+//! - A handoff follows these steps too, with `STARVING` off and `AWAKE` on. An `AWAKE` that is
 //!   still set does not prove that no possible receiver went back to sleep: a spinning thread,
 //!   which cannot receive the lock, may have set it again. But the starving thread is counted. If
 //!   it went back to sleep, `STARVING` is set again and the unlock starts again. Otherwise it is in
 //!   the kernel's queue, where one possible receiver is woken, or it will not sleep and may take
-//!   the lock itself. A thread that arrives after the hand-over sleeps until it is called and
+//!   the lock itself. A thread that arrives after the handoff sleeps until it is called and
 //!   cannot receive the lock before that. The thread that handed the lock over therefore does not
 //!   get it back at once.
 //! - `turn`, `look_deadline` and `spin_history` determine the spinning time and the additional
@@ -72,7 +72,6 @@
 //! thread that has just taken the lock and knows that it is the last user may therefore free the
 //! memory, as C programs do.
 
-pub(crate) mod bits;
 #[cfg(all(test, loom))]
 mod models;
 pub(crate) mod spin_history;
@@ -81,10 +80,26 @@ mod waiter;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use self::bits::{AWAKE, HANDOFF, LOCKED, STARVING, waiter_count};
 use self::spin_history::SpinHistory;
 use self::waiter::Waiter;
 use crate::primitive::{AtomicU32, FutexWord, const_unless_modelled, now_ns};
+
+/// The lock has an owner, or it was handed to a sleeper.
+const LOCKED: u32 = 1;
+/// One waiter is awake and will look at the word.
+const AWAKE: u32 = 2;
+/// The lock was handed to a sleeper.
+const HANDOFF: u32 = 4;
+/// A sleeper has waited too long.
+const STARVING: u32 = 8;
+/// One counted waiter. The maximum count of 2^28 exceeds Linux's maximum number of threads
+/// (`PID_MAX_LIMIT`, 2^22).
+const WAITER: u32 = 16;
+
+/// Number of counted waiters.
+const fn waiter_count(word: u32) -> u32 {
+    word / WAITER
+}
 
 /// About a microsecond, as a power of two.
 const TICK_NS: u64 = 1 << 10;
@@ -177,12 +192,12 @@ impl RawAdaptive {
         loop {
             let seen = self.word.load(Relaxed);
             let action = unlock_action(seen, || self.is_look_overdue());
-            hands_off |= action == UnlockAction::HandOff;
+            hands_off |= action == UnlockAction::Handoff;
             let done = match action {
                 UnlockAction::Free if !hands_off => {
                     self.word.compare_exchange(seen, seen & !LOCKED, Release, Relaxed).is_ok()
                 }
-                UnlockAction::Free | UnlockAction::Wake | UnlockAction::HandOff => {
+                UnlockAction::Free | UnlockAction::Wake | UnlockAction::Handoff => {
                     self.call_sleeper(seen, hands_off)
                 }
             };
@@ -249,7 +264,7 @@ const fn ticks(ns: u64) -> u32 {
 #[cfg(loom)]
 #[derive(Clone, Copy, Debug)]
 struct Model {
-    /// Whether every sleeper starves at once, so that hand-overs need not wait for a second sleep.
+    /// Whether every sleeper starves at once, so that handoffs need not wait for a second sleep.
     starves_at_once: bool,
     /// Whether a waiter that is awake has always lost its CPU.
     is_waiter_preempted: bool,
@@ -265,16 +280,16 @@ enum UnlockAction {
     /// Frees the word and wakes a sleeper.
     Wake,
     /// Hands the lock to a sleeper.
-    HandOff,
+    Handoff,
 }
 
 fn unlock_action(seen: u32, is_look_overdue: impl FnOnce() -> bool) -> UnlockAction {
     if waiter_count(seen) == 0 {
-        // This check comes first: a hand-over without a receiver would leave the lock taken for
+        // This check comes first: a handoff without a receiver would leave the lock taken for
         // ever.
         UnlockAction::Free
     } else if seen & STARVING != 0 {
-        UnlockAction::HandOff
+        UnlockAction::Handoff
     } else if seen & AWAKE != 0 && !is_look_overdue() {
         UnlockAction::Free
     } else {
@@ -284,7 +299,6 @@ fn unlock_action(seen: u32, is_look_overdue: impl FnOnce() -> bool) -> UnlockAct
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::bits::WAITER;
     use super::*;
 
     #[test]
@@ -295,8 +309,8 @@ mod tests {
             (LOCKED | AWAKE, UnlockAction::Free, UnlockAction::Free),
             (LOCKED | WAITER, UnlockAction::Wake, UnlockAction::Wake),
             (LOCKED | AWAKE | (3 * WAITER), UnlockAction::Free, UnlockAction::Wake),
-            (LOCKED | STARVING | (2 * WAITER), UnlockAction::HandOff, UnlockAction::HandOff),
-            (LOCKED | STARVING | AWAKE | WAITER, UnlockAction::HandOff, UnlockAction::HandOff),
+            (LOCKED | STARVING | (2 * WAITER), UnlockAction::Handoff, UnlockAction::Handoff),
+            (LOCKED | STARVING | AWAKE | WAITER, UnlockAction::Handoff, UnlockAction::Handoff),
         ] {
             assert_eq!(unlock_action(seen, || false), in_time, "{seen:b}");
             assert_eq!(unlock_action(seen, || true), overdue, "{seen:b}");

@@ -2,24 +2,24 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `gate` | an adaptive lock: a writer holds it while it writes; a reader that arrives while a writer is present passes through it |
+//! | `write_lock` | an adaptive lock: a writer holds it while it writes; a reader that arrives while a writer is present passes through it |
 //!
 //! | bits of `readers` | name | meaning |
 //! |---|---|---|
-//! | 0 | `WRITER` | a writer holds the gate: readers must pass through it |
+//! | 0 | `WRITER` | a writer holds the write lock: readers must pass through it |
 //! | 1 | `WRITER_SLEEPS` | that writer sleeps until the last reader has left |
 //! | 2 to 31 | `READER` | number of readers |
 //!
-//! A waiting writer keeps new readers out, and all threads queue at the gate, whose hand-overs
+//! A waiting writer keeps new readers out, and all threads queue at the write lock, whose handoffs
 //! prevent starvation. As with `parking_lot`, a reading thread must therefore not begin to read
 //! again: with a writer in between, both would wait for ever.
 //!
 //! Orderings. A reader counts itself with `Acquire` and leaves with `Release`. A writer sees the
 //! last reader leave with `Acquire`, so that it writes after all reads. A writer clears its mark
-//! with `Release`, which pairs with a reader's counting. Then it frees the gate, which pairs with
-//! the next writer. A reader that passes through the gate gets its `Acquire` from the gate. A
-//! leaving writer touches the gate last. A leaving reader touches `readers` last and passes only
-//! its address to the kernel.
+//! with `Release`, which pairs with a reader's counting. Then it frees the write lock, which pairs
+//! with the next writer. A reader that passes through the write lock gets its `Acquire` from it. A
+//! leaving writer touches the write lock last. A leaving reader touches `readers` last and passes
+//! only its address to the kernel.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -44,7 +44,7 @@ const SPIN_TRIES: u32 = if cfg!(loom) { 1 } else { 24 };
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawAdaptiveRw {
-    gate: RawAdaptive,
+    write_lock: RawAdaptive,
     readers: FutexWord,
 }
 
@@ -52,7 +52,7 @@ impl RawAdaptiveRw {
     const_unless_modelled! {
         /// A free lock.
         pub fn new() -> Self {
-            Self { gate: RawAdaptive::new(), readers: FutexWord::new(0) }
+            Self { write_lock: RawAdaptive::new(), readers: FutexWord::new(0) }
         }
     }
 
@@ -69,13 +69,13 @@ impl RawAdaptiveRw {
 
     #[cold]
     fn lock_shared_contended(&self) {
-        self.gate.lock();
+        self.write_lock.lock();
         let is_full = self.readers.load(Relaxed) & READER_OVERFLOW != 0;
         if !is_full {
-            // There is no writer: it would hold the gate.
+            // There is no writer: it would hold the write lock.
             self.readers.fetch_add(READER, Acquire);
         }
-        self.gate.unlock();
+        self.write_lock.unlock();
         assert!(!is_full, "too many readers of a lock: were guards forgotten?");
     }
 
@@ -105,7 +105,7 @@ impl RawAdaptiveRw {
     /// Waits until this thread may read and write exclusively.
     #[inline]
     pub fn lock_exclusive(&self) {
-        self.gate.lock();
+        self.write_lock.lock();
         if self.readers.compare_exchange(0, WRITER, Acquire, Relaxed).is_err() {
             self.wait_for_readers();
         }
@@ -133,21 +133,21 @@ impl RawAdaptiveRw {
     /// Acquires the lock for writing if there are no readers and no writer.
     #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
-        if !self.gate.try_lock() {
+        if !self.write_lock.try_lock() {
             return false;
         }
         let is_exclusive = self.readers.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok();
         if !is_exclusive {
-            self.gate.unlock();
+            self.write_lock.unlock();
         }
         is_exclusive
     }
 
     #[inline]
     pub(crate) fn unlock_exclusive(&self) {
-        // There is no reader, and new readers can only come through the gate.
+        // There is no reader, and new readers can only come through the write lock.
         self.readers.store(0, Release);
-        self.gate.unlock();
+        self.write_lock.unlock();
     }
 
     /// Whether the lock has a reader or a writer.

@@ -118,7 +118,7 @@ impl RawMcs {
             }
             first = wait_until_set(&self.first);
         }
-        // The clearing precedes the hand-over: afterwards `first` belongs to the next owner.
+        // The clearing precedes the handoff: afterwards `first` belongs to the next owner.
         self.first.store(ptr::null_mut(), Relaxed);
         #[allow(unsafe_code)]
         // SAFETY: the node's thread spins until this store and does not return before it. The

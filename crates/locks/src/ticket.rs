@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::primitive::{AtomicU32, const_unless_modelled, pause, relax};
 
-/// Pauses per thread in front: about the time of a hand-over between CPUs, so that threads far back
+/// Pauses per thread in front: about the time of a handoff between CPUs, so that threads far back
 /// look less often (Mellor-Crummey and Scott, 1991, "proportional backoff").
 const PAUSES_PER_WAITER: u32 = 4;
 

@@ -93,7 +93,7 @@ each_lock! {
     sleep: RawSleep, 5_000;
     block: RawBlock, 50_000;
     adaptive: RawAdaptive, 200_000;
-    // Each hand-over to a thread that is off its CPU takes a time slice.
+    // Each handoff to a thread that is off its CPU takes a time slice.
     ticket: RawTicket, 60;
     mcs: RawMcs, 60;
 }
@@ -160,7 +160,7 @@ fn a_thread_that_never_rests_lets_others_have_their_turns() {
     let data = AdaptiveMutex::new(0_u64);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        // The thread takes the lock again before a woken thread can arrive. Without hand-overs the
+        // The thread takes the lock again before a woken thread can arrive. Without handoffs the
         // other thread gets the lock only by luck, which takes long or for ever. The models check
         // the order.
         let (data, stop) = (&data, &stop);

@@ -159,7 +159,7 @@ fn a_sweep_of_locks_cut_anywhere_goes_on_as_if_it_had_not_been() {
 
 #[test]
 fn a_lock_cell_that_fails_costs_only_itself_and_is_not_tried_again() {
-    let hangs = LockCell::HandOver { lock: LockName::Std };
+    let hangs = LockCell::Handoff { lock: LockName::Std };
     let mut laboratory = Pretend::failing(|_, cell| (*cell == hangs).then(failure));
     let (finish, runs) = swept(&[], &mut laboratory, &World::default());
     assert_eq!(finish.reason, StopReason::RunFailed);

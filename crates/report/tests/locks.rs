@@ -70,7 +70,7 @@ fn server() -> LocksView {
     let costs = |lock: LockName, free: f64, hand_over: f64, burned: f64| LockCosts {
         lock,
         free_ns: Some(estimate_around(free)),
-        hand_over_ns: Some(estimate_around(hand_over)),
+        handoff_ns: Some(estimate_around(hand_over)),
         preempted_burned: Some(estimate_around(burned)),
         preempted_wait_ns: Some(estimate_around(3.1e6)),
         longest_wait_ns: Some(if lock == Spin { 250_000_000 } else { 3_200_000 }),
@@ -242,7 +242,7 @@ fn no_costs() -> LockCosts {
     LockCosts {
         lock: Spin,
         free_ns: None,
-        hand_over_ns: None,
+        handoff_ns: None,
         preempted_burned: None,
         preempted_wait_ns: None,
         longest_wait_ns: None,

@@ -13,7 +13,7 @@ use crate::{StudyHeader, StudyRecord, StudyRecordWriter};
 
 pub use name::{LockName, LockOrigin, UnknownLock, WaitStrategy};
 pub use plan::{LockPlan, Think};
-pub use sample::{ContestSample, LockCell, LockRun, LockSample};
+pub use sample::{ContentionSample, LockCell, LockRun, LockSample};
 
 /// Subject of a study of locks: the lock laboratory, a cell program of morecores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

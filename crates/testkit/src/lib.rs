@@ -6,7 +6,6 @@
 mod group;
 mod locks;
 mod program;
-mod script;
 mod study;
 mod wait;
 
@@ -15,8 +14,7 @@ use std::io::Write;
 
 pub use group::{TestGroup, skips_group};
 pub use locks::{lock_header, lock_plan, lock_time};
-pub use program::CProgram;
-pub use script::write_script;
+pub use program::{CProgram, write_script};
 pub use study::{header, plan, point, run};
 pub use wait::wait_until;
 

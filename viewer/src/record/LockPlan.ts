@@ -33,15 +33,16 @@ thinks: Array<Think>,
  */
 rounds: number, 
 /**
- * Length of one contest.
+ * Length of one measurement of contention.
  */
 window_ns: Nanos, 
 /**
- * Length of one contest in which every wait is timed, and of one with a preempted owner.
+ * Length of one measurement of contention in which every wait is timed, and of one with a
+ * preempted owner.
  */
 watched_ns: Nanos, 
 /**
- * Number of rounds that also have watched contests, counted from the first round.
+ * Number of rounds that also time the waits of contention, counted from the first round.
  */
 watched_rounds: number, 
 /**

@@ -11,7 +11,7 @@ export type Prices = {
  */
 switch_ns: Estimate | null, 
 /**
- * Time from an unlock until a thread that sleeps on another CPU has the lock: the hand-over
+ * Time from an unlock until a thread that sleeps on another CPU has the lock: the handoff
  * time of the blocking lock.
  */
 wake_ns: Estimate | null, 

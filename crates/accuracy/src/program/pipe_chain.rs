@@ -14,7 +14,7 @@ use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 /// Processes in the chain.
 const LINKS: u32 = 3;
 
-/// CPU time between two hand-overs: some 100 times the time to wake an idle virtual CPU.
+/// CPU time between two handoffs: some 100 times the time to wake an idle virtual CPU.
 const TURN_S: f64 = 0.005;
 
 /// See the module.

@@ -2,7 +2,7 @@
 //!
 //! `morecores_lock_lab::figures` defines the figures; this module defines the targets.
 
-use morecores_lock_lab::figures::{Against, against_peers, free_ratio, longest_wait};
+use morecores_lock_lab::figures::{PeerComparison, compare_with_peers, free_ratio, longest_wait};
 use morecores_lock_lab::locks_view;
 use morecores_study::lock::{LockName, LockStudy};
 use morecores_view::Estimate;
@@ -11,7 +11,7 @@ use morecores_view::Estimate;
 const PEERS: [LockName; 4] = LockName::PEERS;
 
 /// All figures, as lines of text.
-pub(crate) fn of(study: &LockStudy) -> Vec<String> {
+pub(crate) fn lines(study: &LockStudy) -> Vec<String> {
     let mut lines = vec!["FREE: time of lock and unlock over the cheapest peer's".to_owned()];
     for (lock, peers, target) in
         [(LockName::Adaptive, &PEERS[..], 1.05), (LockName::Spin, &[LockName::PthreadSpin][..], 1.0)]
@@ -24,7 +24,7 @@ pub(crate) fn of(study: &LockStudy) -> Vec<String> {
         let peers: Vec<_> = PEERS.into_iter().filter(|peer| *peer != lock).collect();
         let names: Vec<_> = peers.iter().map(|peer| peer.name()).collect();
         lines.push(format!("THROUGHPUT: {lock} over the best of {} at each point", names.join(", ")));
-        throughput(&against_peers(study, lock, &peers), lock == LockName::Adaptive, &mut lines);
+        throughput(&compare_with_peers(study, lock, &peers), lock == LockName::Adaptive, &mut lines);
         lines.push(String::new());
     }
     waits(study, &mut lines);
@@ -39,15 +39,15 @@ fn in_words(estimate: Estimate) -> String {
     }
 }
 
-fn throughput(against: &Against, is_ours: bool, lines: &mut Vec<String>) {
-    for point in &against.points {
+fn throughput(comparison: &PeerComparison, is_adaptive: bool, lines: &mut Vec<String>) {
+    for point in &comparison.points {
         let cpu = point
             .cpu_per_hold
             .map_or_else(String::new, |ratio| format!("   CPU per hold {}", in_words(ratio)));
-        let lost = if point.ratio.ci95.is_some_and(|[_, high]| high < 0.95) { "  LOST" } else { "" };
+        let mark = if point.ratio.ci95.is_some_and(|[_, high]| high < 0.95) { "  SLOWER" } else { "" };
         let ratio = in_words(point.ratio);
         lines.push(format!(
-            "  {} at it, hold {:>6} ns, think {:>6} ns: {ratio} of {:<16}{cpu}{lost}",
+            "  {} at it, hold {:>6} ns, think {:>6} ns: {ratio} of {:<16}{cpu}{mark}",
             point.threads,
             point.hold_ns,
             point.think_ns,
@@ -55,21 +55,24 @@ fn throughput(against: &Against, is_ours: bool, lines: &mut Vec<String>) {
         ));
     }
     let aim = |text: &str| {
-        if is_ours { format!("   (aim: {text})") } else { "   (to show what is noise)".to_owned() }
+        if is_adaptive { format!("   (aim: {text})") } else { "   (to show what is noise)".to_owned() }
     };
-    if let Some(mean) = against.geometric_mean {
+    if let Some(mean) = comparison.geometric_mean {
         lines.push(format!("  geometric mean {mean:.3}{}", aim("at least 1.0")));
     }
-    let (lost, points) = (against.lost().count(), against.points.len());
-    lines.push(format!("  points wholly below 0.95: {lost} of {points}{}", aim("none")));
-    let worst = against
+    let (slower, points) = (comparison.slower().count(), comparison.points.len());
+    lines.push(format!("  points wholly below 0.95: {slower} of {points}{}", aim("none")));
+    let worst = comparison
         .points
         .iter()
         .filter_map(|point| point.cpu_per_hold)
         .max_by(|a, b| a.value.total_cmp(&b.value));
-    if let (true, Some(worst)) = (is_ours, worst) {
-        let above =
-            against.points.iter().filter(|p| p.cpu_per_hold.is_some_and(|ratio| ratio.value > 1.1)).count();
+    if let (true, Some(worst)) = (is_adaptive, worst) {
+        let above = comparison
+            .points
+            .iter()
+            .filter(|p| p.cpu_per_hold.is_some_and(|ratio| ratio.value > 1.1))
+            .count();
         lines.push(format!(
             "  CPU time per hold over the fastest peer's, more threads than CPUs: at most {}, {above} points above 1.1   (aim: none)",
             in_words(worst)

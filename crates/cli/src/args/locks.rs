@@ -9,8 +9,8 @@ use super::FormatArgs;
 /// Measure the cost of locks, and advise which to use when
 ///
 /// The locks are those of morecores, the standard library, parking_lot, the C library and the
-/// kernel. The figures are: cost without contention, time of a hand-over, rate with more and more
-/// threads, fairness, CPU time burned by waiting, and effect of a preempted owner. Each round
+/// kernel. The figures are: cost without contention, time of a handoff, rate with more and more
+/// threads, fairness, CPU time used by waiting, and effect of a preempted owner. Each round
 /// measures every cell (one property of one lock) once, in a separate process and in a new random
 /// order. A study keeps the measurements; `show`, `report` and `serve` read it.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub(crate) struct LocksArgs {
     /// --quick 6]
     #[arg(long, alias = "rounds", value_name = "N", help_heading = RUNS)]
     pub(crate) runs: Option<u32>,
-    /// Measure fewer and shorter contests: about a minute on 2 CPUs
+    /// Measure fewer cells for a shorter time: about a minute on 2 CPUs
     #[arg(long, conflicts_with = "resume", help_heading = RUNS)]
     pub(crate) quick: bool,
     /// Seed of the shuffle [default: from the clock]
@@ -58,7 +58,7 @@ pub(crate) struct LocksArgs {
     pub(crate) quiet: bool,
 }
 
-const WHAT: &str = "Locks and contests";
+const WHAT: &str = "Locks and contention";
 const RUNS: &str = "Rounds";
 const STUDY: &str = "Study";
 
@@ -69,7 +69,7 @@ Examples:
   morecores locks --lock adaptive,std,pthread-adaptive --hold 500ns --threads 2,8
   morecores locks --lock spin,block --hold 1us,1ms --think 10us
   morecores locks --resume -o locks.study --runs 20             after Ctrl-C, or for more precision
-  morecores report locks.study                                  pictures of all contests
+  morecores report locks.study                                  pictures of the contention
 
 Exit status: 0 measured; 1 some cells could not be measured, with a message; 2 bad input, nothing was measured; 129 ended by \
 SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM. Measurements made before a signal are kept.";

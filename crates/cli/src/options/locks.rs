@@ -23,20 +23,20 @@ const QUICK_HOLDS: &str = "0,1us,100us";
 /// Default think times: none, for a lock that is always wanted, and as long as the hold, for one
 /// that is wanted half of the time.
 const THINKS: &str = "0,hold";
-/// Duration of one contest: about ten time slices of the kernel (3 ms by default), for locks that
-/// sleep.
+/// Duration of one measurement of contention: about ten time slices of the kernel (3 ms by
+/// default), for locks that sleep.
 const WINDOW: Nanos = Nanos::from_millis(30);
-/// Duration of one contest with `--quick`.
+/// Duration of one measurement of contention with `--quick`.
 const QUICK_WINDOW: Nanos = Nanos::from_millis(10);
-/// Duration of one contest whose waits are timed. It is longer because the longest waits are rare.
+/// Duration of one measurement of contention with timed waits. It is longer because the longest
+/// waits are rare.
 const WATCHED: Nanos = Nanos::from_millis(300);
-/// Duration of one contest with timed waits with `--quick`. These contests still take most of its
-/// time.
+/// The same with `--quick`. These measurements still take most of its time.
 const QUICK_WATCHED: Nanos = Nanos::from_millis(60);
 /// Largest number of threads at a lock. Linux allows a process as many in a common container
 /// (pids.max), and the number is twice what any machine of today needs.
 const MOST_THREADS: u32 = 8192;
-/// Longest hold and think time. A contest must contain many of them.
+/// Longest hold and think time. A measurement must contain many of them.
 const LONGEST: Nanos = Nanos::from_millis(100);
 
 /// Options of `morecores locks` for a new study.

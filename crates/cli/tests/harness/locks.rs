@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample, LockStudyWriter};
+use morecores_study::lock::{ContentionSample, LockCell, LockName, LockSample, LockStudyWriter};
 use morecores_study::{Closing, Nanos, Quantity, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
 use morecores_view::page::{Page, PageLocks};
@@ -19,7 +19,7 @@ pub(crate) const TINY: [&str; 13] =
     ["locks", "--lock", "std", "--threads", "1", "--hold", "0", "--think", "0", "--runs", "1", "-o", "study"];
 
 /// Script of a laboratory that answers at once: some nanoseconds for a time, one turn of each
-/// thread for a contest. It appends each question to the file `asked`.
+/// thread for contention. It appends each question to the file `asked`.
 pub(crate) const LABORATORY: &str = r#"#!/bin/sh
 echo "$1" >>asked
 case $1 in
@@ -66,7 +66,7 @@ pub(crate) fn locks(name: &str) -> PageLocks {
         let cell = |value: &f64| json!({"value": value, "unit": unit, "text": unit.text(*value)});
         json!({"header": header, "figures": true, "cells": values.iter().map(cell).collect::<Vec<_>>()})
     };
-    let contests = json!({
+    let contention = json!({
         "title": "Under contention",
         "columns": [
             names("lock", &rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>()),
@@ -108,7 +108,7 @@ pub(crate) fn locks(name: &str) -> PageLocks {
             {"lead": "More threads than CPUs", "rest": "take block; never spin, which reaches 8.0% of its rate."},
         ],
         "prices": ["A context switch takes 1.62 µs.", "A cache line takes 62.0 ns from one CPU to another."],
-        "tables": [free, contests],
+        "tables": [free, contention],
         "notices": [{"severity": "caution", "text": "The hypervisor took 0.40% of the CPUs' time."}],
     });
     serde_json::from_value(page).expect("a study of locks of a page")
@@ -141,9 +141,9 @@ pub(crate) fn lock_study(world: &World) -> PathBuf {
 /// Sample of a cell that does not time single operations.
 fn sample(cell: LockCell, window_ns: Nanos) -> Option<LockSample> {
     match cell {
-        LockCell::Contest { lock, threads, watched, .. } => {
+        LockCell::Contention { lock, threads, watched, .. } => {
             let turns = if lock == LockName::Adaptive { 3_000 } else { 1_000 };
-            Some(LockSample::Contest(ContestSample {
+            Some(LockSample::Contention(ContentionSample {
                 window_ns,
                 turns: vec![turns; threads as usize],
                 user_ns: Nanos(window_ns.0 * u64::from(threads)),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use morecores_study::lock::ContestSample;
+use morecores_study::lock::ContentionSample;
 use morecores_study::{Bytes, CpuId, Nanos};
 
 use super::cpu::{self, ThreadCpuTime};
@@ -25,8 +25,8 @@ pub(super) struct Contention {
     pub(super) window: Nanos,
 }
 
-/// Flag that marks the end of the contest. It has its own cache line, of which all CPUs hold a copy
-/// until the single write.
+/// Flag that marks the end of the measurement. It has its own cache line, of which all CPUs hold a
+/// copy until the single write.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct StopFlag(AtomicBool);
@@ -84,20 +84,20 @@ struct ThreadResult {
 }
 
 impl Contention {
-    /// Runs the contest for `lock` on these CPUs in turn, and checks that no two threads held the
-    /// lock at once.
+    /// Measures the contention for `lock` on these CPUs in turn, and checks that no two threads
+    /// held the lock at once.
     pub(super) fn run<U: LockUnderTest>(
         self,
         lock: &U,
         cpus: &[CpuId],
-    ) -> Result<ContestSample, WorkloadError> {
+    ) -> Result<ContentionSample, WorkloadError> {
         let first = cpus[0];
         let (hold, think) =
             run_on_cpu(first, || Ok((U::calibrate_hold(self.hold)?, Work::calibrate(self.think))))?;
         let memory = Bytes(U::memory(hold).0 * self.threads as u64);
         memory::require(memory, "the number of threads, or the time for which they hold the lock")?;
         let (stop, start) = (&StopFlag::default(), &StartBarrier::new(self.threads));
-        // One more thread sleeps during the contest and tells the others at its end.
+        // One more thread sleeps during the measurement and tells the others at its end.
         let piece = |index: usize| {
             move || {
                 if index == self.threads {
@@ -128,7 +128,7 @@ impl Contention {
                 got: observed.to_string(),
             });
         }
-        Ok(ContestSample {
+        Ok(ContentionSample {
             window_ns: Span::elapsed_time(thread_results.iter().map(|thread| thread.span)),
             turns,
             user_ns: thread_results.iter().map(|thread| thread.cpu_time.user).sum(),
@@ -150,8 +150,8 @@ pub(super) fn run_on_cpu<T: Send>(
     team::run("lock", vec![piece])?.remove(0)
 }
 
-/// Takes turns until the contest is over. A thread that waits at the end still takes its turn, and
-/// its whole wait counts.
+/// Takes turns until the measurement is over. A thread that waits at the end still takes its turn,
+/// and its whole wait counts.
 #[inline(never)]
 fn take_turns<U: LockUnderTest, const TIMES_WAITS: bool>(
     lock: &U,

@@ -1,4 +1,4 @@
-//! Hand-over time: from an unlock on one CPU until a waiting thread on another CPU holds the lock.
+//! Handoff time: from an unlock on one CPU until a waiting thread on another CPU holds the lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -17,10 +17,10 @@ use morecores_workloads::{WorkloadError, clock, team};
 /// machine. A waiter that first spins for a while is still spinning.
 const HOLD: Nanos = Nanos::from_micros(3);
 
-/// Maximum number of measured hand-overs: the median of more is no better.
+/// Maximum number of measured handoffs: the median of more is no better.
 const MAX_ROUNDS: u64 = 20_000;
 
-/// Minimum number of measured hand-overs, for any window.
+/// Minimum number of measured handoffs, for any window.
 const MIN_ROUNDS: u64 = 20;
 
 /// Progress of the two threads, each word in its own cache line.
@@ -60,7 +60,7 @@ impl Timestamps {
     }
 }
 
-/// Median hand-over time in nanoseconds, between two threads that pass the lock to each other.
+/// Median handoff time in nanoseconds, between two threads that pass the lock to each other.
 /// Neither thread reacquires the lock before the other has held it.
 pub(super) fn measure<L: Lock>(
     lock: &PaddedLock<L>,
@@ -102,7 +102,7 @@ pub(super) fn measure<L: Lock>(
     })
 }
 
-/// Hand-over time of a kernel lock, which is held during a system call. The time runs from the
+/// Handoff time of a kernel lock, which is held during a system call. The time runs from the
 /// return of the call that held the lock to the return of the shortest call that waited for it.
 pub(super) fn measure_kernel_lock(cpus: [CpuId; 2], window: Nanos) -> Result<f64, WorkloadError> {
     let file = &OffsetLock::new()?;

@@ -18,8 +18,8 @@ use super::lock_under_test::LockUnderTest;
 use morecores_workloads::WorkloadError;
 use morecores_workloads::clock::Span;
 
-/// Length of the file. No contest reaches its end, which is a year away at a hundred gigabytes per
-/// second. Every in-memory file system accepts this length.
+/// Length of the file. No measurement reaches its end, which is a year away at a hundred gigabytes
+/// per second. Every in-memory file system accepts this length.
 const LENGTH: u64 = 1 << 61;
 
 /// Maximum number of bytes that a turn copies: more than a millisecond's worth on any current

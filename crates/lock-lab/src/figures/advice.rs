@@ -7,7 +7,7 @@
 use morecores_study::lock::{LockCell, LockName};
 use morecores_view::{Estimate, LockAdvice, LockPoint, LockSituation, Prices};
 
-use super::cells::{Cells, Contention, Rounds};
+use super::cells::{Cells, ContentionPoint, Rounds};
 use super::points::ratio;
 
 /// Wait for a lock, in nanoseconds, that starves a thread. A choice: people notice a tenth of a
@@ -33,16 +33,16 @@ pub(super) fn advice(cells: &Cells<'_>, points: &[LockPoint], prices: &Prices) -
     let bound = prices.wake_ns.map(|wake| wake.value);
     for situation in [LockSituation::ShortHolds, LockSituation::LongHolds, LockSituation::MoreThreadsThanCpus]
     {
-        let here = |point: &&LockPoint| situation_of(point, cells.cpus(), bound) == Some(situation);
+        let here = |point: &&LockPoint| point_situation(point, cells.cpus(), bound) == Some(situation);
         let points: Vec<&LockPoint> = points.iter().filter(here).collect();
-        advice.extend(contested(cells, situation, &points));
+        advice.extend(contended(cells, situation, &points));
     }
     advice
 }
 
 /// Returns the situation of a point. Returns none without contention, and for at most one thread
 /// per CPU if the spin bound is unknown.
-fn situation_of(point: &LockPoint, cpus: u32, bound_ns: Option<f64>) -> Option<LockSituation> {
+fn point_situation(point: &LockPoint, cpus: u32, bound_ns: Option<f64>) -> Option<LockSituation> {
     if point.threads > cpus {
         return Some(LockSituation::MoreThreadsThanCpus);
     }
@@ -61,13 +61,13 @@ fn free(cells: &Cells<'_>) -> Option<LockAdvice> {
     };
     let locks = cells.plan.locks.iter().copied().filter(|lock| can_be_taken(*lock));
     let merits = locks.map(|lock| (lock, speed(lock))).filter(|(_, merit)| !merit.0.is_empty()).collect();
-    let ranking = Ranking::of(merits, &|_| true)?;
+    let ranking = Ranking::from_merits(merits, &|_| true)?;
     let situation = LockSituation::Free;
     Some(LockAdvice { situation, take: ranking.take(), never: Vec::new(), worst: None })
 }
 
 /// Recommends by the geometric mean of the rates over the points of a situation.
-fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint]) -> Option<LockAdvice> {
+fn contended(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint]) -> Option<LockAdvice> {
     let has = |point: &LockPoint, lock| point.results.iter().any(|result| result.lock == lock);
     let locks: Vec<LockName> = cells
         .plan
@@ -78,18 +78,18 @@ fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint])
         .collect();
     // Means over different points would not be comparable.
     let common = points.iter().filter(|point| locks.iter().all(|&lock| has(point, lock)));
-    let common: Vec<Contention> =
+    let common: Vec<ContentionPoint> =
         common.map(|point| (point.threads, point.hold_ns, point.think_ns)).collect();
     let merit = |lock| {
         let rates: Vec<Rounds> = common.iter().map(|&at| cells.rates(lock, at)).collect();
         (lock, Rounds::geometric_mean(&rates))
     };
     let merits = locks.iter().map(|&lock| merit(lock)).filter(|(_, merit)| !merit.0.is_empty()).collect();
-    // A contest that is watched for a shorter time can only show a thread that never got the lock.
+    // A shorter measurement of the waits can only show a thread that never got the lock.
     let starved = STARVED_NS.min(cells.plan.watched_ns.0);
     let starves =
         |lock| common.iter().any(|&at| cells.longest_wait(lock, at).is_some_and(|ns| ns >= starved));
-    let ranking = Ranking::of(merits, &|lock| !starves(lock))?;
+    let ranking = Ranking::from_merits(merits, &|lock| !starves(lock))?;
     let never = ranking.never();
     let worst = never.first().map(|(_, share)| *share);
     let never = never.into_iter().map(|(lock, _)| lock).collect();
@@ -106,7 +106,7 @@ struct Ranking {
 impl Ranking {
     /// Ranks the locks by rate, in pairs of rounds with the best of the locks that are fit. If no
     /// lock is fit, all are. Returns none without a lock.
-    fn of(merits: Vec<(LockName, Rounds)>, is_fit: &dyn Fn(LockName) -> bool) -> Option<Self> {
+    fn from_merits(merits: Vec<(LockName, Rounds)>, is_fit: &dyn Fn(LockName) -> bool) -> Option<Self> {
         let all: Vec<LockName> = merits.iter().map(|(lock, _)| *lock).collect();
         let mut fit: Vec<LockName> = all.iter().copied().filter(|&lock| is_fit(lock)).collect();
         if fit.is_empty() {
@@ -148,7 +148,7 @@ mod tests {
 
     use LockName::{Adaptive, Block, Kernel, Spin, Std, Ticket};
 
-    fn of(study: Synthetic, situation: LockSituation) -> Option<LockAdvice> {
+    fn advice_for(study: Synthetic, situation: LockSituation) -> Option<LockAdvice> {
         locks_view(&study.build()).advice.into_iter().find(|advice| advice.situation == situation)
     }
 
@@ -157,29 +157,29 @@ mod tests {
         [1.0, 1.2, 0.9, 1.1, 0.8, 1.3].map(|factor| rate * factor)
     }
 
-    const BUSY: Contention = (4, 1_000, 0);
+    const BUSY: ContentionPoint = (4, 1_000, 0);
 
     #[test]
     fn without_contention_the_cheapest_is_taken_and_none_forbidden() {
         let free = |lock| LockCell::Free { lock };
-        let study = Synthetic::of(&[Spin, Adaptive, Block, Kernel])
+        let study = Synthetic::with_locks(&[Spin, Adaptive, Block, Kernel])
             .times(free(Spin), &[10.0])
             .times(free(Adaptive), &[10.3])
             .times(free(Block), &[40.0])
             .times(free(Kernel), &[1.0]);
-        let advice = of(study, LockSituation::Free).expect("figures");
+        let advice = advice_for(study, LockSituation::Free).expect("figures");
         assert_eq!((advice.take, advice.never, advice.worst), (vec![Spin, Adaptive], vec![], None));
     }
 
     #[test]
     fn the_best_are_those_that_nothing_beats_and_never_is_below_half() {
-        let study = Synthetic::of(&[Spin, Adaptive, Block, Std, Kernel])
-            .contest(Spin, BUSY, &around(1e5))
-            .contest(Adaptive, BUSY, &around(1e6))
-            .contest(Block, BUSY, &around(9.6e5))
-            .contest(Std, BUSY, &around(7e5))
-            .contest(Kernel, BUSY, &around(9e6));
-        let advice = of(study, LockSituation::MoreThreadsThanCpus).expect("figures");
+        let study = Synthetic::with_locks(&[Spin, Adaptive, Block, Std, Kernel])
+            .contention(Spin, BUSY, &around(1e5))
+            .contention(Adaptive, BUSY, &around(1e6))
+            .contention(Block, BUSY, &around(9.6e5))
+            .contention(Std, BUSY, &around(7e5))
+            .contention(Kernel, BUSY, &around(9e6));
+        let advice = advice_for(study, LockSituation::MoreThreadsThanCpus).expect("figures");
         assert_eq!((advice.take, advice.never), (vec![Adaptive, Block], vec![Spin]));
         let worst = advice.worst.expect("a worst one");
         assert!((worst - 0.1).abs() < 1e-3, "{worst}");
@@ -191,14 +191,14 @@ mod tests {
     fn a_lock_that_starves_a_thread_is_not_advised_unless_all_do() {
         let long: &[&[u64]] = &[&[200_000_000, 5, 5, 5]];
         let study = || {
-            Synthetic::of(&[Spin, Ticket])
-                .contest(Spin, BUSY, &around(2e6))
-                .contest(Ticket, BUSY, &around(1.5e6))
+            Synthetic::with_locks(&[Spin, Ticket])
+                .contention(Spin, BUSY, &around(2e6))
+                .contention(Ticket, BUSY, &around(1.5e6))
                 .watched(Spin, BUSY, long)
         };
-        let advice = of(study(), LockSituation::MoreThreadsThanCpus).expect("figures");
+        let advice = advice_for(study(), LockSituation::MoreThreadsThanCpus).expect("figures");
         assert_eq!((advice.take, advice.never), (vec![Ticket], vec![]));
-        let advice = of(study().watched(Ticket, BUSY, long), LockSituation::MoreThreadsThanCpus);
+        let advice = advice_for(study().watched(Ticket, BUSY, long), LockSituation::MoreThreadsThanCpus);
         assert_eq!(advice.expect("figures").take, [Spin]);
     }
 
@@ -206,9 +206,9 @@ mod tests {
     /// can show.
     #[test]
     fn a_short_watch_shows_who_never_had_it() {
-        let mut study = Synthetic::of(&[Spin, Ticket])
-            .contest(Spin, BUSY, &around(2e6))
-            .contest(Ticket, BUSY, &around(1.5e6))
+        let mut study = Synthetic::with_locks(&[Spin, Ticket])
+            .contention(Spin, BUSY, &around(2e6))
+            .contention(Ticket, BUSY, &around(1.5e6))
             .watched(Spin, BUSY, &[&[60_000_000, 5, 5, 5]])
             .build();
         let take = |study: &LockStudy| locks_view(study).advice[0].take.clone();
@@ -221,18 +221,18 @@ mod tests {
     #[test]
     fn situations_are_told_by_threads_and_the_bound() {
         let study = |wake: Option<f64>| {
-            let study = Synthetic::of(&[Spin, Block])
-                .contest(Spin, (2, 1_000, 0), &around(2e6))
-                .contest(Block, (2, 1_000, 0), &around(1e6))
-                .contest(Spin, (2, 50_000, 0), &around(1e5))
-                .contest(Block, (2, 50_000, 0), &around(2e5))
-                .contest(Block, (1, 50_000, 0), &around(9e9));
+            let study = Synthetic::with_locks(&[Spin, Block])
+                .contention(Spin, (2, 1_000, 0), &around(2e6))
+                .contention(Block, (2, 1_000, 0), &around(1e6))
+                .contention(Spin, (2, 50_000, 0), &around(1e5))
+                .contention(Block, (2, 50_000, 0), &around(2e5))
+                .contention(Block, (1, 50_000, 0), &around(9e9));
             match wake {
-                Some(ns) => study.times(LockCell::HandOver { lock: Block }, &[ns]),
+                Some(ns) => study.times(LockCell::Handoff { lock: Block }, &[ns]),
                 None => study,
             }
         };
-        let take = |wake, situation| of(study(wake), situation).map(|advice| advice.take);
+        let take = |wake, situation| advice_for(study(wake), situation).map(|advice| advice.take);
         assert_eq!(take(Some(15e3), LockSituation::ShortHolds), Some(vec![Spin]));
         assert_eq!(take(Some(15e3), LockSituation::LongHolds), Some(vec![Block]));
         assert_eq!(take(Some(15e3), LockSituation::MoreThreadsThanCpus), None);
@@ -242,11 +242,11 @@ mod tests {
     /// A lock without a result at one point is compared at the other points only.
     #[test]
     fn means_are_over_common_points() {
-        let study = Synthetic::of(&[Spin, Std])
-            .contest(Spin, (4, 0, 0), &around(1e6))
-            .contest(Std, (4, 0, 0), &around(2e6))
-            .contest(Spin, (4, 100, 0), &around(9e9));
-        let advice = of(study, LockSituation::MoreThreadsThanCpus).expect("figures");
+        let study = Synthetic::with_locks(&[Spin, Std])
+            .contention(Spin, (4, 0, 0), &around(1e6))
+            .contention(Std, (4, 0, 0), &around(2e6))
+            .contention(Spin, (4, 100, 0), &around(9e9));
+        let advice = advice_for(study, LockSituation::MoreThreadsThanCpus).expect("figures");
         assert_eq!(advice.take, [Std]);
     }
 }

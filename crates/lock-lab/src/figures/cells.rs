@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use morecores_study::Nanos;
-use morecores_study::lock::{ContestSample, LockCell, LockName, LockPlan, LockRun, LockSample, LockStudy};
+use morecores_study::lock::{ContentionSample, LockCell, LockName, LockPlan, LockRun, LockSample, LockStudy};
 use morecores_view::Estimate;
 
 use morecores_statistics::Design;
@@ -13,7 +13,7 @@ use morecores_statistics::median;
 use morecores_statistics::median_interval;
 
 /// Point of contention: number of threads, hold and think, both in nanoseconds.
-pub(super) type Contention = (u32, u64, u64);
+pub(super) type ContentionPoint = (u32, u64, u64);
 
 /// Cells of a study.
 pub(super) struct Cells<'a> {
@@ -24,7 +24,7 @@ pub(super) struct Cells<'a> {
 impl<'a> Cells<'a> {
     /// Collects the cells of `study`. A resumed study may hold a cell twice in a round; the last
     /// one counts.
-    pub(super) fn of(study: &'a LockStudy) -> Self {
+    pub(super) fn from_study(study: &'a LockStudy) -> Self {
         let mut by_cell: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for run in &study.runs {
             by_cell.entry(run.cell).or_default().insert(run.round, run);
@@ -52,32 +52,32 @@ impl<'a> Cells<'a> {
             .all(|round| experiment.cells_of_round(round).into_iter().all(|cell| is_there(round, cell)))
     }
 
-    /// Returns the share of the CPUs' time that the hypervisor took during contests; none if it
-    /// does not tell.
+    /// Returns the share of the CPUs' time that the hypervisor took during the measurements of
+    /// contention; none if it does not tell.
     pub(super) fn steal(&self) -> Option<f64> {
         let (mut stolen, mut whole) = (0.0, 0.0);
         for run in self.by_cell.values().flat_map(BTreeMap::values) {
-            if let (LockSample::Contest(contest), Some(steal)) = (&run.sample, run.steal_ns) {
+            if let (LockSample::Contention(contention), Some(steal)) = (&run.sample, run.steal_ns) {
                 stolen += steal.as_secs_f64();
-                whole += contest.window_ns.as_secs_f64() * f64::from(self.cpus());
+                whole += contention.window_ns.as_secs_f64() * f64::from(self.cpus());
             }
         }
         (whole > 0.0).then(|| stolen / whole)
     }
 
     /// Returns the points of the plan, sorted by threads, then hold, then think.
-    pub(super) fn points(&self) -> Vec<Contention> {
+    pub(super) fn points(&self) -> Vec<ContentionPoint> {
         let points = self.plan.points().into_iter().map(|(threads, hold, think)| (threads, hold.0, think.0));
-        let points: BTreeSet<Contention> = points.collect();
+        let points: BTreeSet<ContentionPoint> = points.collect();
         points.into_iter().collect()
     }
 
-    /// Returns the value of `of` for each round of `cell`.
-    pub(super) fn values(&self, cell: LockCell, of: impl Fn(&LockSample) -> Option<f64>) -> Rounds {
+    /// Returns the value of `figure` for each round of `cell`.
+    pub(super) fn values(&self, cell: LockCell, figure: impl Fn(&LockSample) -> Option<f64>) -> Rounds {
         let rounds = self.by_cell.get(&cell).into_iter().flatten();
         Rounds(
             rounds
-                .filter_map(|(round, run)| Some((*round, of(&run.sample).filter(|v| v.is_finite())?)))
+                .filter_map(|(round, run)| Some((*round, figure(&run.sample).filter(|v| v.is_finite())?)))
                 .collect(),
         )
     }
@@ -90,34 +90,35 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Returns the value of `of` for each round of the contest of `lock` at a point, `watched` or
-    /// not.
-    pub(super) fn contests(
+    /// Returns the value of `figure` for each round of the contention for `lock` at a point,
+    /// `watched` or not.
+    pub(super) fn contention(
         &self,
         lock: LockName,
-        (threads, hold, think): Contention,
+        (threads, hold, think): ContentionPoint,
         watched: bool,
-        of: impl Fn(&ContestSample) -> Option<f64>,
+        figure: impl Fn(&ContentionSample) -> Option<f64>,
     ) -> Rounds {
         let (hold_ns, think_ns) = (Nanos(hold), Nanos(think));
-        self.values(LockCell::Contest { lock, threads, hold_ns, think_ns, watched }, |sample| match sample {
-            LockSample::Contest(contest) => of(contest),
+        self.values(LockCell::Contention { lock, threads, hold_ns, think_ns, watched }, |sample| match sample
+        {
+            LockSample::Contention(contention) => figure(contention),
             _ => None,
         })
     }
 
     /// Returns the holds per second of all threads together.
-    pub(super) fn rates(&self, lock: LockName, at: Contention) -> Rounds {
-        self.contests(lock, at, false, |contest| {
-            Some(contest.turns.iter().sum::<u64>() as f64 / contest.window_ns.as_secs_f64())
+    pub(super) fn rates(&self, lock: LockName, at: ContentionPoint) -> Rounds {
+        self.contention(lock, at, false, |contention| {
+            Some(contention.turns.iter().sum::<u64>() as f64 / contention.window_ns.as_secs_f64())
         })
     }
 
-    /// Returns the longest wait of any thread in the watched contests of `lock` at a point, in
-    /// nanoseconds.
-    pub(super) fn longest_wait(&self, lock: LockName, at: Contention) -> Option<u64> {
-        let longest = self.contests(lock, at, true, |contest| {
-            contest.longest_waits_ns.as_ref()?.iter().map(|wait| wait.0 as f64).reduce(f64::max)
+    /// Returns the longest wait of any thread that waits for `lock` at a point while every wait
+    /// is timed, in nanoseconds.
+    pub(super) fn longest_wait(&self, lock: LockName, at: ContentionPoint) -> Option<u64> {
+        let longest = self.contention(lock, at, true, |contention| {
+            contention.longest_waits_ns.as_ref()?.iter().map(|wait| wait.0 as f64).reduce(f64::max)
         });
         longest.0.into_values().reduce(f64::max).map(|ns| ns as u64)
     }
@@ -151,8 +152,8 @@ impl Rounds {
     }
 
     /// Combines the two values of each round that both have.
-    pub(super) fn with(&self, other: &Self, of: impl Fn(f64, f64) -> Option<f64>) -> Self {
-        let pairs = self.0.iter().filter_map(|(round, a)| Some((*round, of(*a, *other.0.get(round)?)?)));
+    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> Option<f64>) -> Self {
+        let pairs = self.0.iter().filter_map(|(round, a)| Some((*round, combine(*a, *other.0.get(round)?)?)));
         Self(pairs.collect())
     }
 
@@ -193,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn six_rounds_bear_an_interval_and_five_do_not() {
-        let of = |n: u32| rounds(&(0..n).map(|i| (i, f64::from(i))).collect::<Vec<_>>()).estimate();
-        assert_eq!(of(0), None);
-        assert_eq!(of(5), Some(Estimate { value: 2.0, ci95: None }));
-        assert_eq!(of(6), Some(Estimate { value: 2.5, ci95: Some([0.0, 5.0]) }));
+    fn six_rounds_have_an_interval_and_five_do_not() {
+        let estimate = |n: u32| rounds(&(0..n).map(|i| (i, f64::from(i))).collect::<Vec<_>>()).estimate();
+        assert_eq!(estimate(0), None);
+        assert_eq!(estimate(5), Some(Estimate { value: 2.0, ci95: None }));
+        assert_eq!(estimate(6), Some(Estimate { value: 2.5, ci95: Some([0.0, 5.0]) }));
     }
 }

@@ -9,19 +9,19 @@
 //!
 //! A *turn* is a hold `h` and a think `t`. Of `n` threads on `c` CPUs, `a = min(n, c)` run at once.
 //! Two facts bound the rate of any lock. One thread at a time holds it, for `h` plus the cost of
-//! the hand-over, and `a` CPUs do `a` turns at once. This is the bound of a closed system with one
+//! the handoff, and `a` CPUs do `a` turns at once. This is the bound of a closed system with one
 //! queue (Denning & Buzen, *The operational analysis of queueing network models*, Computing Surveys
 //! 10, 1978). Turns of equal length come close to it.
 
 use morecores_study::lock::LockName;
 use morecores_view::{CostModel, CostModelPoint, Estimate, LinePrice, Prices};
 
-use super::cells::{Cells, Contention};
+use super::cells::{Cells, ContentionPoint};
 
 /// Spinning lock of the comparison: the plain one, which the formulas describe.
 const SPINNING: LockName = LockName::Spin;
 
-/// Blocking lock of the comparison; its hand-over is the price of a wake-up.
+/// Blocking lock of the comparison; its handoff is the price of a wake-up.
 const BLOCKING: LockName = LockName::Block;
 
 /// Cost of a system call that finds no thread to wake, as a share of a switch. A switch is two
@@ -50,7 +50,7 @@ struct Costs {
 }
 
 impl Costs {
-    fn of(prices: &Prices) -> Option<Self> {
+    fn from_prices(prices: &Prices) -> Option<Self> {
         let lines: Vec<f64> = prices.lines.iter().map(|line: &LinePrice| line.ns.value).collect();
         Some(Self {
             switch: prices.switch_ns?.value,
@@ -79,7 +79,7 @@ struct Load {
 }
 
 impl Load {
-    fn new((threads, hold, think): Contention, cpus: u32) -> Self {
+    fn new((threads, hold, think): ContentionPoint, cpus: u32) -> Self {
         Self {
             threads: f64::from(threads),
             cpus: f64::from(cpus),
@@ -108,7 +108,7 @@ impl Load {
 
 /// Returns the turns per nanosecond of threads that spin.
 ///
-/// *Hand-over.* Each waiter that looks and tries fetches the lock's cache line once. A hand-over
+/// *Handoff.* Each waiter that looks and tries fetches the lock's cache line once. A handoff
 /// thus costs one line transfer for each waiting thread (Anderson, *The performance of spin lock
 /// alternatives for shared-memory multiprocessors*, IEEE TPDS 1(1), 1990). During a hold shorter
 /// than the time between two looks, only a part of the waiters looks. If none looks, the owner
@@ -130,7 +130,7 @@ fn spinning(costs: &Costs, load: &Load) -> f64 {
 
 /// Returns the turns per nanosecond of threads that sleep until an unlocking thread wakes them.
 ///
-/// *Hand-over.* While a thread waits, each unlock is a system call. The lock then stays free until
+/// *Handoff.* While a thread waits, each unlock is a system call. The lock then stays free until
 /// the earlier of two events. The woken thread arrives one wake-up later, or the last owner takes
 /// the lock again after its think. Without any think the owner goes on, and the woken thread sleeps
 /// again.
@@ -160,7 +160,7 @@ fn expected(costs: &Costs, load: &Load) -> f64 {
 /// Compares the model with the measurement at each point with two threads or more; a single thread
 /// never waits. Returns none if a price or one of the two locks is missing.
 pub(super) fn cost_model(cells: &Cells<'_>, prices: &Prices) -> Option<CostModel> {
-    let costs = Costs::of(prices)?;
+    let costs = Costs::from_prices(prices)?;
     let contended = cells.points().into_iter().filter(|(threads, ..)| *threads > 1);
     let points: Vec<CostModelPoint> = contended.filter_map(|at| point(cells, &costs, at)).collect();
     let told_apart = points.iter().filter(|point| point.right.is_some()).count() as u32;
@@ -176,7 +176,7 @@ pub(super) fn cost_model(cells: &Cells<'_>, prices: &Prices) -> Option<CostModel
     })
 }
 
-fn point(cells: &Cells<'_>, costs: &Costs, at: Contention) -> Option<CostModelPoint> {
+fn point(cells: &Cells<'_>, costs: &Costs, at: ContentionPoint) -> Option<CostModelPoint> {
     let measured = cells.rates(SPINNING, at).over(&cells.rates(BLOCKING, at)).estimate()?;
     let expected = expected(costs, &Load::new(at, cells.cpus()));
     let right = is_told_apart(&measured).then_some((expected > 1.0) == (measured.value > 1.0));
@@ -200,7 +200,7 @@ mod tests {
     /// Prices of a small server: 1.5 µs for a switch, 20 µs for a wake-up, 50 ns for a line.
     const COSTS: Costs = Costs { switch: 1_500.0, wake: 20_000.0, line: 50.0 };
 
-    fn ratio(at: Contention, cpus: u32) -> f64 {
+    fn ratio(at: ContentionPoint, cpus: u32) -> f64 {
         expected(&COSTS, &Load::new(at, cpus))
     }
 
@@ -269,24 +269,24 @@ mod tests {
         let (spin, block) = (LockName::Spin, LockName::Block);
         let (few, many, wrong, alike) = ((2, 1_000, 0), (4, 10_000, 0), (2, 10_000, 0), (4, 1_000, 0));
         let around = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02].map(|factor| factor * 1e5);
-        let study = Synthetic::of(&[spin, block])
+        let study = Synthetic::with_locks(&[spin, block])
             .times(LockCell::Switch, &[1_500.0])
-            .times(LockCell::HandOver { lock: block }, &[20_000.0])
+            .times(LockCell::Handoff { lock: block }, &[20_000.0])
             .times(LockCell::Line { from: CpuId(0), to: CpuId(1) }, &[50.0])
-            .contest(spin, few, &[2e6; 6])
-            .contest(block, few, &[1e6; 6])
-            .contest(spin, many, &[1e6; 6])
-            .contest(block, many, &[2e6; 6])
-            .contest(spin, wrong, &[1e6; 6])
-            .contest(block, wrong, &[2e6; 6])
-            .contest(spin, alike, &around)
-            .contest(block, alike, &[1e5; 6])
-            .contest(spin, (1, 1_000, 0), &[2e6; 6])
-            .contest(block, (1, 1_000, 0), &[1e6; 6])
+            .contention(spin, few, &[2e6; 6])
+            .contention(block, few, &[1e6; 6])
+            .contention(spin, many, &[1e6; 6])
+            .contention(block, many, &[2e6; 6])
+            .contention(spin, wrong, &[1e6; 6])
+            .contention(block, wrong, &[2e6; 6])
+            .contention(spin, alike, &around)
+            .contention(block, alike, &[1e5; 6])
+            .contention(spin, (1, 1_000, 0), &[2e6; 6])
+            .contention(block, (1, 1_000, 0), &[1e6; 6])
             .build();
         let model = locks_view(&study).cost_model.expect("prices and both locks");
         assert_eq!((model.bound_ns, model.told_apart, model.right), (20_000.0, 3, 2));
-        let right = |(threads, hold, _): Contention| {
+        let right = |(threads, hold, _): ContentionPoint| {
             model.points.iter().find(|p| (p.threads, p.hold_ns) == (threads, hold)).and_then(|p| p.right)
         };
         assert_eq!([few, many, wrong, alike].map(right), [Some(true), Some(true), Some(false), None]);
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn without_a_price_there_is_no_model() {
-        let study = Synthetic::of(&[LockName::Spin, LockName::Block])
-            .contest(LockName::Spin, (2, 0, 0), &[2e6; 6])
-            .contest(LockName::Block, (2, 0, 0), &[1e6; 6])
+        let study = Synthetic::with_locks(&[LockName::Spin, LockName::Block])
+            .contention(LockName::Spin, (2, 0, 0), &[2e6; 6])
+            .contention(LockName::Block, (2, 0, 0), &[1e6; 6])
             .times(LockCell::Switch, &[1_500.0])
             .build();
         assert!(locks_view(&study).cost_model.is_none());

@@ -14,7 +14,7 @@ pub(super) fn prices(cells: &Cells<'_>) -> Prices {
         |(from, to)| Some(LinePrice { from, to, ns: cells.times(LockCell::Line { from, to }).estimate()? });
     Prices {
         switch_ns: cells.times(LockCell::Switch).estimate(),
-        wake_ns: cells.times(LockCell::HandOver { lock: LockName::Block }).estimate(),
+        wake_ns: cells.times(LockCell::Handoff { lock: LockName::Block }).estimate(),
         lines: pairs.filter_map(line).collect(),
     }
 }
@@ -29,19 +29,19 @@ fn costs(cells: &Cells<'_>, lock: LockName) -> LockCosts {
     LockCosts {
         lock,
         free_ns: cells.times(LockCell::Free { lock }).estimate(),
-        hand_over_ns: cells.times(LockCell::HandOver { lock }).estimate(),
-        preempted_burned: preempted(cells, lock, |waited, burned, _| burned / waited).estimate(),
-        preempted_wait_ns: preempted(cells, lock, |waited, _, waits| waited / waits).estimate(),
+        handoff_ns: cells.times(LockCell::Handoff { lock }).estimate(),
+        preempted_burned: preempted_owner(cells, lock, |waited, cpu_time, _| cpu_time / waited).estimate(),
+        preempted_wait_ns: preempted_owner(cells, lock, |waited, _, waits| waited / waits).estimate(),
         longest_wait_ns: points.iter().filter_map(|&at| cells.longest_wait(lock, at)).max(),
     }
 }
 
 /// Computes one figure for each round in which a thread waited for an owner that was off its CPU.
-/// The inputs of `of` are the nanoseconds waited, the nanoseconds burned, and the number of waits.
-fn preempted(cells: &Cells<'_>, lock: LockName, of: impl Fn(f64, f64, f64) -> f64) -> Rounds {
+/// The inputs of `figure` are the nanoseconds waited, their CPU time, and the number of waits.
+fn preempted_owner(cells: &Cells<'_>, lock: LockName, figure: impl Fn(f64, f64, f64) -> f64) -> Rounds {
     cells.values(LockCell::Preempted { lock }, |sample| match sample {
         LockSample::Preempted { waited_ns, burned_ns, waits } if waited_ns.0 > 0 && *waits > 0 => {
-            Some(of(waited_ns.0 as f64, burned_ns.0 as f64, *waits as f64))
+            Some(figure(waited_ns.0 as f64, burned_ns.0 as f64, *waits as f64))
         }
         _ => None,
     })
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn prices_are_medians_over_rounds() {
-        let wakes = LockCell::HandOver { lock: LockName::Block };
-        let study = Synthetic::of(&[LockName::Block])
+        let wakes = LockCell::Handoff { lock: LockName::Block };
+        let study = Synthetic::with_locks(&[LockName::Block])
             .times(LockCell::Switch, &[1500.0, 1400.0, 1700.0])
             .times(wakes, &[15e3, 14e3, 13e3, 16e3, 18e3, 17e3])
             .times(LockCell::Line { from: CpuId(0), to: CpuId(1) }, &[60.0])
@@ -82,7 +82,7 @@ mod tests {
             burned_ns: Nanos(burned),
             waits,
         };
-        let study = Synthetic::of(&[lock])
+        let study = Synthetic::with_locks(&[lock])
             .samples(LockCell::Preempted { lock }, &[sample(4_000_000, 1_000_000, 2), sample(0, 0, 0)])
             .build();
         let costs = &locks_view(&study).locks[0];
@@ -90,14 +90,14 @@ mod tests {
         assert_eq!(costs.preempted_wait_ns, Some(Estimate { value: 2e6, ci95: None }));
     }
 
-    /// The longest wait is the one of the watched contests, over all points and rounds.
+    /// The longest wait is the longest of all points and rounds.
     #[test]
     fn the_longest_wait_is_the_worst_of_all_points() {
         let (spin, ticket) = (LockName::Spin, LockName::Ticket);
-        let study = Synthetic::of(&[spin, ticket])
+        let study = Synthetic::with_locks(&[spin, ticket])
             .watched(spin, (2, 0, 0), &[&[10, 70], &[90, 20]])
             .watched(spin, (4, 0, 0), &[&[10, 80, 1, 1]])
-            .contest(ticket, (2, 0, 0), &[1e6])
+            .contention(ticket, (2, 0, 0), &[1e6])
             .build();
         let view = locks_view(&study);
         assert_eq!(view.locks[0].longest_wait_ns, Some(90));

@@ -1,39 +1,41 @@
-//! Results at each point of contention: the rate of each lock, its fairness, and the burned CPUs.
+//! Results at each point of contention: the rate of each lock, its fairness, and the CPUs busy with
+//! waiting.
 
-use morecores_study::lock::{ContestSample, LockName};
+use morecores_study::lock::{ContentionSample, LockName};
 use morecores_view::{Estimate, LockPoint, LockResult};
 
-use super::cells::{Cells, Contention, Rounds};
+use super::cells::{Cells, ContentionPoint, Rounds};
 
 /// Returns the results at each point with a measurement.
 pub(super) fn points(cells: &Cells<'_>) -> Vec<LockPoint> {
     cells.points().into_iter().filter_map(|at| point(cells, at)).collect()
 }
 
-fn point(cells: &Cells<'_>, at: Contention) -> Option<LockPoint> {
+fn point(cells: &Cells<'_>, at: ContentionPoint) -> Option<LockPoint> {
     let fastest = cells.rates(fastest(cells, at, &cells.plan.locks)?, at);
     let results = cells.plan.locks.iter().filter_map(|&lock| result(cells, lock, at, &fastest)).collect();
     Some(LockPoint { threads: at.0, hold_ns: at.1, think_ns: at.2, results })
 }
 
 /// Returns the lock of `among` with the highest median rate at a point; of equal ones the first.
-pub(super) fn fastest(cells: &Cells<'_>, at: Contention, among: &[LockName]) -> Option<LockName> {
+pub(super) fn fastest(cells: &Cells<'_>, at: ContentionPoint, among: &[LockName]) -> Option<LockName> {
     let measured = among.iter().filter_map(|&lock| Some((lock, cells.rates(lock, at).median()?)));
     measured.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(lock, _)| lock)
 }
 
-fn result(cells: &Cells<'_>, lock: LockName, at: Contention, fastest: &Rounds) -> Option<LockResult> {
+fn result(cells: &Cells<'_>, lock: LockName, at: ContentionPoint, fastest: &Rounds) -> Option<LockResult> {
     let rates = cells.rates(lock, at);
     let per_s = rates.estimate()?;
-    let of = |of: &dyn Fn(&ContestSample) -> Option<f64>| cells.contests(lock, at, false, of);
+    let rounds =
+        |figure: &dyn Fn(&ContentionSample) -> Option<f64>| cells.contention(lock, at, false, figure);
     Some(LockResult {
         lock,
         per_s,
         of_fastest: ratio(&rates, fastest),
-        cpus: of(&|contest| Some(cpus(contest))).estimate()?,
-        burned_cpus: of(&|contest| Some(burned(contest, at))).estimate()?,
-        luckiest: of(&|contest| share(contest, u64::max)).median().unwrap_or(1.0),
-        unluckiest: of(&|contest| share(contest, u64::min)).median().unwrap_or(1.0),
+        cpus: rounds(&|contention| Some(cpus(contention))).estimate()?,
+        burned_cpus: rounds(&|contention| Some(waiting_cpus(contention, at))).estimate()?,
+        luckiest: rounds(&|contention| share(contention, u64::max)).median().unwrap_or(1.0),
+        unluckiest: rounds(&|contention| share(contention, u64::min)).median().unwrap_or(1.0),
         longest_wait_ns: cells.longest_wait(lock, at),
     })
 }
@@ -48,21 +50,22 @@ pub(super) fn ratio(rates: &Rounds, base: &Rounds) -> Estimate {
 }
 
 /// Returns the CPUs busy: the CPU time of the threads divided by the window.
-pub(super) fn cpus(contest: &ContestSample) -> f64 {
-    (contest.user_ns.as_secs_f64() + contest.system_ns.as_secs_f64()) / contest.window_ns.as_secs_f64()
+pub(super) fn cpus(contention: &ContentionSample) -> f64 {
+    (contention.user_ns.as_secs_f64() + contention.system_ns.as_secs_f64())
+        / contention.window_ns.as_secs_f64()
 }
 
 /// Returns the CPUs busy beyond the holds and thinks: each turn takes its hold and one think. The
 /// result may be below zero by the error of a calibrated stretch of computing.
-fn burned(contest: &ContestSample, (_, hold, think): Contention) -> f64 {
-    let turns = contest.turns.iter().sum::<u64>() as f64;
-    cpus(contest) - turns * (hold + think) as f64 / contest.window_ns.0 as f64
+fn waiting_cpus(contention: &ContentionSample, (_, hold, think): ContentionPoint) -> f64 {
+    let turns = contention.turns.iter().sum::<u64>() as f64;
+    cpus(contention) - turns * (hold + think) as f64 / contention.window_ns.0 as f64
 }
 
 /// Returns the turns of the thread that `pick` selects, divided by the mean; none without any turn.
-fn share(contest: &ContestSample, pick: fn(u64, u64) -> u64) -> Option<f64> {
-    let mean = contest.turns.iter().sum::<u64>() as f64 / contest.turns.len() as f64;
-    let one = contest.turns.iter().copied().reduce(pick)? as f64;
+fn share(contention: &ContentionSample, pick: fn(u64, u64) -> u64) -> Option<f64> {
+    let mean = contention.turns.iter().sum::<u64>() as f64 / contention.turns.len() as f64;
+    let one = contention.turns.iter().copied().reduce(pick)? as f64;
     (mean > 0.0).then(|| one / mean)
 }
 
@@ -84,7 +87,7 @@ mod tests {
     fn ratios_are_of_pairs() {
         let noisy = [1e6, 3e6, 2e6, 1.5e6, 4e6, 2.5e6, 1.2e6];
         let half = noisy.map(|rate| rate / 2.0);
-        let study = Synthetic::of(&[BLOCK, SPIN]).contest(SPIN, (2, 100, 0), &noisy).contest(
+        let study = Synthetic::with_locks(&[BLOCK, SPIN]).contention(SPIN, (2, 100, 0), &noisy).contention(
             BLOCK,
             (2, 100, 0),
             &half,
@@ -100,10 +103,10 @@ mod tests {
     /// Only measured points appear, in sorted order, whatever the order of the plan.
     #[test]
     fn points_are_in_order() {
-        let study = Synthetic::of(&[SPIN])
-            .contest(SPIN, (4, 0, 0), &[1e6])
-            .contest(SPIN, (2, 100, 100), &[1e6])
-            .contest(SPIN, (2, 100, 0), &[1e6])
+        let study = Synthetic::with_locks(&[SPIN])
+            .contention(SPIN, (4, 0, 0), &[1e6])
+            .contention(SPIN, (2, 100, 100), &[1e6])
+            .contention(SPIN, (2, 100, 0), &[1e6])
             .build();
         let view = locks_view(&study);
         let points: Vec<_> = view.points.iter().map(|p| (p.threads, p.hold_ns, p.think_ns)).collect();
@@ -114,21 +117,21 @@ mod tests {
     /// three times as many turns as the other.
     #[test]
     fn burned_time_is_what_no_turn_took_and_shares_are_of_the_mean() {
-        let cell = LockCell::Contest {
+        let cell = LockCell::Contention {
             lock: SPIN,
             threads: 2,
             hold_ns: Nanos(6_000),
             think_ns: Nanos(4_000),
             watched: false,
         };
-        let sample = LockSample::Contest(ContestSample {
+        let sample = LockSample::Contention(ContentionSample {
             window_ns: Nanos::from_millis(100),
             turns: vec![7_500, 2_500],
             user_ns: Nanos::from_millis(140),
             system_ns: Nanos::from_millis(10),
             longest_waits_ns: None,
         });
-        let study = Synthetic::of(&[SPIN]).point((2, 6_000, 4_000)).samples(cell, &[sample]).build();
+        let study = Synthetic::with_locks(&[SPIN]).point((2, 6_000, 4_000)).samples(cell, &[sample]).build();
         let result = &locks_view(&study).points[0].results[0];
         assert!((result.cpus.value - 1.5).abs() < 1e-12);
         assert!((result.burned_cpus.value - 0.5).abs() < 1e-12);
@@ -141,13 +144,13 @@ mod tests {
     /// interval.
     #[test]
     fn without_pairs_the_ratio_is_of_medians() {
-        let mut study = Synthetic::of(&[SPIN, BLOCK])
-            .contest(SPIN, (2, 0, 0), &[4e6])
-            .contest(BLOCK, (2, 0, 0), &[9e6, 1e6])
+        let mut study = Synthetic::with_locks(&[SPIN, BLOCK])
+            .contention(SPIN, (2, 0, 0), &[4e6])
+            .contention(BLOCK, (2, 0, 0), &[9e6, 1e6])
             .build();
         study
             .runs
-            .retain(|run| !(run.round == 0 && matches!(run.cell, LockCell::Contest { lock: BLOCK, .. })));
+            .retain(|run| !(run.round == 0 && matches!(run.cell, LockCell::Contention { lock: BLOCK, .. })));
         let results = &locks_view(&study).points[0].results;
         assert_eq!(results[1].of_fastest, Estimate { value: 0.25, ci95: None });
     }

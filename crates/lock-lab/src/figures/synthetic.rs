@@ -1,12 +1,12 @@
 //! Synthetic studies of locks with known figures, for the tests.
 
 use morecores_study::lock::{
-    ContestSample, Laboratory, LockCell, LockHeader, LockName, LockPlan, LockRun, LockSample, LockStudy,
+    ContentionSample, Laboratory, LockCell, LockHeader, LockName, LockPlan, LockRun, LockSample, LockStudy,
     Think,
 };
 use morecores_study::{CpuId, Host, Nanos, STUDY_SCHEMA};
 
-use super::cells::Contention;
+use super::cells::ContentionPoint;
 
 /// Study of two CPUs under construction. The rounds of a cell are numbered from 0.
 pub(super) struct Synthetic {
@@ -15,7 +15,7 @@ pub(super) struct Synthetic {
 
 impl Synthetic {
     /// Creates a study of these locks, without a point.
-    pub(super) fn of(locks: &[LockName]) -> Self {
+    pub(super) fn with_locks(locks: &[LockName]) -> Self {
         let plan = LockPlan {
             locks: locks.to_vec(),
             cpus: [CpuId(0), CpuId(1)].into_iter().collect(),
@@ -43,7 +43,7 @@ impl Synthetic {
 
     /// Adds a point to the plan, and with it every combination of its threads, hold and think with
     /// those already planned.
-    pub(super) fn point(mut self, (threads, hold, think): Contention) -> Self {
+    pub(super) fn point(mut self, (threads, hold, think): ContentionPoint) -> Self {
         fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
             if !list.contains(&value) {
                 list.push(value);
@@ -75,18 +75,24 @@ impl Synthetic {
         self.samples(cell, &samples)
     }
 
-    /// Adds contests of 100 ms with these rates in holds per second, shared equally among the
-    /// threads. Each of the two CPUs is busy if there is a thread for it.
-    pub(super) fn contest(self, lock: LockName, at: Contention, rates: &[f64]) -> Self {
+    /// Adds measurements of contention of 100 ms with these rates in holds per second, shared
+    /// equally among the threads. Each of the two CPUs is busy if there is a thread for it.
+    pub(super) fn contention(self, lock: LockName, at: ContentionPoint, rates: &[f64]) -> Self {
         let busy = Nanos::from_millis(100 * u64::from(at.0.min(2)));
-        self.contest_of(lock, at, rates, busy)
+        self.contention_with_cpu_time(lock, at, rates, busy)
     }
 
-    /// Adds contests like `contest`, with this CPU time.
-    pub(super) fn contest_of(self, lock: LockName, at: Contention, rates: &[f64], user_ns: Nanos) -> Self {
+    /// Adds measurements like `contention`, with this CPU time.
+    pub(super) fn contention_with_cpu_time(
+        self,
+        lock: LockName,
+        at: ContentionPoint,
+        rates: &[f64],
+        user_ns: Nanos,
+    ) -> Self {
         let (threads, hold_ns, think_ns) = (at.0, Nanos(at.1), Nanos(at.2));
         let sample = |rate: &f64| {
-            LockSample::Contest(ContestSample {
+            LockSample::Contention(ContentionSample {
                 window_ns: Nanos::from_millis(100),
                 turns: vec![(rate / 10.0 / f64::from(threads)).round() as u64; threads as usize],
                 user_ns,
@@ -96,15 +102,15 @@ impl Synthetic {
         };
         let samples: Vec<LockSample> = rates.iter().map(sample).collect();
         self.point(at)
-            .samples(LockCell::Contest { lock, threads, hold_ns, think_ns, watched: false }, &samples)
+            .samples(LockCell::Contention { lock, threads, hold_ns, think_ns, watched: false }, &samples)
     }
 
-    /// Adds watched contests with the longest wait of each thread in nanoseconds, one list for each
+    /// Adds measurements with the longest wait of each thread in nanoseconds, one list for each
     /// round.
-    pub(super) fn watched(self, lock: LockName, at: Contention, waits: &[&[u64]]) -> Self {
+    pub(super) fn watched(self, lock: LockName, at: ContentionPoint, waits: &[&[u64]]) -> Self {
         let (threads, hold_ns, think_ns) = (at.0, Nanos(at.1), Nanos(at.2));
         let sample = |waits: &&[u64]| {
-            LockSample::Contest(ContestSample {
+            LockSample::Contention(ContentionSample {
                 window_ns: Nanos::from_millis(300),
                 turns: vec![1; threads as usize],
                 user_ns: Nanos(0),
@@ -114,7 +120,7 @@ impl Synthetic {
         };
         let samples: Vec<LockSample> = waits.iter().map(sample).collect();
         self.point(at)
-            .samples(LockCell::Contest { lock, threads, hold_ns, think_ns, watched: true }, &samples)
+            .samples(LockCell::Contention { lock, threads, hold_ns, think_ns, watched: true }, &samples)
     }
 
     /// Adds every cell of every round of the plan, and a point with two threads.
@@ -123,7 +129,7 @@ impl Synthetic {
         for round in 0..filled.study.header.plan.rounds {
             for &cell in filled.study.header.plan.experiment().cells_of_round(round) {
                 let sample = match cell {
-                    LockCell::Contest { .. } => LockSample::Contest(ContestSample {
+                    LockCell::Contention { .. } => LockSample::Contention(ContentionSample {
                         window_ns: Nanos::from_millis(100),
                         turns: vec![10, 10],
                         user_ns: Nanos::from_millis(150),

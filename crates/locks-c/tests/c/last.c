@@ -21,7 +21,7 @@ enum { LATE = 10, MOST_ROUNDS = 2000, OWNERS = 2 };
 
 /*
  * Time for another thread to come and to sleep, or to take the lock and to free it. It is too short
- * for a hand-over to a starving thread.
+ * for a handoff to a starving thread.
  */
 static const struct timespec a_while = {.tv_sec = 0, .tv_nsec = 4000000};
 

@@ -19,7 +19,7 @@
 
 enum { ROUNDS = 3 };
 
-/* Time for another thread to glance, to spin and to sleep. */
+/* Time for another thread to spin and to sleep. */
 static const struct timespec a_while = {.tv_sec = 0, .tv_nsec = 30000000};
 
 static morecores_lock_t lock = MORECORES_LOCK_INIT;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use loom::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 
-use super::bits::STARVING;
-use super::{Model, RawAdaptive};
+use super::{Model, RawAdaptive, STARVING};
 use crate::models::{Lock, LockedNumber, PREEMPTION_BOUND, check, check_additions, check_try};
 use crate::primitive::{FutexWord, set_times_out};
 
@@ -37,7 +36,7 @@ variants! {
     HandoffOneCpu: Model { starves_at_once: true, is_waiter_preempted: false, cpus: 1 };
 }
 
-/// Checks that no mark of a thread outlives its wait: no waiter, no hand-over, no starvation, and
+/// Checks that no mark of a thread outlives its wait: no waiter, no handoff, no starvation, and
 /// no waiter that is awake.
 fn check_no_mark_left<L: Lock + AsRef<RawAdaptive>>(others: usize) {
     let lock = Arc::new(L::new());
@@ -157,9 +156,9 @@ turn_models! {
     spurious_wake_up_asleep_without_starvation: SLEEPING, false, 2, [1, 2, 1], 2;
 }
 
-/// Checks that a hand-over is received and never returns at once. A thread that handed the lock
+/// Checks that a handoff is received and never returns at once. A thread that handed the lock
 /// over and comes again finds that a sleeper has had its turn. The sleeper starves from the
-/// start, and is woken once more during the hand-over, while other threads arrive.
+/// start, and is woken once more during the handoff, while other threads arrive.
 fn check_handoff(model: Model, others: u32) {
     let number = Arc::new(LockedNumber::with_lock(RawAdaptive { model, ..RawAdaptive::new() }));
     let spawn_adder = || {

@@ -8,8 +8,7 @@ mod models;
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::RawAdaptive;
-use super::bits::{AWAKE, HANDOFF, LOCKED, STARVING, WAITER};
+use super::{AWAKE, HANDOFF, LOCKED, RawAdaptive, STARVING, WAITER};
 #[cfg(not(loom))]
 use crate::cost::{cpus, spin_limit};
 use crate::primitive::{WaitResult, now_ns, pause, sleep_ns, yield_cpu};
@@ -20,7 +19,7 @@ use crate::primitive::{WaitResult, now_ns, pause, sleep_ns, yield_cpu};
 /// becomes free often enough for a thread that looks so often.
 const SHORT_SPIN: SpinBudget = SpinBudget { pauses: if cfg!(loom) { 1 } else { 64 }, turns: 64, max_gap: 1 };
 
-/// Number of turns between two looks above which turns are shorter than a hand-over between CPUs.
+/// Number of turns between two looks above which turns are shorter than a handoff between CPUs.
 const MAX_TURNS_PER_LOOK: u32 = 2;
 
 /// Maximum pauses between two looks of a spinner: each look takes the word's cache line from its
@@ -39,7 +38,7 @@ const YIELD_COST: u32 = 16;
 const MIN_BACKOFF_NS: u32 = 50_000;
 const MAX_BACKOFF_NS: u32 = 1_000_000;
 
-/// Time asleep after which the lock is handed to a waiter. A hand-over costs the owners a wake-up,
+/// Time asleep after which the lock is handed to a waiter. A handoff costs the owners a wake-up,
 /// tens of microseconds: a few percent with several sleepers in turn.
 const STARVATION_NS: u64 = if cfg!(loom) { 1 } else { 10_000_000 };
 
@@ -125,7 +124,7 @@ impl<'a> Waiter<'a> {
         if cpus() < 2 {
             return SpinResult::Held;
         }
-        let mut result = self.spin_within(SHORT_SPIN).0;
+        let mut result = self.spin_try(SHORT_SPIN).0;
         if result == SpinResult::Held {
             result = self.spin();
         }
@@ -142,9 +141,9 @@ impl<'a> Waiter<'a> {
         let (mut result, mut pauses) = (SpinResult::Held, 0);
         while result == SpinResult::Held && pauses < limit {
             yield_cpu();
-            let budget =
+            let spin_budget =
                 SpinBudget { pauses: YIELD_INTERVAL.min(limit - pauses), turns: 0, max_gap: MAX_SPIN_GAP };
-            let (latest, spent) = self.spin_within(budget);
+            let (latest, spent) = self.spin_try(spin_budget);
             result = latest;
             pauses += spent + YIELD_COST;
         }
@@ -155,15 +154,15 @@ impl<'a> Waiter<'a> {
         result
     }
 
-    /// Spins until the thread owns the lock or has used up the budget. Also returns the number of
-    /// pauses.
-    fn spin_within(&self, budget: SpinBudget) -> (SpinResult, u32) {
+    /// Spins until the thread owns the lock or has used up its spin budget. Also returns the number
+    /// of pauses.
+    fn spin_try(&self, spin_budget: SpinBudget) -> (SpinResult, u32) {
         let first = self.lock.turn.load(Relaxed);
         let (mut last, mut pauses, mut gap) = (first, 0, 1);
-        while pauses < budget.pauses {
+        while pauses < spin_budget.pauses {
             let seen = self.lock.word.load(Relaxed);
             let turn = self.lock.turn.load(Relaxed);
-            if turn.wrapping_sub(last) > MAX_TURNS_PER_LOOK || turn.wrapping_sub(first) > budget.turns {
+            if turn.wrapping_sub(last) > MAX_TURNS_PER_LOOK || turn.wrapping_sub(first) > spin_budget.turns {
                 return (SpinResult::Overtaken, pauses);
             }
             if self.may_take(seen) && self.take(seen) == SpinResult::Acquired {
@@ -174,10 +173,10 @@ impl<'a> Waiter<'a> {
                 pause();
             }
             pauses += gap;
-            gap = (gap * 2).min(budget.max_gap);
+            gap = (gap * 2).min(spin_budget.max_gap);
         }
         let turns = self.lock.turn.load(Relaxed).wrapping_sub(first);
-        (if turns > budget.turns { SpinResult::Overtaken } else { SpinResult::Held }, pauses)
+        (if turns > spin_budget.turns { SpinResult::Overtaken } else { SpinResult::Held }, pauses)
     }
 
     /// Makes this thread the waiter that is awake, unless there is another one.
@@ -237,7 +236,7 @@ impl<'a> Waiter<'a> {
             return self.take(seen);
         }
         let mut asleep = self.without_marks(seen) + WAITER;
-        // If a hand-over is under way, its receiver makes the next unlock, which is early enough.
+        // If a handoff is under way, its receiver makes the next unlock, which is early enough.
         if self.is_starving && seen & HANDOFF == 0 {
             asleep |= STARVING;
         }

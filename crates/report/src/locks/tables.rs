@@ -11,7 +11,7 @@ use crate::table::{Column, Table, estimate_cell, figure_cell};
 /// Table of each lock by itself; with `ends`, each figure has its interval.
 pub(crate) fn single_lock_table(view: &LocksView, ends: bool) -> Option<Table> {
     let locks = &view.locks;
-    let any = locks.iter().any(|l| l.free_ns.is_some() || l.hand_over_ns.is_some());
+    let any = locks.iter().any(|l| l.free_ns.is_some() || l.handoff_ns.is_some());
     let written = |quantity: Quantity, estimate: Option<Estimate>| match estimate {
         Some(estimate) if !ends => figure_cell(quantity, Some(estimate.value)),
         estimate => estimate_cell(quantity, estimate.as_ref()),
@@ -24,7 +24,7 @@ pub(crate) fn single_lock_table(view: &LocksView, ends: bool) -> Option<Table> {
     let columns = vec![
         Column::labels("lock", locks.iter().map(|lock| lock.lock.name().to_owned())),
         Column::figures(0, "free", times(|lock| lock.free_ns)),
-        Column::figures(1, "hand-over", times(|lock| lock.hand_over_ns)),
+        Column::figures(1, "hand-over", times(|lock| lock.handoff_ns)),
         Column::figures(4, "preempted,\nburned", burned),
         Column::figures(3, "preempted,\nwait", times(|lock| lock.preempted_wait_ns)),
         Column::figures(

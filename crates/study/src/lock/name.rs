@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockOrigin {
     /// Lock of `morecores-locks`.
-    Ours,
+    Own,
     /// Lock of the C library, the standard library, another crate or the kernel.
     System,
 }
@@ -103,18 +103,18 @@ impl LockName {
     }
 
     const fn row(self) -> (&'static str, LockOrigin, WaitStrategy, &'static str) {
-        use LockOrigin::{Ours, System};
+        use LockOrigin::{Own, System};
         use WaitStrategy::{Blocks, Sleeps, Spins, SpinsThenBlocks};
         match self {
-            Self::Spin => ("spin", Ours, Spins, "1: spins until it is free"),
+            Self::Spin => ("spin", Own, Spins, "1: spins until it is free"),
             Self::SpinBackoff => {
-                ("spin-backoff", Ours, Spins, "1 with backoff: spins, ever longer between tries")
+                ("spin-backoff", Own, Spins, "1 with backoff: spins, ever longer between tries")
             }
-            Self::Sleep => ("sleep", Ours, Sleeps, "2: sleeps between tries"),
-            Self::Block => ("block", Ours, Blocks, "3: blocks, and counts its waiters"),
-            Self::Adaptive => ("adaptive", Ours, SpinsThenBlocks, "4: spins a bounded time, then blocks"),
-            Self::Ticket => ("ticket", Ours, Spins, "first come, first served, spinning"),
-            Self::Mcs => ("mcs", Ours, Spins, "a queue of spinners, each on a word of its own"),
+            Self::Sleep => ("sleep", Own, Sleeps, "2: sleeps between tries"),
+            Self::Block => ("block", Own, Blocks, "3: blocks, and counts its waiters"),
+            Self::Adaptive => ("adaptive", Own, SpinsThenBlocks, "4: spins a bounded time, then blocks"),
+            Self::Ticket => ("ticket", Own, Spins, "first come, first served, spinning"),
+            Self::Mcs => ("mcs", Own, Spins, "a queue of spinners, each on a word of its own"),
             Self::Std => ("std", System, SpinsThenBlocks, "std::sync::Mutex"),
             Self::ParkingLot => ("parking-lot", System, SpinsThenBlocks, "parking_lot::Mutex"),
             Self::PthreadNormal => ("pthread-normal", System, Blocks, "pthread_mutex_t"),

@@ -42,11 +42,12 @@ pub struct LockPlan {
     pub thinks: Vec<Think>,
     /// Number of measurements of each cell.
     pub rounds: u32,
-    /// Length of one contest.
+    /// Length of one measurement of contention.
     pub window_ns: Nanos,
-    /// Length of one contest in which every wait is timed, and of one with a preempted owner.
+    /// Length of one measurement of contention in which every wait is timed, and of one with a
+    /// preempted owner.
     pub watched_ns: Nanos,
-    /// Number of rounds that also have watched contests, counted from the first round.
+    /// Number of rounds that also time the waits of contention, counted from the first round.
     pub watched_rounds: u32,
     /// Seed of the order of cells within a round.
     pub seed: u64,
@@ -55,9 +56,9 @@ pub struct LockPlan {
 impl LockPlan {
     /// Length of a cell's measurement. It is longer if waits are timed, because the longest waits
     /// are rare.
-    pub const fn window_of(&self, cell: &LockCell) -> Nanos {
+    pub const fn cell_window(&self, cell: &LockCell) -> Nanos {
         match cell {
-            LockCell::Contest { watched: true, .. } | LockCell::Preempted { .. } => self.watched_ns,
+            LockCell::Contention { watched: true, .. } | LockCell::Preempted { .. } => self.watched_ns,
             _ => self.window_ns,
         }
     }
@@ -90,12 +91,12 @@ impl LockPlan {
         for &lock in &self.locks {
             cells.push(LockCell::Free { lock }.into());
             if cpus.len() > 1 {
-                cells.extend([LockCell::HandOver { lock }.into(), LockCell::Preempted { lock }.into()]);
+                cells.extend([LockCell::Handoff { lock }.into(), LockCell::Preempted { lock }.into()]);
             }
             for (threads, hold_ns, think_ns) in self.points() {
-                let contest = |watched| LockCell::Contest { lock, threads, hold_ns, think_ns, watched };
-                cells.push(contest(false).into());
-                cells.push(ScheduledCell { cell: contest(true), rounds: Some(self.watched_rounds) });
+                let contention = |watched| LockCell::Contention { lock, threads, hold_ns, think_ns, watched };
+                cells.push(contention(false).into());
+                cells.push(ScheduledCell { cell: contention(true), rounds: Some(self.watched_rounds) });
             }
         }
         let (min_runs, max_runs) = (self.rounds, self.rounds);
@@ -126,8 +127,8 @@ mod tests {
             seed: 1,
         };
         assert_eq!(plan.points().len(), 2 * 3);
-        // Switch, one line, free, hand-over, preempted; contests, and watched contests in the first
-        // round.
+        // Switch, one line, free, handoff, preempted; contention, in the first round also with its
+        // waits.
         let experiment = plan.experiment();
         assert_eq!(experiment.cells_of_round(0).len(), 5 + 2 * 6);
         assert_eq!(experiment.cells_of_round(1).len(), 5 + 6);

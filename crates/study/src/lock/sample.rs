@@ -15,12 +15,14 @@ pub enum LockCell {
         lock: LockName,
     },
     /// Time from an unlock on one CPU until a waiting thread on another CPU has the lock.
-    HandOver {
+    #[serde(rename = "hand_over")]
+    Handoff {
         /// Measured lock.
         lock: LockName,
     },
     /// Threads that hold the lock and stay away from it in turn.
-    Contest {
+    #[serde(rename = "contest")]
+    Contention {
         /// Measured lock.
         lock: LockName,
         /// Number of threads, pinned to the plan's CPUs in turn.
@@ -30,7 +32,7 @@ pub enum LockCell {
         /// CPU time between two holds of a thread.
         think_ns: Nanos,
         /// Whether every wait is timed, which costs two readings of the clock each time. Such a
-        /// contest is longer, and its throughput is not used.
+        /// measurement is longer, and its throughput is not used.
         watched: bool,
     },
     /// Wait for an owner that is preempted while it holds the lock, because it shares its CPU with
@@ -57,13 +59,13 @@ impl InCell for LockCell {
         let number = |value: u64| AxisValue::Number(value);
         match self {
             Self::Free { lock } => cell("free").with("lock", text(lock)),
-            Self::HandOver { lock } => cell("hand_over").with("lock", text(lock)),
+            Self::Handoff { lock } => cell("hand_over").with("lock", text(lock)),
             Self::Preempted { lock } => cell("preempted").with("lock", text(lock)),
             Self::Switch => cell("switch"),
             Self::Line { from, to } => {
                 cell("line").with("from", number(from.0.into())).with("to", number(to.0.into()))
             }
-            Self::Contest { lock, threads, hold_ns, think_ns, watched } => cell("contest")
+            Self::Contention { lock, threads, hold_ns, think_ns, watched } => cell("contest")
                 .with("lock", text(lock))
                 .with("threads", number((*threads).into()))
                 .with("hold_ns", number(hold_ns.0))
@@ -73,9 +75,9 @@ impl InCell for LockCell {
     }
 }
 
-/// Result of a contest.
+/// Result of a measurement of contention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContestSample {
+pub struct ContentionSample {
     /// Time from the start of all threads to the end.
     pub window_ns: Nanos,
     /// Number of turns of each thread with the lock.
@@ -85,7 +87,7 @@ pub struct ContestSample {
     /// System time of all threads together, over the window.
     pub system_ns: Nanos,
     /// Longest wait of each thread, including a wait that the end of the window cut short. Present
-    /// only for watched contests.
+    /// only if the waits are timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_waits_ns: Option<Vec<Nanos>>,
 }
@@ -95,14 +97,15 @@ pub struct ContestSample {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum LockSample {
-    /// Result of [`LockCell::Free`], [`LockCell::HandOver`], [`LockCell::Switch`] and
+    /// Result of [`LockCell::Free`], [`LockCell::Handoff`], [`LockCell::Switch`] and
     /// [`LockCell::Line`].
     Time {
         /// Median time of one operation, in nanoseconds.
         ns: f64,
     },
-    /// Result of [`LockCell::Contest`].
-    Contest(ContestSample),
+    /// Result of [`LockCell::Contention`].
+    #[serde(rename = "contest")]
+    Contention(ContentionSample),
     /// Result of [`LockCell::Preempted`].
     Preempted {
         /// Total length of all waits.
@@ -158,13 +161,13 @@ impl RunRecord for LockRun {
         self.round
     }
 
-    /// Time of one operation or of one wait in nanoseconds; of a contest, the holds per second of
+    /// Time of one operation or of one wait in nanoseconds; of contention, the holds per second of
     /// all threads together.
     fn value(&self) -> f64 {
         match &self.sample {
             LockSample::Time { ns } => *ns,
-            LockSample::Contest(contest) => {
-                contest.turns.iter().sum::<u64>() as f64 / contest.window_ns.as_secs_f64()
+            LockSample::Contention(contention) => {
+                contention.turns.iter().sum::<u64>() as f64 / contention.window_ns.as_secs_f64()
             }
             LockSample::Preempted { waited_ns, waits, .. } => waited_ns.0 as f64 / *waits as f64,
         }
@@ -182,11 +185,11 @@ mod tests {
         let (hold_ns, think_ns) = (Nanos(100), Nanos(7));
         for cell in [
             LockCell::Free { lock },
-            LockCell::HandOver { lock },
+            LockCell::Handoff { lock },
             LockCell::Preempted { lock },
             LockCell::Switch,
             LockCell::Line { from: CpuId(0), to: CpuId(3) },
-            LockCell::Contest { lock, threads: 4, hold_ns, think_ns, watched: true },
+            LockCell::Contention { lock, threads: 4, hold_ns, think_ns, watched: true },
         ] {
             assert_eq!(serde_json::to_value(cell).unwrap(), serde_json::to_value(cell.cell()).unwrap());
         }
@@ -194,14 +197,14 @@ mod tests {
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        let cell = LockCell::Contest {
+        let cell = LockCell::Contention {
             lock: LockName::ParkingLot,
             threads: 4,
             hold_ns: Nanos(100),
             think_ns: Nanos(0),
             watched: true,
         };
-        let sample = LockSample::Contest(ContestSample {
+        let sample = LockSample::Contention(ContentionSample {
             window_ns: Nanos(5),
             turns: vec![1, 2],
             user_ns: Nanos(3),

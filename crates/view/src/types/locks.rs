@@ -54,7 +54,7 @@ pub struct LocksView {
 pub struct Prices {
     /// Time of a switch between two threads on one CPU that block for each other.
     pub switch_ns: Option<Estimate>,
-    /// Time from an unlock until a thread that sleeps on another CPU has the lock: the hand-over
+    /// Time from an unlock until a thread that sleeps on another CPU has the lock: the handoff
     /// time of the blocking lock.
     pub wake_ns: Option<Estimate>,
     /// Transfer times of a cache line between CPUs.
@@ -82,7 +82,8 @@ pub struct LockCosts {
     /// Time of a lock and an unlock without contention.
     pub free_ns: Option<Estimate>,
     /// Time from an unlock on one CPU until a waiting thread on another CPU has the lock.
-    pub hand_over_ns: Option<Estimate>,
+    #[serde(rename = "hand_over_ns")]
+    pub handoff_ns: Option<Estimate>,
     /// Share of a CPU that a waiter burns while the owner is off its CPU.
     pub preempted_burned: Option<Estimate>,
     /// Length of the wait for an owner that is off its CPU.

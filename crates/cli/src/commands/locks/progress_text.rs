@@ -31,7 +31,7 @@ impl ProgressText for LockProgressText {
 pub(super) fn expected_costs(plan: &LockPlan) -> Costs {
     let mut costs = Costs::default();
     for planned in plan.experiment().cells {
-        let expected = OVERHEAD + plan.window_of(&planned.cell);
+        let expected = OVERHEAD + plan.cell_window(&planned.cell);
         costs.add(Phase::Warmup, &planned.cell.cell(), expected);
     }
     costs
@@ -41,9 +41,9 @@ pub(super) fn expected_costs(plan: &LockPlan) -> Costs {
 pub(super) fn cell_name(cell: &LockCell) -> String {
     match cell {
         LockCell::Free { lock } => format!("{lock} when it is free"),
-        LockCell::HandOver { lock } => format!("{lock} handed over"),
-        LockCell::Contest { lock, threads: 1, .. } => format!("{lock} with 1 thread"),
-        LockCell::Contest { lock, threads, .. } => format!("{lock} with {threads} threads"),
+        LockCell::Handoff { lock } => format!("{lock} handed over"),
+        LockCell::Contention { lock, threads: 1, .. } => format!("{lock} with 1 thread"),
+        LockCell::Contention { lock, threads, .. } => format!("{lock} with {threads} threads"),
         LockCell::Preempted { lock } => format!("{lock} with a preempted owner"),
         LockCell::Switch => "a switch between threads".to_owned(),
         LockCell::Line { from, to } => format!("a cache line from CPU {} to {}", from.0, to.0),
@@ -61,7 +61,8 @@ mod tests {
         let plan = lock_plan();
         let mut costs = expected_costs(&plan);
         let cells: Vec<_> = plan.experiment().cells_of_round(0).into_iter().map(InCell::cell).collect();
-        // 6 cells and 8 contests of 10 ms, 2 preempted owners and 8 watched contests of 300 ms.
+        // 6 cells and 8 of contention of 10 ms, 2 preempted owners and 8 timed contentions of 300
+        // ms.
         assert_eq!(costs.runs(&cells), Some(Nanos::from_millis(14 * 20 + 10 * 310)));
         costs.add(Phase::Timed, &cells[0], Nanos::from_millis(25));
         assert_eq!(costs.runs(&cells), Some(Nanos::from_millis(14 * 20 + 5 + 10 * 310)));
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn a_cell_is_named() {
         let lock = LockName::Mcs;
-        let contest = |threads| LockCell::Contest {
+        let contention = |threads| LockCell::Contention {
             lock,
             threads,
             hold_ns: Nanos::ZERO,
@@ -78,7 +79,7 @@ mod tests {
             watched: false,
         };
         assert_eq!(
-            [cell_name(&contest(1)), cell_name(&contest(4))],
+            [cell_name(&contention(1)), cell_name(&contention(4))],
             ["mcs with 1 thread", "mcs with 4 threads"]
         );
     }

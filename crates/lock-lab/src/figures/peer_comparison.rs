@@ -6,35 +6,35 @@
 use morecores_study::lock::{LockCell, LockName, LockStudy};
 use morecores_view::Estimate;
 
-use super::cells::{Cells, Contention};
+use super::cells::{Cells, ContentionPoint};
 use super::points::{cpus, fastest, ratio};
 
-/// A point is lost if the whole interval of the ratio lies below this bound. Smaller differences
+/// The lock is slower if the whole interval of the ratio lies below this bound. Smaller differences
 /// say nothing, because they also occur between two builds of the same lock.
-const LOST: f64 = 0.95;
+const SLOWER: f64 = 0.95;
 
 /// Comparison of a lock with the best of its peers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Against {
+pub struct PeerComparison {
     /// Name of the lock.
     pub lock: LockName,
     /// Points with a measurement of the lock and of a peer.
-    pub points: Vec<AgainstPoint>,
+    pub points: Vec<PeerPoint>,
     /// Geometric mean of the ratios; none without a point.
     pub geometric_mean: Option<f64>,
 }
 
-impl Against {
+impl PeerComparison {
     /// Returns the points at which the whole 95% interval of the ratio lies below 0.95. Without
     /// intervals there are none.
-    pub fn lost(&self) -> impl Iterator<Item = &AgainstPoint> {
-        self.points.iter().filter(|point| point.ratio.ci95.is_some_and(|[_, high]| high < LOST))
+    pub fn slower(&self) -> impl Iterator<Item = &PeerPoint> {
+        self.points.iter().filter(|point| point.ratio.ci95.is_some_and(|[_, high]| high < SLOWER))
     }
 }
 
 /// Comparison at one point of contention.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AgainstPoint {
+pub struct PeerPoint {
     /// Number of threads that contend for the lock.
     pub threads: u32,
     /// Time for which each thread holds the lock.
@@ -51,27 +51,27 @@ pub struct AgainstPoint {
 }
 
 /// Compares `lock` with the best of `peers` at each point.
-pub fn against_peers(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Against {
-    let cells = Cells::of(study);
-    let points: Vec<AgainstPoint> =
+pub fn compare_with_peers(study: &LockStudy, lock: LockName, peers: &[LockName]) -> PeerComparison {
+    let cells = Cells::from_study(study);
+    let points: Vec<PeerPoint> =
         cells.points().into_iter().filter_map(|at| point(&cells, lock, peers, at)).collect();
     let logarithms: f64 = points.iter().map(|point| point.ratio.value.ln()).sum();
     let geometric_mean = (!points.is_empty()).then(|| (logarithms / points.len() as f64).exp());
-    Against { lock, points, geometric_mean }
+    PeerComparison { lock, points, geometric_mean }
 }
 
-fn point(cells: &Cells<'_>, lock: LockName, peers: &[LockName], at: Contention) -> Option<AgainstPoint> {
+fn point(cells: &Cells<'_>, lock: LockName, peers: &[LockName], at: ContentionPoint) -> Option<PeerPoint> {
     let best = fastest(cells, at, peers)?;
     let rates = cells.rates(lock, at);
     rates.median()?;
     let per_hold = |lock| {
-        cells.contests(lock, at, false, |contest| {
-            let turns = contest.turns.iter().sum::<u64>() as f64;
-            (turns > 0.0).then(|| cpus(contest) * contest.window_ns.as_secs_f64() / turns)
+        cells.contention(lock, at, false, |contention| {
+            let turns = contention.turns.iter().sum::<u64>() as f64;
+            (turns > 0.0).then(|| cpus(contention) * contention.window_ns.as_secs_f64() / turns)
         })
     };
     let crowded = at.0 > cells.cpus();
-    Some(AgainstPoint {
+    Some(PeerPoint {
         threads: at.0,
         hold_ns: at.1,
         think_ns: at.2,
@@ -84,17 +84,17 @@ fn point(cells: &Cells<'_>, lock: LockName, peers: &[LockName], at: Contention) 
 /// Returns the ratio of the time of `lock` without contention to that of the fastest of `peers`;
 /// none if either was not measured.
 pub fn free_ratio(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Option<Estimate> {
-    let cells = Cells::of(study);
+    let cells = Cells::from_study(study);
     let times = |lock| cells.times(LockCell::Free { lock });
     let measured = peers.iter().filter_map(|&peer| Some((peer, times(peer).median()?)));
     let (best, _) = measured.min_by(|a, b| a.1.total_cmp(&b.1))?;
     times(lock).over(&times(best)).estimate()
 }
 
-/// Returns the longest wait of any thread for `lock` in any watched contest, in nanoseconds; none
-/// if no contest was watched.
+/// Returns the longest wait of any thread for `lock` at any point, in nanoseconds; none if no wait
+/// was timed.
 pub fn longest_wait(study: &LockStudy, lock: LockName) -> Option<u64> {
-    let cells = Cells::of(study);
+    let cells = Cells::from_study(study);
     cells.points().into_iter().filter_map(|at| cells.longest_wait(lock, at)).max()
 }
 
@@ -114,50 +114,51 @@ mod tests {
     }
 
     /// The lock is twice as fast at one point and half as fast at the other, each time against
-    /// another peer. The mean is 1, and one point is lost.
+    /// another peer. The mean is 1, and the lock is slower at one point.
     #[test]
     fn the_best_peer_of_each_point_counts() {
         let (few, many) = ((2, 0, 0), (4, 0, 0));
-        let study = Synthetic::of(&[Adaptive, Std, ParkingLot])
-            .contest(Adaptive, few, &[2e6; 6])
-            .contest(Std, few, &[1e6; 6])
-            .contest(ParkingLot, few, &[5e5; 6])
-            .contest(Adaptive, many, &[1e6; 6])
-            .contest(Std, many, &[1e6; 6])
-            .contest_of(ParkingLot, many, &[2e6; 6], Nanos::from_millis(50))
+        let study = Synthetic::with_locks(&[Adaptive, Std, ParkingLot])
+            .contention(Adaptive, few, &[2e6; 6])
+            .contention(Std, few, &[1e6; 6])
+            .contention(ParkingLot, few, &[5e5; 6])
+            .contention(Adaptive, many, &[1e6; 6])
+            .contention(Std, many, &[1e6; 6])
+            .contention_with_cpu_time(ParkingLot, many, &[2e6; 6], Nanos::from_millis(50))
             .build();
-        let against = against_peers(&study, Adaptive, &PEERS);
-        let [first, second] = against.points.as_slice() else { panic!("two points") };
+        let comparison = compare_with_peers(&study, Adaptive, &PEERS);
+        let [first, second] = comparison.points.as_slice() else { panic!("two points") };
         assert_eq!((first.best, second.best), (Std, ParkingLot));
         assert!(close(first.ratio.value, 2.0) && close(second.ratio.value, 0.5));
-        assert!(close(against.geometric_mean.expect("a mean"), 1.0));
-        assert_eq!(against.lost().map(|point| point.threads).collect::<Vec<_>>(), [4]);
+        assert!(close(comparison.geometric_mean.expect("a mean"), 1.0));
+        assert_eq!(comparison.slower().map(|point| point.threads).collect::<Vec<_>>(), [4]);
         // With a CPU for each thread, spinning costs the other threads nothing. At the other point:
         // 200 ms for 100,000 holds against 50 ms for 200,000.
         assert_eq!(first.cpu_per_hold, None);
         assert!(close(second.cpu_per_hold.expect("crowded").value, 8.0));
     }
 
-    /// A point whose interval reaches 0.95 is not lost, nor is a point with one round.
+    /// The lock is not slower at a point whose interval reaches 0.95, nor at a point with one
+    /// round.
     #[test]
-    fn a_point_is_lost_only_with_its_whole_interval() {
-        let lost = |rates: &[f64]| {
+    fn a_lock_is_slower_only_with_its_whole_interval() {
+        let slower = |rates: &[f64]| {
             let base = vec![1e6; rates.len()];
-            let study = Synthetic::of(&[Adaptive, Std])
-                .contest(Adaptive, (2, 0, 0), rates)
-                .contest(Std, (2, 0, 0), &base)
+            let study = Synthetic::with_locks(&[Adaptive, Std])
+                .contention(Adaptive, (2, 0, 0), rates)
+                .contention(Std, (2, 0, 0), &base)
                 .build();
-            against_peers(&study, Adaptive, &PEERS).lost().count()
+            compare_with_peers(&study, Adaptive, &PEERS).slower().count()
         };
-        assert_eq!(lost(&[9e5; 6]), 1);
-        assert_eq!(lost(&[9e5, 9e5, 9e5, 9e5, 9e5, 9.6e5]), 0);
-        assert_eq!(lost(&[5e5]), 0);
+        assert_eq!(slower(&[9e5; 6]), 1);
+        assert_eq!(slower(&[9e5, 9e5, 9e5, 9e5, 9e5, 9.6e5]), 0);
+        assert_eq!(slower(&[5e5]), 0);
     }
 
     #[test]
     fn a_free_lock_is_held_against_the_cheapest_peer() {
         let free = |lock| LockCell::Free { lock };
-        let study = Synthetic::of(&[Adaptive, Std, ParkingLot])
+        let study = Synthetic::with_locks(&[Adaptive, Std, ParkingLot])
             .times(free(Adaptive), &[11.0, 22.0, 11.0])
             .times(free(Std), &[10.0, 20.0, 10.0])
             .times(free(ParkingLot), &[30.0; 3])
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_longest_wait_is_over_all_points() {
-        let study = Synthetic::of(&[Adaptive])
+        let study = Synthetic::with_locks(&[Adaptive])
             .watched(Adaptive, (2, 0, 0), &[&[1, 2]])
             .watched(Adaptive, (4, 0, 0), &[&[1, 9, 3, 3]])
             .build();
