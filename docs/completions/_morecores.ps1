@@ -77,7 +77,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--thread-env', '--thread-env', [CompletionResultType]::ParameterName, 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count')
             [CompletionResult]::new('--expect-n', '--expect-n', [CompletionResultType]::ParameterName, 'Refuse to start if the command contains no `{n}`')
             [CompletionResult]::new('--ignore-failure', '--ignore-failure', [CompletionResultType]::ParameterName, 'Continue after a failed run, leave it out of every figure, and report the number of failed runs')
-            [CompletionResult]::new('--incremental', '--incremental', [CompletionResultType]::ParameterName, 'Continue if the first run leaves almost no work for the later runs, as a build does. This measures an incremental build if there is no --prepare')
+            [CompletionResult]::new('--incremental', '--incremental', [CompletionResultType]::ParameterName, 'Measure an incremental build: continue even if the first run leaves almost no work for the later runs')
             [CompletionResult]::new('--keep', '--keep', [CompletionResultType]::ParameterName, 'Do not end processes that outlive the command')
             [CompletionResult]::new('--cold', '--cold', [CompletionResultType]::ParameterName, 'Write back and drop the page cache before each run (root)')
             [CompletionResult]::new('--lower-is-better', '--lower-is-better', [CompletionResultType]::ParameterName, 'Treat the number as a cost, not as a rate')

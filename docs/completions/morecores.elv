@@ -73,7 +73,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --thread-env 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count'
             cand --expect-n 'Refuse to start if the command contains no `{n}`'
             cand --ignore-failure 'Continue after a failed run, leave it out of every figure, and report the number of failed runs'
-            cand --incremental 'Continue if the first run leaves almost no work for the later runs, as a build does. This measures an incremental build if there is no --prepare'
+            cand --incremental 'Measure an incremental build: continue even if the first run leaves almost no work for the later runs'
             cand --keep 'Do not end processes that outlive the command'
             cand --cold 'Write back and drop the page cache before each run (root)'
             cand --lower-is-better 'Treat the number as a cost, not as a rate'

@@ -81,7 +81,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Pa
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start if the command contains no `{n}`'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failure -d 'Continue after a failed run, leave it out of every figure, and report the number of failed runs'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l incremental -d 'Continue if the first run leaves almost no work for the later runs, as a build does. This measures an incremental build if there is no --prepare'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l incremental -d 'Measure an incremental build: continue even if the first run leaves almost no work for the later runs'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Do not end processes that outlive the command'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'Treat the number as a cost, not as a rate'

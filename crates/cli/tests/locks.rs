@@ -142,7 +142,7 @@ fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
     let cpu = first_cpu();
     command.args(["-c", &cpu]).arg(world.path("bin/morecores")).args(TINY);
     let ran = Ran::of(command);
-    ran.success().says(&["only one CPU is usable", "left out"]);
+    ran.success().says(&["only one CPU is usable", "not measured"]);
     let pairs = |cell: &LockCell| {
         matches!(cell, LockCell::Handoff { .. } | LockCell::Preempted { .. } | LockCell::Line { .. })
     };

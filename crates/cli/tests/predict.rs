@@ -76,11 +76,11 @@ fn what_costs_next_to_nothing_is_told_for_many_runs() {
 }
 
 #[test]
-fn one_count_without_a_trace_bears_nothing() {
+fn one_count_without_a_trace_supports_no_prediction() {
     let world = World::new();
     world.run("-q --cpus 1 --runs 6 --precision 0 --trace off", &["true"]).success();
     let ran = predict(&world, Path::new("study"), "--cpus 4");
-    ran.refused(2, &["from one CPU count, without a trace", "run --predict=4"]);
+    ran.refused(2, &["one CPU count without a trace supports no prediction", "run --predict=4"]);
     world.morecores(&["what-if", "study"]).refused(2, &["no trace to replay"]);
     World::new().run("-q --cpus 1 --predict --trace off", &["true"]).refused(2, &["--predict needs traces"]);
 }

@@ -10,8 +10,9 @@ use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 ///
 /// Each round measures every CPU count once, in a new random order, so that a drift of the machine
 /// does not look like scaling. By default, rounds continue until every median is known to 1%. There
-/// are at least 6 and at most 30 rounds. They take at most 5 minutes, including the warm-up and the
-/// traced runs. Options change these limits. `{n}` in any argument becomes the CPU count.
+/// are at least 6 and at most 30 rounds. No run begins that is expected to end after 5 minutes;
+/// this includes the warm-up and the traced runs. Options change these limits. `{n}` in any
+/// argument becomes the CPU count.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -90,8 +91,8 @@ pub(crate) struct RunArgs {
     /// runs
     #[arg(long, help_heading = RUNS)]
     pub(crate) ignore_failure: bool,
-    /// Continue if the first run leaves almost no work for the later runs, as a build does. This
-    /// measures an incremental build if there is no --prepare
+    /// Measure an incremental build: continue even if the first run leaves almost no work for the
+    /// later runs
     #[arg(long, help_heading = RUNS)]
     pub(crate) incremental: bool,
     /// Do not end processes that outlive the command

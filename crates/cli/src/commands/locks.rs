@@ -38,8 +38,8 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
     let path = writer.path().to_owned();
     if study.header.plan.cpus.len() < 2 && !args.quiet {
         terminal::note(
-            "only one CPU is usable: handing a lock over, an owner taken off its CPU and the way of a cache line are left \
-             out, which take two",
+            "only one CPU is usable: the handoff, the preempted owner and the path of a cache line are not measured, \
+             because each needs two",
         );
     }
     let experiment = study.header.plan.experiment();
@@ -144,7 +144,8 @@ fn finish(
     if let Some((cell, error)) = left_out.first() {
         let more = match left_out.len() - 1 {
             0 => String::new(),
-            more => format!("; nor could {more} more"),
+            1 => "; another cell could not be measured either".to_owned(),
+            more => format!("; {more} other cells could not be measured either"),
         };
         terminal::note(&format!("{} could not be measured: {error}{more}", cell_name(cell)));
     }

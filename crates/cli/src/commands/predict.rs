@@ -22,8 +22,8 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
     let prediction = forecast(&evidence, &options.cpus).filter(|prediction| !prediction.points.is_empty());
     let Some(prediction) = prediction else {
         bail!(
-            "{}: from one CPU count, without a trace of what the command does on these, nothing can be said: measure \
-             another count, or use `morecores run --predict={}`",
+            "{}: one CPU count without a trace supports no prediction: measure another count, or use `morecores run \
+             --predict={}`",
             args.study.display(),
             options.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
         );

@@ -123,8 +123,8 @@ pub(crate) fn note_of_older_figures(runs: &[Run]) -> Option<String> {
     let older = runs.iter().filter(|run| run.metric.is_some() && run.figures.is_empty()).count();
     (older > 0).then(|| {
         format!(
-            "the figures of {older} run{} were read by an older morecores, for which a comma stood between thousands: if \
-             the command prints commas, measure again with another -o",
+            "an older morecores read the figures of {older} run{} and took every comma for a thousands separator: if the \
+             command prints decimal commas, measure again with another -o",
             if older == 1 { "" } else { "s" }
         )
     })

@@ -132,12 +132,12 @@ impl fmt::Display for MetricFault {
             Self::NoCost { text } => write!(f, "matched `{text}`, but a cost is never below zero"),
             Self::Part { text, whole } => write!(
                 f,
-                "matched `{text}`, a part of `{whole}`, which means something else: let the expression take in the \
-                 whole number, or the command print a plain one"
+                "matched `{text}`, a part of `{whole}`, so the figure may be wrong: let the expression match the whole \
+                 number, or let the command print a plain one"
             ),
             Self::TwoReadings { text, point, comma } => write!(
                 f,
-                "matched `{text}`, which is {point} with a decimal point and {comma} with a decimal comma: say which by \
+                "matched `{text}`, which is {point} with a decimal point and {comma} with a decimal comma: choose with \
                  --decimal-mark point or --decimal-mark comma"
             ),
             Self::OtherMark { text, mark } => {
@@ -147,14 +147,14 @@ impl fmt::Display for MetricFault {
                 };
                 write!(
                     f,
-                    "matched `{text}` with a decimal {this}, where a decimal {other} was given or printed before: the \
-                     command's numbers must be printed alike"
+                    "matched `{text}` with a decimal {this}, but a decimal {other} was given or printed before: let the \
+                     command print all numbers in one way"
                 )
             }
             Self::Mixed { text } => write!(
                 f,
-                "matched `{text}`, and in another run a number with three digits behind a point, which may stand between \
-                 thousands: say so by --decimal-mark point or --decimal-mark comma"
+                "matched `{text}`, and in another run a number with three digits behind a point, which may be a \
+                 thousands separator: choose with --decimal-mark point or --decimal-mark comma"
             ),
             Self::OtherUnit { text, unit, usual } => {
                 let named = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "no unit".to_owned());
