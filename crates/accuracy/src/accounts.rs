@@ -6,12 +6,16 @@
 //! thread waits, a CPU may work for other processes.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use morecores_study::Nanos;
-use rustix::thread::{CpuSet, sched_getaffinity};
+use procfs::ProcResult;
+use procfs::process::{Process, Schedstat};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity};
 
 use crate::AccuracyError;
+use crate::clock::user_ticks;
 
 /// Clock of the idle time of the CPUs that this thread may use, from a start on.
 ///
@@ -39,7 +43,7 @@ impl IdleClock {
 
 fn read_idle_time(cpus: &CpuSet) -> Result<Nanos, AccuracyError> {
     let ticks = idle_ticks(&read_text("/proc/stat")?, |cpu| cpu < CpuSet::MAX_CPU && cpus.is_set(cpu));
-    Ok(Nanos::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64))
+    Ok(user_ticks(ticks))
 }
 
 /// Sum of the fields `idle` and `iowait` of these CPUs. Lines are matched by CPU number, because
@@ -68,22 +72,29 @@ impl SchedAccount {
     /// Reads the account of a process's first thread, even after its end until another process has
     /// waited for it.
     pub fn read_process(pid: u32) -> Result<Self, AccuracyError> {
-        Ok(parse_schedstat(&read_text(&format!("/proc/{pid}/schedstat"))?))
+        let account = Process::new(pid as i32).and_then(|process| process.schedstat());
+        Self::from_schedstat(&format!("/proc/{pid}/schedstat"), account)
     }
 
     /// Reads the account of the calling thread.
     pub fn read_thread() -> Result<Self, AccuracyError> {
-        Ok(parse_schedstat(&read_text("/proc/thread-self/schedstat")?))
+        let task = gettid().as_raw_nonzero().get();
+        let thread = Process::myself().and_then(|process| process.task_from_tid(task));
+        Self::from_schedstat("/proc/thread-self/schedstat", thread.and_then(|thread| thread.schedstat()))
     }
-}
 
-/// Parses `ran waited slices`, the times in nanoseconds (Documentation/scheduler/sched-stats.rst).
-/// The file needs `CONFIG_SCHED_INFO`, which either of `CONFIG_TASK_DELAY_ACCT` and
-/// `CONFIG_SCHEDSTATS` selects, so the latter is not required.
-fn parse_schedstat(schedstat: &str) -> SchedAccount {
-    let mut times = schedstat.split_ascii_whitespace().map(|word| Nanos(word.parse().unwrap_or(0)));
-    let mut next = || times.next().unwrap_or(Nanos::ZERO);
-    SchedAccount { ran: next(), waited: next() }
+    /// Takes the two times (Documentation/scheduler/sched-stats.rst). The file needs
+    /// `CONFIG_SCHED_INFO`, which either of `CONFIG_TASK_DELAY_ACCT` and `CONFIG_SCHEDSTATS`
+    /// selects, so the latter is not required.
+    fn from_schedstat(path: &str, schedstat: ProcResult<Schedstat>) -> Result<Self, AccuracyError> {
+        let failed = |error| AccuracyError::File {
+            what: "read",
+            path: Path::new(path).to_owned(),
+            error: io::Error::other(error),
+        };
+        let Schedstat { sum_exec_runtime, run_delay, .. } = schedstat.map_err(failed)?;
+        Ok(Self { ran: Nanos(sum_exec_runtime), waited: Nanos(run_delay) })
+    }
 }
 
 fn read_text(path: &str) -> Result<String, AccuracyError> {
@@ -106,21 +117,24 @@ mod tests {
 
     #[test]
     fn idle_cpus_are_not_more_than_there_are() {
-        let begun = crate::clock::wall();
+        let begun = crate::clock::monotonic();
         let clock = IdleClock::start().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(200));
         let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| clock.cpus.is_set(*cpu)).count() as f64;
         let idle = clock.elapsed().unwrap().as_secs_f64();
         // Tolerance of one unit of 10 ms at each end.
-        let whole = crate::clock::wall().since(begun).as_secs_f64() + 0.02;
+        let whole = crate::clock::monotonic().since(begun).as_secs_f64() + 0.02;
         assert!(idle <= cpus * whole, "{idle} of {cpus} CPUs in {whole} s");
     }
 
     #[test]
     fn accounts_are_those_of_the_scheduler() {
-        assert_eq!(parse_schedstat("12 34 5\n"), SchedAccount { ran: Nanos(12), waited: Nanos(34) });
         assert!(SchedAccount::read_process(std::process::id()).unwrap().ran > Nanos::ZERO);
         crate::clock::burn(Nanos::from_millis(10));
-        assert!(SchedAccount::read_thread().unwrap().ran > Nanos::ZERO);
+        let burnt = SchedAccount::read_thread().unwrap();
+        // The account of the thread does not contain the other threads of the tests.
+        assert!(burnt.ran > Nanos::ZERO && burnt.ran <= crate::clock::thread_cpu());
+        let missing = SchedAccount::read_process(i32::MAX as u32).unwrap_err().to_string();
+        assert!(missing.starts_with("cannot read /proc/2147483647/schedstat: "), "{missing}");
     }
 }

@@ -16,12 +16,12 @@ const FIRST_TURNS: u64 = 20_000;
 /// CPU time over which the speed of the loop is measured.
 const CALIBRATION: Nanos = Nanos::from_millis(2);
 
-/// Longest stretch between two reads of the clock. A read is a system call of some 0.3 µs, so less
-/// than 0.1% of the work is outside the loop.
-const STRETCH: Nanos = Nanos::from_micros(500);
+/// Longest computation between two reads of the clock. A read is a system call of some 0.3 µs, so
+/// less than 0.1% of the work is outside the loop.
+const MAX_TIME_PER_READ: Nanos = Nanos::from_micros(500);
 
-/// Time since boot, common to all threads.
-pub fn wall() -> Nanos {
+/// Reads the monotonic clock, which is common to all threads.
+pub fn monotonic() -> Nanos {
     read(ClockId::Monotonic)
 }
 
@@ -30,9 +30,19 @@ pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 
+/// CPU time of this process so far.
+fn process_cpu() -> Nanos {
+    read(ClockId::ProcessCPUTime)
+}
+
+/// Length of some units of the times in `/proc` (`USER_HZ`).
+pub(crate) fn user_ticks(count: u64) -> Nanos {
+    Nanos::from_secs_f64(count as f64 / procfs::ticks_per_second() as f64)
+}
+
 /// CPU time of this process and of the children that it has waited for.
 pub fn tree_cpu() -> Nanos {
-    read(ClockId::ProcessCPUTime) + children_cpu()
+    process_cpu() + children_cpu()
 }
 
 /// CPU time of all children that were waited for. The kernel scales user and system time so that
@@ -77,10 +87,10 @@ fn turn_until(end: Nanos, turns_per_ns: f64, now: impl Fn() -> Nanos, turn: impl
         if left == Nanos::ZERO {
             return;
         }
-        // A stretch is a little shorter than the remaining time, so that the last one ends close to
-        // `end` rather than after it.
-        let stretch = left.min(STRETCH).0 as f64 * 0.95;
-        turn((stretch * turns_per_ns) as u64 + 1);
+        // The computation is a little shorter than the remaining time, so that the last one ends
+        // close to `end` rather than after it.
+        let length = left.min(MAX_TIME_PER_READ).0 as f64 * 0.95;
+        turn((length * turns_per_ns) as u64 + 1);
     }
 }
 
@@ -127,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_stretch_ends_close_to_the_end() {
+    fn the_last_computation_ends_close_to_the_end() {
         // Only turns move this clock, 2 ns each, whatever speed was measured: that speed, a tenth
         // less, and a twentieth more.
         for measured in [0.5, 0.45, 0.525] {

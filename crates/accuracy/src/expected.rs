@@ -101,7 +101,7 @@ impl fmt::Display for Part {
             Self::UserLock => "idle: user lock",
             Self::Disk => "idle: disk",
             Self::Timer => "idle: timer",
-            Self::TooLittleWork => "idle: too little work",
+            Self::TooLittleWork => "idle: too little parallel work",
             Self::Idle => "idle, all",
         })
     }

@@ -16,6 +16,7 @@ use morecores_accuracy::session::Session;
 use morecores_accuracy::table::{self, FailedCase, RunConditions};
 use morecores_accuracy::{AccuracyError, neighbour, quiet};
 use morecores_study::CpuId;
+use procfs::{CpuInfo, Current};
 
 /// Hold what `morecores trace` says against programs whose truth is known
 #[derive(Parser)]
@@ -128,12 +129,12 @@ fn judge_all(args: &JudgeArgs) -> Result<ExitCode, AccuracyError> {
 /// Machine and command line.
 fn run_conditions() -> RunConditions {
     let kernel = rustix::system::uname();
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cpu_info = CpuInfo::current().ok();
+    let model = cpu_info.as_ref().and_then(|info| info.model_name(0));
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let host = format!(
         "{cpus} CPUs, {}, {} {}",
-        model.map_or("of unknown model", |(_, name)| name),
+        model.unwrap_or("of unknown model"),
         kernel.sysname().to_string_lossy(),
         kernel.release().to_string_lossy(),
     );

@@ -15,7 +15,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 
 use crate::AccuracyError;
-use crate::clock::{burn, thread_cpu, wall};
+use crate::clock::{burn, monotonic, thread_cpu};
 
 /// Length of each stretch of computing and of sleeping without competition: a few of the
 /// scheduler's slices.
@@ -39,9 +39,9 @@ pub fn run_neighbour(cpu: CpuId) -> Result<(), AccuracyError> {
     let mut one = CpuSet::new();
     one.set(cpu.0 as usize);
     sched_setaffinity(None, &one).map_err(AccuracyError::system("pin the neighbour"))?;
-    let (begun, begun_cpu) = (wall(), thread_cpu());
+    let (begun, begun_cpu) = (monotonic(), thread_cpu());
     loop {
-        if is_behind(wall().since(begun), thread_cpu().since(begun_cpu)) {
+        if is_behind(monotonic().since(begun), thread_cpu().since(begun_cpu)) {
             burn(BURST);
         } else {
             sleep(Duration::from_nanos(BURST.0));

@@ -4,7 +4,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use morecores_study::Nanos;
 use procfs::{CpuTime, CurrentSI, KernelStats};
+
+use crate::clock::user_ticks;
 
 /// Length of the observation.
 const WATCH_TIME: Duration = Duration::from_secs(2);
@@ -15,10 +18,12 @@ const MAX_BUSY_CPUS: f64 = 0.1;
 
 /// Observes the machine, and reports its load in one line.
 pub fn check_quiet() -> String {
-    let (before, begun) = (busy_s(), Instant::now());
+    let (before, begun) = (busy_time(), Instant::now());
     sleep(WATCH_TIME);
-    match before.zip(busy_s()) {
-        Some((before, after)) => quiet_text((after - before) / begun.elapsed().as_secs_f64()),
+    match before.zip(busy_time()) {
+        Some((before, after)) => {
+            quiet_text(after.since(before).as_secs_f64() / begun.elapsed().as_secs_f64())
+        }
         None => "before: /proc/stat cannot be read, so nobody knows how quiet the machine was".to_owned(),
     }
 }
@@ -28,10 +33,9 @@ fn quiet_text(busy: f64) -> String {
     format!("before: {busy:.2} CPUs busy or stolen: {verdict}")
 }
 
-/// CPU time since boot that was not idle, in seconds.
-fn busy_s() -> Option<f64> {
-    let all = KernelStats::current().ok()?.total;
-    Some(busy_ticks(&all) as f64 / procfs::ticks_per_second() as f64)
+/// CPU time since boot that was not idle.
+fn busy_time() -> Option<Nanos> {
+    Some(user_ticks(busy_ticks(&KernelStats::current().ok()?.total)))
 }
 
 /// Ticks that were not idle, including stolen ones; guest time is part of user time.
@@ -65,6 +69,6 @@ mod tests {
         };
         let stats = KernelStats::from_buf_read(text.as_bytes(), &info).unwrap();
         assert_eq!(busy_ticks(&stats.total), 654_321);
-        assert!(busy_s().is_some());
+        assert!(busy_time().is_some());
     }
 }

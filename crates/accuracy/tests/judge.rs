@@ -1,10 +1,11 @@
 //! The judge on a report in the format of `morecores trace --json`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
-use morecores_accuracy::Truth;
 use morecores_accuracy::case::{Body, Case, Settings, cases};
 use morecores_accuracy::judge::{Judgement, judge};
 use morecores_accuracy::table::{FailedCase, RunConditions, judgement_lines, markdown, totals_line};
+use morecores_accuracy::{Part, Truth};
+use morecores_report::Component;
 use morecores_view::TraceView;
 
 /// Report of a program with 30% of 6 s serial on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
@@ -32,7 +33,7 @@ fn missed(judgement: &Judgement) -> Vec<&str> {
 fn a_true_report_passes() {
     let judgement = judged("serial 30%, fork", &view());
     assert!(judgement.passes(), "{judgement:?}");
-    let idle = judgement.lines.iter().find(|line| line.what == "idle: too little work").unwrap();
+    let idle = judgement.lines.iter().find(|line| line.what == "idle: too little parallel work").unwrap();
     assert!((idle.truth - 100.0 * 1.8 / 7.8).abs() < 1e-9, "{idle:?}");
     assert!((idle.difference - 100.0 * 0.02 / 7.8).abs() < 1e-9, "{idle:?}");
     assert!((judgement.unexplained - 100.0 * 0.007 / 3.9).abs() < 1e-9, "of the CPU with most of it");
@@ -41,7 +42,7 @@ fn a_true_report_passes() {
 #[test]
 fn another_truth_is_missed() {
     let judgement = judged("serial 10%, fork", &view());
-    assert_eq!(missed(&judgement), ["idle: too little work"]);
+    assert_eq!(missed(&judgement), ["idle: too little parallel work"]);
     assert!(!judgement.passes());
 }
 
@@ -50,7 +51,7 @@ fn idle_time_under_another_name_is_missed_twice() {
     let mut view = view();
     view.components.idle_user_lock_s = Some(view.components.idle_too_little_work_s);
     view.components.idle_too_little_work_s = 0.0;
-    assert_eq!(missed(&judged("serial 30%, fork", &view)), ["idle: too little work", "idle, other"]);
+    assert_eq!(missed(&judged("serial 30%, fork", &view)), ["idle: too little parallel work", "idle, other"]);
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn the_table_says_where_it_is_from_and_what_was_missed() {
         "2 CPUs; quiet\n",
         "    judge --cpus 2\n",
         "| serial 30%, fork | 2 | work | 76.92% | 76.92% | +0.00 | own clocks | +0.18% | 0.2% | ok |",
-        "|  |  | idle: too little work | 7.69% | 23.33% | +15.64 | construction |  |  | MISS |",
+        "|  |  | idle: too little parallel work | 7.69% | 23.33% | +15.64 | construction |  |  | MISS |",
         "skipped: directory entries on 2 CPUs: no bpftrace",
         "MISS: sleeper on 2 CPUs: `morecores` signal: 11",
         "differences points of it, at most 2;",
@@ -144,4 +145,15 @@ fn the_table_says_where_it_is_from_and_what_was_missed() {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert_eq!(totals_line(&judgements, &[]), "1 runs ok, 1 missed");
+}
+
+/// The judge does not link the report; its names of the idle components are the report's all the
+/// same.
+#[test]
+fn parts_have_the_names_of_the_components() {
+    let names: Vec<&str> = Component::ALL.iter().map(|component| component.name()).collect();
+    for part in [Part::Scheduling, Part::Pinned, Part::UserLock, Part::Disk, Part::Timer, Part::TooLittleWork]
+    {
+        assert!(names.contains(&part.to_string().as_str()), "{part}: {names:?}");
+    }
 }

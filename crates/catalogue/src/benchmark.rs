@@ -1,7 +1,7 @@
 //! Classic benchmarks: for each one, the published results and the studies that measure it again.
 //!
 //! This module is a table of names and arguments. It must not run anything and holds no figure: the
-//! figures are in [`Published`](crate::Published) and in the studies.
+//! figures are in [`PublishedFacts`](crate::PublishedFacts) and in the studies.
 
 /// Benchmark of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,12 +351,12 @@ impl Benchmark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Published;
+    use crate::PublishedFacts;
     use std::collections::BTreeMap;
 
     #[test]
     fn every_part_finds_what_was_published_and_studies_have_one_meaning() {
-        let published = Published::read().unwrap();
+        let published = PublishedFacts::read().unwrap();
         let mut studies = BTreeMap::new();
         for benchmark in Benchmark::ALL {
             assert!(!benchmark.parts.is_empty(), "{}", benchmark.name);

@@ -8,4 +8,4 @@ mod benchmark;
 mod published;
 
 pub use benchmark::{Benchmark, BenchmarkPart, Measure, WORK};
-pub use published::{Printed, Published, PublishedRow, PublishedSystem};
+pub use published::{Percentage, PublishedFacts, PublishedRow, PublishedSystem};

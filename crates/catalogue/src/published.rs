@@ -4,12 +4,13 @@
 //! values if a source contradicts itself. This module must not compare the facts with anything.
 
 use std::collections::BTreeMap;
+use std::num::ParseFloatError;
 
 use serde::Deserialize;
 
 /// All published facts.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Published {
+pub struct PublishedFacts {
     /// Author and title of each source, by the source's number.
     pub sources: BTreeMap<String, String>,
     /// Year of each source with a known year, by the source's number.
@@ -33,14 +34,38 @@ pub struct PublishedSystem {
     pub os: String,
 }
 
-/// Value as it was printed; most values are numbers.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// Percentage that a source gives.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "PrintedPercentage")]
+pub enum Percentage {
+    /// Percentage itself.
+    Exact(f64),
+    /// Bound that the percentage is below.
+    LessThan(f64),
+}
+
+/// Percentage as it was printed: a number, or words such as `less than 0.1`.
+#[derive(Deserialize)]
 #[serde(untagged)]
-pub enum Printed {
-    /// Number.
+enum PrintedPercentage {
     Number(f64),
-    /// Words, such as `less than 0.1`.
     Text(String),
+}
+
+impl TryFrom<PrintedPercentage> for Percentage {
+    type Error = ParseFloatError;
+
+    fn try_from(printed: PrintedPercentage) -> Result<Self, ParseFloatError> {
+        let text = match &printed {
+            PrintedPercentage::Number(percent) => return Ok(Self::Exact(*percent)),
+            // A leading dash is the empty cell beside it.
+            PrintedPercentage::Text(text) => text.trim_start_matches(['–', ' ']),
+        };
+        match text.strip_prefix("less than ") {
+            Some(bound) => bound.parse().map(Self::LessThan),
+            None => text.parse().map(Self::Exact),
+        }
+    }
 }
 
 /// Row of a table, or figure in a text. A value that the source does not give is absent.
@@ -53,7 +78,7 @@ pub struct PublishedRow {
     /// Table or section of the source.
     #[serde(rename = "where", default)]
     pub place: String,
-    /// Key of the machine in [`Published::systems`].
+    /// Key of the machine in [`PublishedFacts::systems`].
     pub system: Option<String>,
     /// Workload that was run.
     #[serde(default)]
@@ -74,10 +99,10 @@ pub struct PublishedRow {
     pub operations_per_s: Option<f64>,
     /// Time holding the kernel's lock over CPU time, in percent.
     #[serde(rename = "lock_ratio_pct_printed")]
-    pub lock_ratio_percent: Option<Printed>,
+    pub lock_ratio_percent: Option<Percentage>,
     /// Time waiting for the kernel's lock over CPU time, in percent.
     #[serde(rename = "waiting_ratio_pct_printed")]
-    pub waiting_ratio_percent: Option<Printed>,
+    pub waiting_ratio_percent: Option<Percentage>,
     /// CPU time in user mode, in seconds.
     #[serde(rename = "user_s_printed")]
     pub user_s: Option<f64>,
@@ -87,6 +112,8 @@ pub struct PublishedRow {
     /// Part that one process did alone, in minutes.
     #[serde(rename = "serial_part_min_printed")]
     pub serial_minutes: Option<f64>,
+    /// Name of the command; only in rows about a command of the workload.
+    pub command: Option<String>,
     /// Number of starts of a command; only in rows about a command.
     pub calls: Option<u64>,
     /// Share of a command in the time, in percent; only in rows about a command.
@@ -105,7 +132,7 @@ struct Derived {
     speedup_over_uniprocessor: Option<f64>,
 }
 
-impl Published {
+impl PublishedFacts {
     /// Reads the facts that are part of this build.
     ///
     /// # Errors
@@ -139,19 +166,22 @@ mod tests {
 
     #[test]
     fn the_facts_are_read_and_the_columns_that_shifted_are_put_right() {
-        let published = Published::read().unwrap();
+        let published = PublishedFacts::read().unwrap();
         let row = published.rows("003.T2.1CPU").next().unwrap();
         assert_eq!((row.elapsed_s(), row.speedup()), (Some(254.0), Some(1.0)));
-        assert_eq!(row.lock_ratio_percent, Some(Printed::Text("less than 0.1".to_owned())));
+        assert_eq!(row.lock_ratio_percent, Some(Percentage::LessThan(0.1)));
         let make = published.rows("003.T3.2CPU").next().unwrap();
-        assert_eq!((make.speedup(), &make.waiting_ratio_percent), (Some(1.81), &Some(Printed::Number(1.52))));
+        assert_eq!((make.speedup(), make.waiting_ratio_percent), (Some(1.81), Some(Percentage::Exact(1.52))));
         assert_eq!(published.rows("002.build.SMP2").next().unwrap().speedup(), Some(1.2449));
-        assert_eq!(published.rows("003.T5.").filter(|row| row.calls.is_some()).count(), 6);
+        let commands: Vec<_> = published.rows("003.T5.").filter_map(|row| row.command.as_deref()).collect();
+        assert_eq!(commands, ["make", "ld", "gcc", "cc1", "cpp", "ar"]);
+        assert_eq!(published.rows("").filter(|row| row.calls.is_some() != row.command.is_some()).count(), 0);
+        assert!(serde_json::from_str::<Percentage>("\"few\"").is_err());
     }
 
     #[test]
     fn rows_on_as_many_cpus_of_a_machine_are_told_apart() {
-        let published = Published::read().unwrap();
+        let published = PublishedFacts::read().unwrap();
         for prefix in ["000.make.", "001.wmake.", "002.build.", "004.T4."] {
             let mut seen = std::collections::BTreeSet::new();
             for row in published.rows(prefix) {
@@ -167,14 +197,14 @@ mod tests {
 
     #[test]
     fn years_are_of_sources() {
-        let published = Published::read().unwrap();
+        let published = PublishedFacts::read().unwrap();
         assert!(published.years.keys().all(|source| published.sources.contains_key(source)));
         assert_eq!(published.years["004"], 1992);
     }
 
     #[test]
     fn every_row_names_a_source_and_a_system_that_there_are() {
-        let published = Published::read().unwrap();
+        let published = PublishedFacts::read().unwrap();
         for row in &published.measurements {
             assert!(published.sources.contains_key(&row.source), "{}", row.id);
             let system = row.system.as_ref();

@@ -19,6 +19,7 @@ use std::time::Instant;
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_predict::forecast::{Evidence, TracedProgram, forecast};
 use morecores_predict::replay::{Machine, Program, Step, replay};
+use morecores_statistics::median;
 use morecores_study::trace::Event;
 use morecores_study::{Nanos, Study, read_trace_events};
 use morecores_view::{Prediction, Summary};
@@ -119,11 +120,10 @@ fn score_machine() {
     // more precise than these two medians.
     let errors = outcomes.iter().map(|outcome| outcome.error().map_or(0.0, f64::abs));
     let within = errors.zip(&open).filter(|(error, open)| error <= open).count();
-    open.sort_by(f64::total_cmp);
     println!(
         "  {within} of {} are within what the measured medians leave open themselves, {:.1}% in the median",
         open.len(),
-        100.0 * open.get(open.len() / 2).copied().unwrap_or(f64::NAN)
+        100.0 * median(&open).unwrap_or(f64::NAN)
     );
 }
 
@@ -207,17 +207,16 @@ fn speed() {
     }
     let program = Program { threads, ..Program::default() };
     let machine = Machine::new(64);
-    let mut times: Vec<f64> = (0..5)
+    let times: Vec<f64> = (0..5)
         .map(|_| {
             let begun = Instant::now();
             std::hint::black_box(replay(&program, &machine));
             begun.elapsed().as_secs_f64()
         })
         .collect();
-    times.sort_by(f64::total_cmp);
     println!(
         "replay of {SEGMENTS} segments on 64 CPUs: {:.3} s, median of {} (at most 1 s)",
-        times[times.len() / 2],
+        median(&times).expect("replays"),
         times.len()
     );
 }

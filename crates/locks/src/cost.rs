@@ -120,6 +120,7 @@ pub(crate) fn cpus() -> u32 {
 pub fn measure() -> Tuning {
     let cpus = cpus();
     let sleeps_ns = measure_sleeps().unwrap_or([0; ROUND_TRIPS]);
+    // The median: the library knows no other crate of morecores.
     let mut sorted = sleeps_ns;
     sorted.sort_unstable();
     let sleep_ns = match sorted[ROUND_TRIPS / 2] {

@@ -13,7 +13,7 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use morecores_study::noise::{CpuRelation, LoopThread, Noise, Stretch};
+use morecores_study::noise::{CpuRelation, LoopRun, LoopThread, Noise};
 use morecores_study::{CpuId, CpuSet, Nanos};
 use procfs::FromRead as _;
 use procfs::process::{Schedstat, Status};
@@ -34,8 +34,8 @@ const MAX_SOLO_CPUS: usize = 16;
 /// Number of rounds: six values are the fewest that give a median a 95% interval.
 const ROUNDS: u32 = 6;
 
-/// Shortest stretch: ten repetitions, so that its median is meaningful.
-const LEAST_STRETCH: Duration = Duration::from_millis(120);
+/// Shortest run: ten repetitions, so that its median is meaningful.
+const LEAST_RUN: Duration = Duration::from_millis(120);
 
 /// Reason for which the noise could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub enum NoiseError {
     },
 }
 
-/// Measures for about `budget`, at least one round of stretches of 120 ms.
+/// Measures for about `budget`, at least one round of runs of 120 ms.
 ///
 /// Every round measures each CPU alone (at most 16 of them), one pair of each kind, and all of
 /// `cpus` at once. The order rotates from round to round, so that a drift does not look like a
@@ -80,15 +80,15 @@ pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
     let Some(first) = cpus.first() else { return Ok(Noise::default()) };
     let steps = calibrate(first)?;
 
-    let stretches = u32::try_from(cpu_sets.len()).unwrap_or(u32::MAX);
-    let warm_ups = REPETITION * stretches;
-    let affordable = budget.as_nanos() / (LEAST_STRETCH * stretches + warm_ups).as_nanos();
+    let runs = u32::try_from(cpu_sets.len()).unwrap_or(u32::MAX);
+    let warm_ups = REPETITION * runs;
+    let affordable = budget.as_nanos() / (LEAST_RUN * runs + warm_ups).as_nanos();
     let rounds = u32::try_from(affordable).unwrap_or(ROUNDS).clamp(1, ROUNDS);
-    let length = (budget / (rounds * stretches)).saturating_sub(REPETITION).max(LEAST_STRETCH);
-    let mut noise = Noise { steps, stretches: Vec::new() };
+    let length = (budget / (rounds * runs)).saturating_sub(REPETITION).max(LEAST_RUN);
+    let mut noise = Noise { steps, runs: Vec::new() };
     for round in 0..rounds {
         for (relation, cpus) in &cpu_sets {
-            noise.stretches.push(run_stretch(round, *relation, cpus, steps, length)?);
+            noise.runs.push(run_loop(round, *relation, cpus, steps, length)?);
         }
         cpu_sets.rotate_left(1);
     }
@@ -125,13 +125,13 @@ fn steps_per_repetition(time_of: impl Fn(u64) -> u64) -> u64 {
 }
 
 /// Runs the loop on all of `cpus` at once for `length`.
-fn run_stretch(
+fn run_loop(
     round: u32,
     relation: CpuRelation,
     cpus: &CpuSet,
     steps: u64,
     length: Duration,
-) -> Result<Stretch, NoiseError> {
+) -> Result<LoopRun, NoiseError> {
     // The gate opens when all threads have started; its value tells them to run (true) or to end
     // (false).
     let gate = RwLock::new(false);
@@ -164,7 +164,7 @@ fn run_stretch(
         steal_ns: after.since(&before, |cpu| cpu == thread.cpu).steal,
         ..thread
     };
-    Ok(Stretch { round, relation, lasted_ns, threads: threads.into_iter().map(with_steal).collect() })
+    Ok(LoopRun { round, relation, lasted_ns, threads: threads.into_iter().map(with_steal).collect() })
 }
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {

@@ -12,24 +12,24 @@ use morecores_testkit::report_skip;
 fn every_cpu_alone_and_all_at_once() {
     let cpus: CpuSet = topology::read().usable.cpus.iter().take(2).collect();
     let noise = noise::measure(&cpus, Duration::from_millis(500)).expect("usable CPUs");
-    let of = |relation: CpuRelation| noise.stretches.iter().filter(move |s| s.relation == relation);
+    let related = |relation: CpuRelation| noise.runs.iter().filter(move |s| s.relation == relation);
     for cpu in cpus.iter() {
-        assert!(of(CpuRelation::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
+        assert!(related(CpuRelation::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
     }
     if cpus.len() < 2 {
         report_skip("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
     } else {
         assert!(
-            of(CpuRelation::All).all(|s| s.cpus() == cpus) && of(CpuRelation::All).count() > 0,
+            related(CpuRelation::All).all(|s| s.cpus() == cpus) && related(CpuRelation::All).count() > 0,
             "{noise:?}"
         );
     }
     assert!(noise.steps > 0, "{noise:?}");
-    // Repetitions do not overlap, and each lies within its stretch.
-    for stretch in &noise.stretches {
-        for thread in &stretch.threads {
+    // Repetitions do not overlap, and each lies within its run.
+    for run in &noise.runs {
+        for thread in &run.threads {
             let repeated: Nanos = thread.times_ns.iter().copied().sum();
-            assert!(repeated <= stretch.lasted_ns, "{stretch:?}");
+            assert!(repeated <= run.lasted_ns, "{run:?}");
         }
     }
 }
@@ -45,5 +45,5 @@ fn a_cpu_that_is_not_there_is_named_and_nobody_waits_for_it() {
 
 #[test]
 fn no_cpus_make_no_noise() {
-    assert!(noise::measure(&CpuSet::new(), Duration::ZERO).expect("nothing to fail").stretches.is_empty());
+    assert!(noise::measure(&CpuSet::new(), Duration::ZERO).expect("nothing to fail").runs.is_empty());
 }

@@ -5,7 +5,7 @@
 //! relative to the published value.
 #![allow(clippy::print_stdout)] // The table, for `--nocapture`.
 
-use morecores_catalogue::{Printed, Published, PublishedRow};
+use morecores_catalogue::{Percentage, PublishedFacts, PublishedRow};
 use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
 use morecores_predict::models::{JobModel, LockShare, Model, Point, Usl, average_models};
 use morecores_view::Abstention;
@@ -14,16 +14,16 @@ use morecores_view::Abstention;
 /// the last digit of a time of some 100 s.
 const NOISE: f64 = 0.005;
 
-fn published_facts() -> Published {
-    Published::read().expect("the facts are part of the build")
+fn published_facts() -> PublishedFacts {
+    PublishedFacts::read().expect("the facts are part of the build")
 }
 
-fn row<'p>(published: &'p Published, id: &'p str) -> &'p PublishedRow {
+fn row<'p>(published: &'p PublishedFacts, id: &'p str) -> &'p PublishedRow {
     published.rows(id).find(|row| row.id == id).unwrap_or_else(|| panic!("no row {id}"))
 }
 
 /// Times of the rows `003.TABLE.…`, for the multiprocessor kernel.
-fn times(published: &Published, table: &str, cpus: &[u32]) -> Vec<Point> {
+fn times(published: &PublishedFacts, table: &str, cpus: &[u32]) -> Vec<Point> {
     let id =
         |cpus: u32| if cpus == 1 { format!("003.{table}.1CPUSMP") } else { format!("003.{table}.{cpus}CPU") };
     let time = |cpus: u32| row(published, &id(cpus)).elapsed_s().expect("a time");
@@ -31,7 +31,7 @@ fn times(published: &Published, table: &str, cpus: &[u32]) -> Vec<Point> {
 }
 
 /// Times from speedups, in units of the time on one CPU.
-fn speedups(published: &Published, test: &str, cpus: &[u32]) -> Vec<Point> {
+fn speedups(published: &PublishedFacts, test: &str, cpus: &[u32]) -> Vec<Point> {
     let speedup = |cpus: u32| row(published, &format!("004.{test}.{cpus}")).speedup().expect("a speedup");
     let one = (cpus[0] == 1).then(|| Point::new(1, 1.0));
     one.into_iter().chain(cpus[1..].iter().map(|&cpus| Point::new(cpus, 1.0 / speedup(cpus)))).collect()
@@ -78,7 +78,7 @@ fn parallel_make() {
 fn waits_for_the_kernel_lock_of_a_parallel_make() {
     let published = published_facts();
     let waiting = |cpus: u32| match row(&published, &format!("003.T4.{cpus}CPU")).waiting_ratio_percent {
-        Some(Printed::Number(percent)) => Some(percent / 100.0),
+        Some(Percentage::Exact(percent)) => Some(percent / 100.0),
         _ => None,
     };
     let known = |cpus: &[u32]| -> Vec<_> {

@@ -2,7 +2,7 @@
 //!
 //! The JSON has the shape of the record; this module adds, omits and rounds nothing.
 
-use morecores_catalogue::Published;
+use morecores_catalogue::PublishedFacts;
 use morecores_view::{Comparison, Gain, LocksView, Prediction, SuiteRow, SuiteSummary, View};
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ struct PartJson<'a> {
 /// Fails under the conditions of [`view_json`].
 pub fn suite_json(
     results: &[BenchmarkResult<'_>],
-    published: &Published,
+    published: &PublishedFacts,
 ) -> Result<String, serde_json::Error> {
     let benchmarks = results.iter().map(|result| BenchmarkJson {
         name: result.benchmark.name,

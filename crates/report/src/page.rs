@@ -7,7 +7,7 @@
 mod locks;
 mod timeline;
 
-use morecores_catalogue::Published;
+use morecores_catalogue::PublishedFacts;
 use morecores_study::{Phase, Plan, Run, Study};
 use morecores_view::page::{
     BenchmarkText, ComparisonText, NoticeText, Page, PageColumn, PageRun, PageStudy, PageTable, PageTimeline,
@@ -46,7 +46,7 @@ pub fn comparison_text(comparison: &Comparison) -> ComparisonText {
 /// tables.
 pub fn benchmark_text(
     result: &BenchmarkResult<'_>,
-    published: &Published,
+    published: &PublishedFacts,
     studies: Vec<String>,
 ) -> BenchmarkText {
     let Tables { title, tables, notes } = benchmark_tables(result, published);

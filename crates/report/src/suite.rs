@@ -6,7 +6,7 @@
 
 mod summary;
 
-use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, Printed, Published, PublishedRow};
+use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, Percentage, PublishedFacts, PublishedRow};
 use morecores_study::{Host, Quantity};
 use morecores_view::page::Cell;
 use morecores_view::{CommandView, MetricView, PointView, View};
@@ -84,7 +84,7 @@ const COMMANDS: [(&str, ColumnKind); 6] = [
 const MAX_COMMANDS: usize = 8;
 
 /// Tables of a benchmark.
-pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Published) -> Tables {
+pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &PublishedFacts) -> Tables {
     let benchmark = result.benchmark;
     let (mut tables, mut commands, mut causes, mut missing) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -92,7 +92,7 @@ pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Publish
     for (part, study) in benchmark.parts.iter().zip(&result.studies) {
         let rows = part.published.iter().flat_map(|prefix| published.rows(prefix));
         let (command_rows, run_rows): (Vec<&PublishedRow>, Vec<_>) =
-            rows.partition(|row| row.calls.is_some());
+            rows.partition(|row| row.command.is_some());
         let then = run_rows.iter().map(|row| published_row(row, published));
         let now =
             study.iter().flat_map(|view| view.points.iter().map(|point| measured_row(part, view, point)));
@@ -196,7 +196,7 @@ fn share_cell(share: Option<f64>) -> Cell {
     optional_cell(Quantity::Share, share, percent)
 }
 
-fn published_row(row: &PublishedRow, published: &Published) -> Row<{ TIMES.len() }> {
+fn published_row(row: &PublishedRow, published: &PublishedFacts) -> Row<{ TIMES.len() }> {
     let mut cells = [const { Cell::EMPTY }; TIMES.len()];
     cells[MACHINE] = Cell::name(machine_name(row, published));
     cells[CPUS] = match (&row.label, &row.config, row.n_cpus) {
@@ -209,8 +209,8 @@ fn published_row(row: &PublishedRow, published: &Published) -> Row<{ TIMES.len()
     cells[SPEEDUP] = optional_cell(Quantity::Number, row.speedup(), |speedup| format!("{speedup:.2}"));
     let minutes = row.serial_minutes.map(|minutes| format!("{minutes} min")).unwrap_or_default();
     cells[SERIAL] = Cell::figure(Quantity::Time, row.serial_minutes.map(|minutes| minutes * 60.0), minutes);
-    cells[KERNEL] = printed_share_cell(row.lock_ratio_percent.as_ref());
-    cells[WAITING] = printed_share_cell(row.waiting_ratio_percent.as_ref());
+    cells[KERNEL] = published_share_cell(row.lock_ratio_percent);
+    cells[WAITING] = published_share_cell(row.waiting_ratio_percent);
     Row { now: false, cells }
 }
 
@@ -220,20 +220,17 @@ fn is_short(config: &str) -> bool {
     config.chars().count() <= "2 CPUs (summary)".len()
 }
 
-fn machine_name(row: &PublishedRow, published: &Published) -> String {
+fn machine_name(row: &PublishedRow, published: &PublishedFacts) -> String {
     let system = row.system.as_ref().and_then(|key| published.systems.get(key));
     system.map_or_else(|| row.source.clone(), |system| system.short.clone())
 }
 
-fn printed_share_cell(printed: Option<&Printed>) -> Cell {
-    match printed {
-        Some(Printed::Number(percent)) => {
+fn published_share_cell(share: Option<Percentage>) -> Cell {
+    match share {
+        Some(Percentage::Exact(percent)) => {
             Cell::figure(Quantity::Share, Some(percent / 100.0), format!("{percent}%"))
         }
-        // A text such as `less than 0.1`; a leading dash is the empty cell beside it.
-        Some(Printed::Text(words)) => {
-            Cell::name(format!("{}%", words.trim_start_matches(['–', ' ']).replace("less than ", "<")))
-        }
+        Some(Percentage::LessThan(percent)) => Cell::name(format!("<{percent}%")),
         None => Cell::default(),
     }
 }
@@ -280,17 +277,16 @@ fn current_machine(host: &Host) -> String {
     [cpu, format!("Linux {}", host.kernel)].join(", ")
 }
 
-fn published_command_row(row: &PublishedRow, published: &Published) -> Row<{ COMMANDS.len() }> {
-    let name = row.workload.rsplit_once("command ").map_or("", |(_, name)| name);
+fn published_command_row(row: &PublishedRow, published: &PublishedFacts) -> Row<{ COMMANDS.len() }> {
     let cells = [
-        Cell::name(name),
+        Cell::name(row.command.as_deref().unwrap_or_default()),
         Cell::name(machine_name(row, published)),
         optional_cell(Quantity::Count, row.calls.map(|calls| calls as f64), |calls| calls.to_string()),
         optional_cell(Quantity::Share, row.cpu_ratio_percent.map(|percent| percent / 100.0), |_| {
             row.cpu_ratio_percent.map(|ratio| format!("{ratio}%")).unwrap_or_default()
         }),
-        printed_share_cell(row.lock_ratio_percent.as_ref()),
-        printed_share_cell(row.waiting_ratio_percent.as_ref()),
+        published_share_cell(row.lock_ratio_percent),
+        published_share_cell(row.waiting_ratio_percent),
     ];
     Row { now: false, cells }
 }

@@ -5,7 +5,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, Published};
+use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, PublishedFacts};
 use morecores_report::{
     BenchmarkResult, Style, suite_json, suite_markdown, suite_report, suite_summary, suite_summary_markdown,
     suite_summary_report,
@@ -54,7 +54,8 @@ static PIPE: Benchmark = Benchmark {
 
 fn terminal(benchmark: &'static Benchmark, studies: Vec<Result<&View, String>>) -> String {
     let style = Style { width: 100, colour: false, unicode: true, wide: false };
-    let text = suite_report(&BenchmarkResult { benchmark, studies }, &Published::read().unwrap(), &style);
+    let text =
+        suite_report(&BenchmarkResult { benchmark, studies }, &PublishedFacts::read().unwrap(), &style);
     support::assert_fits_style(style, &text);
     text
 }
@@ -62,7 +63,7 @@ fn terminal(benchmark: &'static Benchmark, studies: Vec<Result<&View, String>>) 
 fn markdown(benchmark: &'static Benchmark, studies: Vec<Result<&View, String>>) -> String {
     let mut text = String::new();
     let result = BenchmarkResult { benchmark, studies };
-    suite_markdown(&result, &Published::read().unwrap(), &mut text).unwrap();
+    suite_markdown(&result, &PublishedFacts::read().unwrap(), &mut text).unwrap();
     text
 }
 
@@ -124,7 +125,7 @@ fn ratios_and_names_of_machines_fit_80_columns_beside_a_figure() {
     let view = support::rates();
     let benchmark = Benchmark::named("web").unwrap();
     let result = BenchmarkResult { benchmark, studies: vec![Ok(&view), Ok(&view)] };
-    let text = suite_report(&result, &Published::read().unwrap(), &style);
+    let text = suite_report(&result, &PublishedFacts::read().unwrap(), &style);
     assert!(text.contains("PentiumPro 180") && text.contains("PIII Xeon 500"), "{text}");
     assert!(
         !text.contains("Too narrow for \"kernel") && !text.contains("Too narrow for \"waiting"),
@@ -166,7 +167,7 @@ fn json_has_the_view_or_why_there_is_none() {
         BenchmarkResult { benchmark: &BUILD, studies: vec![Err("gone".to_owned()), Err("gone".to_owned())] },
     ];
     let json: serde_json::Value =
-        serde_json::from_str(&suite_json(&results, &Published::read().unwrap()).unwrap()).unwrap();
+        serde_json::from_str(&suite_json(&results, &PublishedFacts::read().unwrap()).unwrap()).unwrap();
     assert_eq!(json["schema"], "morecores.suite/1");
     let part = &json["benchmarks"][0]["parts"][0];
     assert_eq!(serde_json::from_value::<View>(part["view"].clone()).unwrap(), view);
@@ -197,7 +198,7 @@ fn summary() -> SuiteSummary {
         benchmark_result("soften", vec![Ok(&build)]),
         benchmark_result("web", vec![Ok(&rates), gone()]),
     ];
-    suite_summary(&results, &Published::read().unwrap())
+    suite_summary(&results, &PublishedFacts::read().unwrap())
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn a_summary_has_a_row_for_each_part_and_the_reason_where_it_has_no_speedup() {
 
 #[test]
 fn a_summary_compares_on_the_largest_common_count() {
-    let published = Published::read().unwrap();
+    let published = PublishedFacts::read().unwrap();
     let view = support::nine_points();
     let result = BenchmarkResult {
         benchmark: Benchmark::named("build").unwrap(),
@@ -278,10 +279,12 @@ fn a_summary_in_markdown() {
 fn a_summary_without_any_study_has_what_was_published() {
     let benchmark = Benchmark::named("raytrace").unwrap();
     let result = BenchmarkResult { benchmark, studies: vec![Err("no POV-Ray here".to_owned())] };
-    let text = suite_summary_report(&suite_summary(&[result], &Published::read().unwrap()), &support::PLAIN);
+    let text =
+        suite_summary_report(&suite_summary(&[result], &PublishedFacts::read().unwrap()), &support::PLAIN);
     assert!(text.contains("1.39 on 2") && text.contains("raytrace: no speedup: no POV-Ray here."), "{text}");
     let benchmark = Benchmark::named("keysearch").unwrap();
     let result = BenchmarkResult { benchmark, studies: vec![Err("not begun".to_owned())] };
-    let text = suite_summary_report(&suite_summary(&[result], &Published::read().unwrap()), &support::PLAIN);
+    let text =
+        suite_summary_report(&suite_summary(&[result], &PublishedFacts::read().unwrap()), &support::PLAIN);
     assert!(text.contains("not measured") && !text.contains("over 1 CPU") && !text.contains('○'), "{text}");
 }

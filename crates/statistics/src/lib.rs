@@ -24,4 +24,4 @@ pub use noise::{AaTest, aa_test, noise_floor};
 pub use ratio::{ratio_interval, ratio_interval_with_alpha};
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
 pub use stopping::{Decision, StoppingRule};
-pub use summary::{Summary, median, outliers};
+pub use summary::{Summary, median, outliers, quantile};

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::design::{Design, MIN_RUNS};
 use crate::ratio::ratio_interval;
-use crate::summary::{median_of_sorted, sorted};
+use crate::summary::{median_of_sorted, quantile, sorted};
 
 /// Share of random differences that stay within the floor.
 const QUANTILE: f64 = 0.95;
@@ -75,15 +75,13 @@ fn difference_quantile(values: &[f64], first: usize, second: usize, seed: u64) -
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let draws = (MAX_VALUES_DRAWN / values.len()).clamp(MIN_DRAWS, MAX_DRAWS);
     let mut parts = (Vec::with_capacity(first), Vec::with_capacity(second));
-    let mut differences: Vec<f64> = (0..draws)
+    let differences = (0..draws)
         .filter_map(|_| {
             split_at_random(&values, first, second, &mut rng, &mut parts);
             Some(difference(median_of_sorted(&parts.0)?, median_of_sorted(&parts.1)?))
         })
         .collect();
-    let rank = (QUANTILE * draws as f64).ceil() as usize - 1;
-    let (_, quantile, _) = differences.select_nth_unstable_by(rank, f64::total_cmp);
-    Some(*quantile)
+    quantile(differences, QUANTILE)
 }
 
 /// Deals the sorted `values` at random: `first` values for one part, `second` for the other, and

@@ -41,6 +41,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(lower + (upper - lower) / 2.0)
 }
 
+/// Quantile by rank: the smallest value that at least this share of the values do not exceed,
+/// without interpolation. `None` for no values.
+pub fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    let rank = ((share * values.len() as f64).ceil() as usize).saturating_sub(1).min(last);
+    Some(*values.select_nth_unstable_by(rank, f64::total_cmp).1)
+}
+
 /// Summary of a sample, in the unit of its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -142,5 +150,14 @@ mod tests {
         fn fewer_than_half_are_outliers(values in prop::collection::vec(0.0..1e3, 1..60)) {
             prop_assert!(outliers(&values).len() * 2 < values.len());
         }
+    }
+
+    #[test]
+    fn a_quantile_is_one_of_the_values() {
+        let values = |n: u32| (1..=n).rev().map(f64::from).collect::<Vec<_>>();
+        assert_eq!(quantile(values(20), 0.95), Some(19.0));
+        assert_eq!(quantile(values(21), 0.95), Some(20.0));
+        assert_eq!((quantile(values(3), 0.0), quantile(values(3), 1.0)), (Some(1.0), Some(3.0)));
+        assert_eq!(quantile(Vec::new(), 0.5), None);
     }
 }

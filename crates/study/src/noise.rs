@@ -22,7 +22,7 @@ pub enum CpuRelation {
     All,
 }
 
-/// Measurements of one CPU during a stretch.
+/// Measurements of one CPU during a run of the loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopThread {
     /// CPU of the thread; the thread could run on no other CPU.
@@ -39,10 +39,10 @@ pub struct LoopThread {
     pub steal_ns: Nanos,
 }
 
-/// Stretch of time in which some CPUs ran the loop at once, each in its own thread.
+/// Run of the loop on some CPUs at once, each in its own thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
-    /// Round of the stretch, from 0. Every round holds each combination of CPUs once.
+pub struct LoopRun {
+    /// Round of the run, from 0. Every round holds each combination of CPUs once.
     pub round: u32,
     /// Relation of the CPUs to each other.
     #[serde(rename = "company")]
@@ -53,7 +53,7 @@ pub struct Stretch {
     pub threads: Vec<LoopThread>,
 }
 
-impl Stretch {
+impl LoopRun {
     /// CPUs that ran the loop.
     pub fn cpus(&self) -> CpuSet {
         self.threads.iter().map(|thread| thread.cpu).collect()
@@ -65,6 +65,7 @@ impl Stretch {
 pub struct Noise {
     /// Steps of the loop in one repetition; the same for every CPU.
     pub steps: u64,
-    /// Stretches, in the order of measurement.
-    pub stretches: Vec<Stretch>,
+    /// Runs of the loop, in the order of measurement.
+    #[serde(rename = "stretches")]
+    pub runs: Vec<LoopRun>,
 }

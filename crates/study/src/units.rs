@@ -58,7 +58,8 @@ impl Nanos {
     }
 
     /// Median of some times, the later of the two middle ones if their number is even; `None` for
-    /// no times.
+    /// no times. It is one of the times, and the crates that use it do not know `statistics`, which
+    /// defines the median of figures.
     pub fn median(mut times: Vec<Self>) -> Option<Self> {
         times.sort_unstable();
         times.get(times.len() / 2).copied()

@@ -6,12 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{CpuNoise, Disturbance, Estimate, MachineNoise};
-use morecores_study::noise::{CpuRelation, Noise, Stretch};
+use morecores_study::noise::{CpuRelation, LoopRun, Noise};
 use morecores_study::{CpuId, CpuSet};
 
-use morecores_statistics::Design;
-use morecores_statistics::median;
-use morecores_statistics::median_interval;
+use morecores_statistics::{Design, median, median_interval, quantile};
 
 /// Number of values in each arm of a comparison. It models a study of ten runs of each of two
 /// commands, the number that hyperfine makes by default.
@@ -29,7 +27,7 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// Derives the noise of a machine; returns none if nothing was measured alone.
 pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
-    let alone: BTreeMap<CpuId, Vec<&Stretch>> = solo_stretches(noise);
+    let alone: BTreeMap<CpuId, Vec<&LoopRun>> = solo_runs(noise);
     let cpus: Vec<CpuNoise> = alone.keys().filter_map(|cpu| cpu_noise(noise, *cpu)).collect();
     let medians: Vec<f64> = cpus.iter().map(|cpu| cpu.median_s).collect();
     let fastest = medians.iter().copied().reduce(f64::min)?;
@@ -47,44 +45,44 @@ pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
     })
 }
 
-/// Returns the stretches that each CPU ran alone.
-fn solo_stretches(noise: &Noise) -> BTreeMap<CpuId, Vec<&Stretch>> {
-    let mut found: BTreeMap<CpuId, Vec<&Stretch>> = BTreeMap::new();
-    for stretch in noise.stretches.iter().filter(|stretch| stretch.relation == CpuRelation::Alone) {
-        for thread in &stretch.threads {
-            found.entry(thread.cpu).or_default().push(stretch);
+/// Returns the runs that each CPU ran alone.
+fn solo_runs(noise: &Noise) -> BTreeMap<CpuId, Vec<&LoopRun>> {
+    let mut found: BTreeMap<CpuId, Vec<&LoopRun>> = BTreeMap::new();
+    for run in noise.runs.iter().filter(|run| run.relation == CpuRelation::Alone) {
+        for thread in &run.threads {
+            found.entry(thread.cpu).or_default().push(run);
         }
     }
     found
 }
 
 /// Returns the seconds of every repetition on `cpu`, in order.
-fn times(stretches: &[&Stretch], cpu: CpuId) -> Vec<f64> {
-    let threads = stretches.iter().flat_map(|stretch| &stretch.threads).filter(|thread| thread.cpu == cpu);
+fn times(runs: &[&LoopRun], cpu: CpuId) -> Vec<f64> {
+    let threads = runs.iter().flat_map(|run| &run.threads).filter(|thread| thread.cpu == cpu);
     threads.flat_map(|thread| &thread.times_ns).map(|time| time.as_secs_f64()).collect()
 }
 
 fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
-    let mut own: Vec<&Stretch> = Vec::new();
-    own.extend(noise.stretches.iter().filter(|s| s.relation == CpuRelation::Alone && s.cpus().contains(cpu)));
+    let mut own: Vec<&LoopRun> = Vec::new();
+    own.extend(noise.runs.iter().filter(|s| s.relation == CpuRelation::Alone && s.cpus().contains(cpu)));
     let times = times(&own, cpu);
     let centre = median(&times).filter(|centre| *centre > 0.0)?;
     let deviations: Vec<f64> = times.iter().map(|time| (time - centre).abs()).collect();
-    let rounds: Vec<f64> = own.iter().filter_map(|stretch| round_median(stretch, cpu)).collect();
+    let rounds: Vec<f64> = own.iter().filter_map(|run| round_median(run, cpu)).collect();
     let (fast, slow) = (rounds.iter().copied().reduce(f64::min)?, rounds.iter().copied().reduce(f64::max)?);
 
-    let lasted: f64 = own.iter().map(|stretch| stretch.lasted_ns.as_secs_f64()).sum();
+    let lasted: f64 = own.iter().map(|run| run.lasted_ns.as_secs_f64()).sum();
     let threads: Vec<_> = own.iter().flat_map(|s| &s.threads).filter(|thread| thread.cpu == cpu).collect();
     let waited: Option<f64> =
         threads.iter().map(|thread| thread.waited_ns.map(|time| time.as_secs_f64())).sum();
     let switches: Option<u64> = threads.iter().map(|thread| thread.involuntary_switches).sum();
-    let stretches_with_cpu = || noise.stretches.iter().filter(|stretch| stretch.cpus().contains(cpu));
-    let stolen: f64 = stretches_with_cpu()
-        .flat_map(|stretch| &stretch.threads)
+    let runs_with_cpu = || noise.runs.iter().filter(|run| run.cpus().contains(cpu));
+    let stolen: f64 = runs_with_cpu()
+        .flat_map(|run| &run.threads)
         .filter(|thread| thread.cpu == cpu)
         .map(|thread| thread.steal_ns.as_secs_f64())
         .sum();
-    let watched: f64 = stretches_with_cpu().map(|stretch| stretch.lasted_ns.as_secs_f64()).sum();
+    let watched: f64 = runs_with_cpu().map(|run| run.lasted_ns.as_secs_f64()).sum();
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     Some(CpuNoise {
         cpu,
@@ -95,7 +93,7 @@ fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
         waited: waited.map(|waited| share(waited, lasted)),
         switches_per_s: switches.map(|switches| share(switches as f64, lasted)),
         steal: share(stolen, watched),
-        slowdown: median(&slowdowns(noise, cpu, |stretch| stretch.relation == CpuRelation::All)),
+        slowdown: median(&slowdowns(noise, cpu, |run| run.relation == CpuRelation::All)),
     })
 }
 
@@ -113,28 +111,24 @@ fn aa_differences(times: &[f64]) -> Vec<f64> {
     differences.collect()
 }
 
-fn floor_quantile(mut differences: Vec<f64>) -> Option<f64> {
-    if differences.len() < FEWEST_COMPARISONS {
-        return None;
-    }
-    let rank = (QUANTILE * differences.len() as f64).ceil() as usize - 1;
-    Some(*differences.select_nth_unstable_by(rank, f64::total_cmp).1)
+fn floor_quantile(differences: Vec<f64>) -> Option<f64> {
+    if differences.len() < FEWEST_COMPARISONS { None } else { quantile(differences, QUANTILE) }
 }
 
-/// Returns the median of a CPU's repetitions in one stretch.
-fn round_median(stretch: &Stretch, cpu: CpuId) -> Option<f64> {
-    median(&times(&[stretch], cpu)).filter(|time| *time > 0.0)
+/// Returns the median of a CPU's repetitions in one run.
+fn round_median(run: &LoopRun, cpu: CpuId) -> Option<f64> {
+    median(&times(&[run], cpu)).filter(|time| *time > 0.0)
 }
 
 /// Returns the slowdown of the CPU in each round: its time with these CPUs divided by its time
 /// alone. Both times are from the same round, so a slow drift of the machine cancels out.
-fn slowdowns(noise: &Noise, cpu: CpuId, relation: impl Fn(&Stretch) -> bool) -> Vec<f64> {
-    let rounds: BTreeSet<u32> = noise.stretches.iter().map(|stretch| stretch.round).collect();
-    let median_in_round = |round: u32, wanted: &dyn Fn(&Stretch) -> bool| {
-        let mut all = noise.stretches.iter().filter(|stretch| stretch.round == round && wanted(stretch));
-        all.find_map(|stretch| round_median(stretch, cpu))
+fn slowdowns(noise: &Noise, cpu: CpuId, relation: impl Fn(&LoopRun) -> bool) -> Vec<f64> {
+    let rounds: BTreeSet<u32> = noise.runs.iter().map(|run| run.round).collect();
+    let median_in_round = |round: u32, wanted: &dyn Fn(&LoopRun) -> bool| {
+        let mut all = noise.runs.iter().filter(|run| run.round == round && wanted(run));
+        all.find_map(|run| round_median(run, cpu))
     };
-    let alone = |stretch: &Stretch| stretch.relation == CpuRelation::Alone;
+    let alone = |run: &LoopRun| run.relation == CpuRelation::Alone;
     rounds
         .into_iter()
         .filter_map(|round| Some(median_in_round(round, &relation)? / median_in_round(round, &alone)?))
@@ -143,7 +137,7 @@ fn slowdowns(noise: &Noise, cpu: CpuId, relation: impl Fn(&Stretch) -> bool) -> 
 
 fn disturbances(noise: &Noise) -> Vec<Disturbance> {
     let combinations: BTreeSet<(CpuRelation, CpuSet)> =
-        noise.stretches.iter().map(|stretch| (stretch.relation, stretch.cpus())).collect();
+        noise.runs.iter().map(|run| (run.relation, run.cpus())).collect();
     combinations
         .into_iter()
         .filter(|(relation, _)| *relation != CpuRelation::Alone)
@@ -154,7 +148,7 @@ fn disturbances(noise: &Noise) -> Vec<Disturbance> {
 /// Computes the slowdown of one combination of CPUs. The slowdown of a round is the mean over the
 /// CPUs, the factor by which the machine as a whole falls behind.
 fn disturbance(noise: &Noise, (relation, cpus): (CpuRelation, CpuSet)) -> Option<Disturbance> {
-    let within = |stretch: &Stretch| stretch.relation == relation && stretch.cpus() == cpus;
+    let within = |run: &LoopRun| run.relation == relation && run.cpus() == cpus;
     let by_cpu: Vec<(CpuId, Vec<f64>)> =
         cpus.iter().map(|cpu| (cpu, slowdowns(noise, cpu, within))).filter(|(_, s)| !s.is_empty()).collect();
     let rounds = by_cpu.iter().map(|(_, slowdowns)| slowdowns.len()).min()?;

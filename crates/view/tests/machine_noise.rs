@@ -1,6 +1,6 @@
 //! Figures of machines with known noise.
 
-use morecores_study::noise::{CpuRelation, LoopThread, Noise, Stretch};
+use morecores_study::noise::{CpuRelation, LoopRun, LoopThread, Noise};
 use morecores_study::{CpuId, Nanos};
 use morecores_view::machine_noise;
 use rand::{RngExt, SeedableRng};
@@ -19,8 +19,8 @@ fn thread(cpu: u32, times: impl IntoIterator<Item = f64>) -> LoopThread {
     }
 }
 
-fn stretch(round: u32, relation: CpuRelation, threads: Vec<LoopThread>) -> Stretch {
-    Stretch { round, relation, lasted_ns: Nanos::from_millis(500), threads }
+fn run(round: u32, relation: CpuRelation, threads: Vec<LoopThread>) -> LoopRun {
+    LoopRun { round, relation, lasted_ns: Nanos::from_millis(500), threads }
 }
 
 /// Creates six rounds of two CPUs, alone and together. The noise is normal with the relative
@@ -32,14 +32,14 @@ fn machine(sigma: f64, slowdown: f64, drift: f64) -> Noise {
     let mut normal = move || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
     let mut times =
         |factor: f64| (0..40).map(|_| LENGTH * factor * (1.0 + sigma * normal())).collect::<Vec<_>>();
-    let mut noise = Noise { steps: 1000, stretches: Vec::new() };
+    let mut noise = Noise { steps: 1000, runs: Vec::new() };
     for round in 0..6 {
         let speed = 1.0 + drift * f64::from(round);
         for cpu in 0..2 {
-            noise.stretches.push(stretch(round, CpuRelation::Alone, vec![thread(cpu, times(speed))]));
+            noise.runs.push(run(round, CpuRelation::Alone, vec![thread(cpu, times(speed))]));
         }
         let threads = vec![thread(0, times(speed * slowdown)), thread(1, times(speed * slowdown))];
-        noise.stretches.push(stretch(round, CpuRelation::All, threads));
+        noise.runs.push(run(round, CpuRelation::All, threads));
     }
     noise
 }
@@ -54,7 +54,7 @@ fn a_perfect_machine_has_no_noise() {
     assert_eq!((together.slowdown.value, together.slowdown.ci95), (1.0, Some([1.0, 1.0])));
     let cpu = &found.cpus[1];
     assert_eq!((cpu.cpu, cpu.repetitions, cpu.spread, cpu.drift), (CpuId(1), 240, 0.0, 0.0));
-    // 5 ms of 500 ms in each stretch; 10 ms of 500 ms, alone and with others; 3 switches in half a
+    // 5 ms of 500 ms in each run; 10 ms of 500 ms, alone and with others; 3 switches in half a
     // second.
     let is_close = |a: f64, b: f64| (a - b).abs() < 1e-12;
     assert!(is_close(cpu.waited.expect("told"), 0.01) && is_close(cpu.steal, 0.02), "{cpu:?}");
@@ -96,16 +96,16 @@ fn a_drift_is_seen_as_such_and_is_neither_noise_nor_disturbance() {
 fn a_slower_cpu_and_the_one_that_suffers_most_are_told() {
     let rounds = 0..6u32;
     let times = |factor: f64| (0..20).map(move |_| LENGTH * factor);
-    let stretches = rounds.flat_map(|round| {
+    let runs = rounds.flat_map(|round| {
         [
-            stretch(round, CpuRelation::Alone, vec![thread(0, times(1.0))]),
-            stretch(round, CpuRelation::Alone, vec![thread(7, times(1.1))]),
-            stretch(round, CpuRelation::Siblings, vec![thread(0, times(1.5)), thread(7, times(2.2))]),
+            run(round, CpuRelation::Alone, vec![thread(0, times(1.0))]),
+            run(round, CpuRelation::Alone, vec![thread(7, times(1.1))]),
+            run(round, CpuRelation::Siblings, vec![thread(0, times(1.5)), thread(7, times(2.2))]),
             // CPU 9 was never measured alone, so it has no slowdown.
-            stretch(round, CpuRelation::All, vec![thread(0, times(1.0)), thread(9, times(9.0))]),
+            run(round, CpuRelation::All, vec![thread(0, times(1.0)), thread(9, times(9.0))]),
         ]
     });
-    let found = machine_noise(&Noise { steps: 1, stretches: stretches.collect() }).expect("a machine");
+    let found = machine_noise(&Noise { steps: 1, runs: runs.collect() }).expect("a machine");
     assert!((found.between_cpus - 0.1).abs() < 1e-9, "{found:?}");
     let [pair, all] = &found.disturbances[..] else { panic!("{found:?}") };
     assert_eq!((pair.relation, pair.worst_cpu), (CpuRelation::Siblings, CpuId(7)));
@@ -116,10 +116,10 @@ fn a_slower_cpu_and_the_one_that_suffers_most_are_told() {
 #[test]
 fn too_little_gives_no_floor_and_nothing_gives_nothing() {
     assert_eq!(machine_noise(&Noise::default()), None);
-    let empty = Noise { steps: 1, stretches: vec![stretch(0, CpuRelation::Alone, vec![thread(0, [])])] };
+    let empty = Noise { steps: 1, runs: vec![run(0, CpuRelation::Alone, vec![thread(0, [])])] };
     assert_eq!(machine_noise(&empty), None);
-    let short = vec![stretch(0, CpuRelation::Alone, vec![thread(0, vec![LENGTH; 30])])];
-    let found = machine_noise(&Noise { steps: 1, stretches: short }).expect("a machine");
+    let short = vec![run(0, CpuRelation::Alone, vec![thread(0, vec![LENGTH; 30])])];
+    let found = machine_noise(&Noise { steps: 1, runs: short }).expect("a machine");
     assert_eq!((found.floor, found.comparisons), (None, 11));
     assert_eq!(found.cpus[0].slowdown, None);
     assert!(found.disturbances.is_empty());

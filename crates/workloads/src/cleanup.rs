@@ -64,7 +64,7 @@ impl CleanupProcess {
 
     /// Makes a directory for this run below `parent`.
     pub(crate) fn make_directory(&self, parent: &Path) -> Result<PathBuf, WorkloadError> {
-        let path = parent.join(format!("morecores-work-{}-{:x}", getpid(), crate::clock::now().0));
+        let path = parent.join(format!("morecores-work-{}-{:x}", getpid(), crate::clock::monotonic().0));
         // The clean-up process is told before the directory exists, so that at no moment the
         // directory could remain.
         self.send(ADD_DIRECTORY, &[path.as_os_str().as_bytes(), b"\0"].concat());

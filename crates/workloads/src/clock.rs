@@ -1,5 +1,5 @@
-//! Time on which threads and processes agree: `CLOCK_MONOTONIC`, in whole nanoseconds, which can
-//! cross a pipe.
+//! Clocks, in whole nanoseconds: `CLOCK_MONOTONIC`, on which threads and processes agree, and CPU
+//! time.
 
 use morecores_study::Nanos;
 use rustix::time::{ClockId, clock_gettime};
@@ -16,9 +16,9 @@ pub struct Span {
 impl Span {
     /// Measures the span of `work` and returns it with the result.
     pub fn measure<T>(work: impl FnOnce() -> T) -> (Self, T) {
-        let start = now();
+        let start = monotonic();
         let result = work();
-        (Self { start, end: now() }, result)
+        (Self { start, end: monotonic() }, result)
     }
 
     /// Time from the first start to the last end; zero for no spans.
@@ -29,10 +29,21 @@ impl Span {
     }
 }
 
-/// Current time.
+/// Reads the monotonic clock.
 #[inline]
-pub fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
+pub fn monotonic() -> Nanos {
+    read(ClockId::Monotonic)
+}
+
+/// CPU time of the calling thread so far.
+#[inline]
+pub fn thread_cpu() -> Nanos {
+    read(ClockId::ThreadCPUTime)
+}
+
+#[inline]
+fn read(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
     Nanos::from_timespec(time.tv_sec, time.tv_nsec)
 }
 

@@ -47,7 +47,7 @@ impl Work {
     /// Share of counter `index` among `counters`.
     const fn share(self, index: usize, counters: usize) -> u64 {
         match self {
-            Self::Total(total) => team::share(total, index, counters),
+            Self::Total(total) => team::range_length(total, index, counters),
             Self::Each(each) => each,
         }
     }

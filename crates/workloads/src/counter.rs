@@ -135,7 +135,7 @@ fn count_with_lock<L: Lock>(
     let piece = |index| {
         move || {
             barrier.wait();
-            Span::measure(|| counter.increment(kind, team::share(increments, index, threads)))
+            Span::measure(|| counter.increment(kind, team::range_length(increments, index, threads)))
         }
     };
     let results = team::run("counter", (0..threads).map(piece).collect())?;

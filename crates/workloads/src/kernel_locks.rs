@@ -169,8 +169,9 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let parent = scratch_directory();
     let object = args.lock.object(&cleanup, &parent, operations)?;
     let barrier = Barrier::new(workers)?;
-    let work = shares(operations, workers)
-        .map(|share| {
+    let work = (0..workers)
+        .map(|index| {
+            let share = team::range(operations, index, workers);
             let (object, barrier) = (&*object, &barrier);
             move || {
                 barrier.wait();
@@ -223,12 +224,6 @@ fn scratch_directory() -> PathBuf {
     }
 }
 
-/// `operations`, divided into one range per worker, as equal as possible.
-fn shares(operations: u64, workers: usize) -> impl Iterator<Item = Range<u64>> {
-    let workers = workers as u64;
-    (0..workers).map(move |index| operations * index / workers..operations * (index + 1) / workers)
-}
-
 /// Error of a system call that fails independently of the arguments.
 fn call_error(call: &'static str, error: rustix::io::Errno) -> WorkloadError {
     WorkloadError::ProgramFailed { program: format!("the system call {call}"), reason: error.to_string() }
@@ -237,16 +232,6 @@ fn call_error(call: &'static str, error: rustix::io::Errno) -> WorkloadError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_hold_every_operation_once() {
-        for (operations, workers) in [(10, 3), (2, 5), (u64::from(u32::MAX), 8192)] {
-            let shares: Vec<_> = shares(operations, workers).collect();
-            assert_eq!((shares.len(), shares[0].start), (workers, 0));
-            assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert_eq!(shares[workers - 1].end, operations);
-        }
-    }
 
     #[test]
     fn every_lock_gives_one_checksum_for_any_workers() {

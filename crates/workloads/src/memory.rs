@@ -3,9 +3,8 @@
 //! The kernel promises memory that it does not have and later kills a process for using it. A clear
 //! message beforehand is better.
 
-use std::fs;
-
 use morecores_study::Bytes;
+use procfs::{Current, Meminfo};
 
 use crate::WorkloadError;
 
@@ -16,7 +15,7 @@ use crate::WorkloadError;
 /// # Errors
 /// Too little available memory.
 pub fn require(needed: Bytes, arguments: &'static str) -> Result<(), WorkloadError> {
-    match fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(parse_available) {
+    match available() {
         Some(available) if available < needed => {
             Err(WorkloadError::NotEnoughMemory { needed, available, arguments })
         }
@@ -48,21 +47,13 @@ pub(crate) fn zeroed(len: usize, arguments: &'static str) -> Result<Vec<u64>, Wo
 
 /// `MemAvailable` of `/proc/meminfo`: the kernel's estimate of the memory for new programs without
 /// swapping (Documentation/filesystems/proc.rst).
-fn parse_available(meminfo: &str) -> Option<Bytes> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.parse().ok().map(Bytes::from_kib)
+fn available() -> Option<Bytes> {
+    Meminfo::current().ok()?.mem_available.map(Bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn meminfo_is_read_as_the_kernel_writes_it() {
-        let text = "MemTotal:       24689652 kB\nMemFree:        20000000 kB\nMemAvailable:   23000000 kB\n";
-        assert_eq!(parse_available(text), Some(Bytes::from_kib(23_000_000)));
-        assert_eq!(parse_available("MemTotal: 1 kB\n"), None);
-    }
 
     #[test]
     fn a_need_that_cannot_fit_is_refused() {

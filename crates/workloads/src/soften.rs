@@ -5,10 +5,10 @@
 //! thread. This module holds the arguments and the order of events. The arithmetic is in `kernel`
 //! and the threads' part in `band`. `reference` repeats the published algorithm to check both.
 
+mod adjacent_band;
 mod band;
 mod bitmap;
 mod kernel;
-mod neighbour;
 mod reference;
 mod sweep;
 

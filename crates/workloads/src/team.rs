@@ -5,6 +5,7 @@
 //! is left to the workload.
 
 use std::fmt;
+use std::ops::Range;
 use std::panic;
 use std::sync::OnceLock;
 use std::thread;
@@ -74,10 +75,19 @@ impl WorkerKind {
     }
 }
 
-/// Share of part `index` in `total`, divided among `parts` as equally as whole numbers allow.
-pub(crate) const fn share(total: u64, index: usize, parts: usize) -> u64 {
-    // The first parts get one unit of the remainder each.
-    total / parts as u64 + ((index as u64) < total % parts as u64) as u64
+/// Part `index` of `0..total`, divided into `parts` ranges as equal as whole numbers allow.
+pub(crate) const fn range(total: u64, index: usize, parts: usize) -> Range<u64> {
+    const fn start(total: u64, index: usize, parts: usize) -> u64 {
+        // The product may exceed 64 bits, the quotient does not.
+        (total as u128 * index as u128 / parts as u128) as u64
+    }
+    start(total, index, parts)..start(total, index + 1, parts)
+}
+
+/// Length of part `index` of [`range`].
+pub(crate) const fn range_length(total: u64, index: usize, parts: usize) -> u64 {
+    let Range { start, end } = range(total, index, parts);
+    end - start
 }
 
 /// Runs every piece of `work` on its own thread or process and returns the results in order. The
@@ -155,10 +165,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_are_fair_and_sum_to_the_total(total: u64, parts in 1usize..100) {
-            let shares: Vec<_> = (0..parts).map(|index| share(total, index, parts)).collect();
-            prop_assert_eq!(shares.iter().map(|share| u128::from(*share)).sum::<u128>(), u128::from(total));
-            prop_assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+        fn ranges_are_equal_and_make_up_the_total(total: u64, parts in 1usize..100) {
+            let ranges: Vec<_> = (0..parts).map(|index| range(total, index, parts)).collect();
+            prop_assert_eq!((ranges[0].start, ranges[parts - 1].end), (0, total));
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+            let lengths = (0..parts).map(|index| range_length(total, index, parts));
+            prop_assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1);
         }
     }
 

@@ -331,10 +331,7 @@ fn run_load(
 ) -> Result<Vec<LoadResult>, WorkloadError> {
     let failed = AtomicBool::new(false);
     let clients = args.clients();
-    let share = |all: u64, index: usize| {
-        let (index, clients) = (index as u64, clients as u64);
-        all / clients + u64::from(index < all % clients)
-    };
+    let share = |all: u64, index: usize| team::range_length(all, index, clients);
     let client = |index: usize| {
         // Requests are dealt out in turn.
         let schedule = args.rate.map(f64::from).map(|rate| Schedule {

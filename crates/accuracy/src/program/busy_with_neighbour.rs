@@ -11,7 +11,7 @@ use morecores_study::Nanos;
 
 use super::KnownProgram;
 use crate::accounts::{IdleClock, SchedAccount};
-use crate::clock::{burn, tree_cpu, wall};
+use crate::clock::{burn, monotonic, tree_cpu};
 use crate::neighbour;
 use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
@@ -35,11 +35,11 @@ pub struct BusyWithNeighbour {
 impl KnownProgram for BusyWithNeighbour {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let (before, idle) = (SchedAccount::read_process(self.pid)?.ran, IdleClock::start()?);
-        let end = wall() + Nanos::from_secs_f64(self.elapsed_s);
+        let end = monotonic() + Nanos::from_secs_f64(self.elapsed_s);
         thread::scope(|scope| {
             for _ in 0..self.threads {
                 scope.spawn(|| {
-                    while wall() < end {
+                    while monotonic() < end {
                         burn(STEP);
                     }
                 });

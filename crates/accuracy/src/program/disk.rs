@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::KnownProgram;
 use crate::accounts::IdleClock;
-use crate::clock::{thread_cpu, tree_cpu, wall};
+use crate::clock::{monotonic, thread_cpu, tree_cpu};
 use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Bytes a read: enough to make the time from the disk's interrupt until the thread runs again
@@ -69,15 +69,15 @@ impl KnownProgram for Disk {
         let block = &mut memory[start..start + READ_BYTES];
 
         let idle = IdleClock::start()?;
-        let (begun, begun_cpu) = (wall(), thread_cpu());
+        let (begun, begun_cpu) = (monotonic(), thread_cpu());
         let end = begun + Nanos::from_secs_f64(self.elapsed_s);
         for at in (0..FILE_BYTES).step_by(READ_BYTES).cycle() {
-            if wall() >= end {
+            if monotonic() >= end {
                 break;
             }
             file.read_exact_at(block, at as u64).map_err(failed("read"))?;
         }
-        let waited = wall().since(begun).since(thread_cpu().since(begun_cpu));
+        let waited = monotonic().since(begun).since(thread_cpu().since(begun_cpu));
         let (waited_s, idle_s) = (Some(waited.as_secs_f64()), Some(idle.elapsed()?.as_secs_f64()));
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), waited_s, idle_s, ..Truth::default() })
     }

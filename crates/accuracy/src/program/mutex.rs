@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::KnownProgram;
 use super::work_parts::part_of_time;
-use crate::clock::{burn, tree_cpu, wall};
+use crate::clock::{burn, monotonic, tree_cpu};
 use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Mean length of one hold and one pause together. It is some 200 times the 40 µs for waking an
@@ -41,7 +41,7 @@ impl Mutex {
     fn work(&self, lock: &Lock<()>, seed: u64, end: Nanos) -> Nanos {
         let mut lengths = Lengths { chance: ChaCha8Rng::seed_from_u64(seed), percent: self.percent };
         let mut waited = Nanos::ZERO;
-        while wall() < end {
+        while monotonic() < end {
             let (hold, think) = lengths.next();
             burn(think);
             // A free lock is taken without reading the clock.
@@ -49,9 +49,9 @@ impl Mutex {
                 Ok(held) => held,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => {
-                    let begun = wall();
+                    let begun = monotonic();
                     let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                    waited += wall().since(begun);
+                    waited += monotonic().since(begun);
                     held
                 }
             };
@@ -82,7 +82,7 @@ impl Lengths {
 impl KnownProgram for Mutex {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let lock = Lock::new(());
-        let end = wall() + Nanos::from_secs_f64(self.elapsed_s);
+        let end = monotonic() + Nanos::from_secs_f64(self.elapsed_s);
         let waited: Nanos = thread::scope(|scope| {
             let other = scope.spawn(|| self.work(&lock, 2, end));
             let own = self.work(&lock, 1, end);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use morecores_catalogue::{Benchmark, BenchmarkPart, Published};
+use morecores_catalogue::{Benchmark, BenchmarkPart, PublishedFacts};
 use morecores_report::{self as words, BenchmarkResult};
 use morecores_study::Study;
 use morecores_view::View;
@@ -79,7 +79,7 @@ impl SuiteStudies {
         load: impl Fn(Study, &Path) -> Result<T>,
         view: impl Fn(&T) -> &View,
     ) -> Result<ThenAndNow<T>> {
-        let published = Published::read()?;
+        let published = PublishedFacts::read()?;
         let benchmarks = self.benchmarks();
         let Self { directory, mut studies } = self;
         let mut order = Vec::new();

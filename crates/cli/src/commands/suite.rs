@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use morecores_catalogue::{Benchmark, BenchmarkPart, Published};
+use morecores_catalogue::{Benchmark, BenchmarkPart, PublishedFacts};
 use morecores_report::{self as report, BenchmarkResult};
 use morecores_study::{StopReason, Study};
 use morecores_view::View;
@@ -36,7 +36,7 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
         fs::create_dir_all(&options.directory)
             .with_context(|| format!("cannot make the directory {}", options.directory.display()))?;
     }
-    let published = Published::read()?;
+    let published = PublishedFacts::read()?;
     let go_on = format!("morecores suite --resume -o {}", options.directory.display());
     // Showing a suite changes nothing, so a signal has its default effect.
     let runner =
@@ -74,7 +74,7 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
     Ok(if studies.are_whole() { exit::SUCCESS } else { exit::COMMAND_FAILED })
 }
 
-fn tables(result: &BenchmarkResult<'_>, published: &Published, markdown: bool) -> Result<String> {
+fn tables(result: &BenchmarkResult<'_>, published: &PublishedFacts, markdown: bool) -> Result<String> {
     let mut text = String::new();
     if markdown {
         report::suite_markdown(result, published, &mut text)?;
@@ -84,7 +84,7 @@ fn tables(result: &BenchmarkResult<'_>, published: &Published, markdown: bool) -
     Ok(text)
 }
 
-fn summary(results: &[BenchmarkResult<'_>], published: &Published, markdown: bool) -> Result<String> {
+fn summary(results: &[BenchmarkResult<'_>], published: &PublishedFacts, markdown: bool) -> Result<String> {
     let summary = report::suite_summary(results, published);
     let mut text = String::new();
     if markdown {

@@ -4,9 +4,9 @@ use std::mem::MaybeUninit;
 
 use morecores_study::{CpuId, CpuSet, Nanos};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
-use rustix::time::{ClockId, clock_gettime};
 
 use morecores_workloads::WorkloadError;
+use morecores_workloads::clock::thread_cpu;
 
 /// CPUs that this process may use.
 pub(super) fn usable_cpus() -> Result<CpuSet, WorkloadError> {
@@ -47,12 +47,6 @@ pub(super) fn pin(cpu: CpuId) -> Result<(), WorkloadError> {
     })
 }
 
-/// CPU time of the calling thread so far.
-pub(super) fn thread_time() -> Nanos {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos::from_timespec(time.tv_sec, time.tv_nsec)
-}
-
 /// CPU time of a thread, split into user and system time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadCpuTime {
@@ -68,9 +62,9 @@ impl ThreadCpuTime {
     /// thread's mode at the timer's ticks, so the split is correct only on average over many
     /// windows.
     pub(super) fn measure<T>(work: impl FnOnce() -> T) -> (Self, T) {
-        let (parts, before) = (rusage_parts(), thread_time());
+        let (parts, before) = (rusage_parts(), thread_cpu());
         let result = work();
-        let (total, after) = (thread_time().since(before), self::rusage_parts());
+        let (total, after) = (thread_cpu().since(before), self::rusage_parts());
         let [user, system] = [0, 1].map(|part| after[part].since(parts[part]).0);
         (Self::split(total, user, system), result)
     }
@@ -113,8 +107,8 @@ mod tests {
     fn work(duration: Nanos) {
         let zeros = std::fs::File::open("/dev/zero").expect("every Linux has it");
         let mut buffer = vec![0_u8; 1 << 16];
-        let begun = thread_time();
-        while thread_time().since(begun) < duration {
+        let begun = thread_cpu();
+        while thread_cpu().since(begun) < duration {
             std::io::Read::read_exact(&mut &zeros, &mut buffer).expect("it has no end");
             std::hint::black_box(buffer.iter().map(|byte| u64::from(*byte)).sum::<u64>());
         }
@@ -123,13 +117,13 @@ mod tests {
     #[test]
     fn the_cpu_time_is_that_of_the_clock_of_the_thread() {
         let duration = Nanos::from_millis(10);
-        let around = thread_time();
+        let around = thread_cpu();
         let (cpu_time, within) = ThreadCpuTime::measure(|| {
-            let begun = thread_time();
+            let begun = thread_cpu();
             work(duration);
-            thread_time().since(begun)
+            thread_cpu().since(begun)
         });
-        let around = thread_time().since(around);
+        let around = thread_cpu().since(around);
         let sum = cpu_time.user + cpu_time.system;
         assert!(duration <= within && within <= sum && sum <= around, "{within:?} {cpu_time:?} {around:?}");
     }

@@ -70,7 +70,7 @@ pub(super) fn measure<L: Lock>(
     let progress = &Progress::default();
     run_both(cpus, |index| {
         let mut timestamps = Timestamps::new();
-        let start = clock::now();
+        let start = clock::monotonic();
         // This thread takes every other round, from 1.
         for round in (1 + index..).step_by(2) {
             // The wait ensures that the other thread holds the lock: the thread that released it
@@ -78,20 +78,20 @@ pub(super) fn measure<L: Lock>(
             spin_until(&progress.held_round, round - 1);
             progress.announced_round.0.store(round - 1, Release);
             let ended = lock.with(|_| {
-                let now = clock::now();
+                let now = clock::monotonic();
                 timestamps.acquired.push((round, now));
                 if progress.is_last_round.0.load(Relaxed) {
                     return true;
                 }
                 progress.held_round.0.store(round, Release);
                 spin_until(&progress.announced_round, round);
-                let arrival = clock::now();
-                while clock::now().since(arrival) < HOLD {}
+                let arrival = clock::monotonic();
+                while clock::monotonic().since(arrival) < HOLD {}
                 let end = round >= MAX_ROUNDS || (round >= MIN_ROUNDS && arrival.since(start) >= window);
                 if end {
                     progress.is_last_round.0.store(true, Relaxed);
                 }
-                timestamps.released.push((round, clock::now()));
+                timestamps.released.push((round, clock::monotonic()));
                 end
             });
             if ended {
@@ -114,20 +114,20 @@ pub(super) fn measure_kernel_lock(cpus: [CpuId; 2], window: Nanos) -> Result<f64
     let progress = &Progress::default();
     run_both(cpus, |index| {
         let mut timestamps = Timestamps::new();
-        let start = clock::now();
+        let start = clock::monotonic();
         let (mut long, mut short) = (OffsetLock::thread_state(hold), OffsetLock::thread_state(1));
         for round in 1.. {
             let releases = round % 2 == 1 - index;
             if releases {
                 spin_until(&progress.announced_round, round - 1);
-                let now = clock::now();
+                let now = clock::monotonic();
                 let end = round >= MAX_ROUNDS || (round >= MIN_ROUNDS && now.since(start) >= window);
                 if end {
                     progress.is_last_round.0.store(true, Relaxed);
                 }
                 progress.held_round.0.store(round, Release);
                 file.take_turn(&mut long);
-                timestamps.released.push((round, clock::now()));
+                timestamps.released.push((round, clock::monotonic()));
                 if end {
                     break;
                 }
@@ -135,7 +135,7 @@ pub(super) fn measure_kernel_lock(cpus: [CpuId; 2], window: Nanos) -> Result<f64
                 spin_until(&progress.held_round, round);
                 delay.run();
                 file.take_shortest_turn(&mut short);
-                timestamps.acquired.push((round + 1, clock::now()));
+                timestamps.acquired.push((round + 1, clock::monotonic()));
                 let end = progress.is_last_round.0.load(Relaxed);
                 progress.announced_round.0.store(round, Release);
                 if end {
@@ -171,7 +171,8 @@ fn run_both(cpus: [CpuId; 2], side: impl Fn(u64) -> Timestamps + Sync) -> Result
     }
     // Each stamp is taken during a reading of the clock, so the interval between two stamps
     // includes one reading.
-    let reading = (0..1000).map(|_| clock::now()).map(|now| clock::now().since(now).0 as f64).collect();
+    let reading =
+        (0..1000).map(|_| clock::monotonic()).map(|now| clock::monotonic().since(now).0 as f64).collect();
     Ok((median_of_ticks(times) - median_of_ticks(reading)).max(0.0))
 }
 

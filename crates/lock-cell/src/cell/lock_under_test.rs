@@ -65,9 +65,9 @@ impl<L: Lock> LockUnderTest for PaddedLock<L> {
 
     #[inline(always)]
     fn take_timed_turn(&self, work: &mut Work) -> Option<Nanos> {
-        let wait_start = clock::now();
+        let wait_start = clock::monotonic();
         let wait_end = self.with(|turns| {
-            let wait_end = clock::now();
+            let wait_end = clock::monotonic();
             *turns += 1;
             work.run();
             wait_end

@@ -91,10 +91,10 @@ impl LongWaits {
     /// Counts a turn if its wait was long. The turn itself takes no time. The CPU time is read
     /// inside the elapsed time, so that the burned time never exceeds the wait.
     fn record(&mut self, turn: impl FnOnce()) {
-        let (wait_start, cpu_time_before) = (clock::now(), cpu::thread_time());
+        let (wait_start, cpu_time_before) = (clock::monotonic(), clock::thread_cpu());
         turn();
-        let burned_time = cpu::thread_time().since(cpu_time_before);
-        let wait_time = clock::now().since(wait_start);
+        let burned_time = clock::thread_cpu().since(cpu_time_before);
+        let wait_time = clock::monotonic().since(wait_start);
         if wait_time > LONG_WAIT {
             self.add(Self { wait_time, burned_time, count: 1 });
         }

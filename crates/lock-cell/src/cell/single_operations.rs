@@ -43,20 +43,21 @@ pub(super) fn measure_free<U: LockUnderTest>(
 
 /// Median duration of a batch, in nanoseconds.
 fn median_batch(window: Nanos, mut batch: impl FnMut()) -> f64 {
-    let start = clock::now();
+    let start = clock::monotonic();
     let mut times = Vec::new();
     let mut before = start;
     while times.len() < MIN_BATCHES || before.since(start) < window {
         batch();
-        let now = clock::now();
+        let now = clock::monotonic();
         times.push(now.since(before).0 as f64);
         // A second reading of the clock excludes the time to grow the list.
-        before = clock::now();
+        before = clock::monotonic();
     }
     median(times)
 }
 
-/// Median of the times; NaN for an empty list.
+/// Median of the times; NaN for an empty list. Defined here because the measured program does not
+/// link the statistics.
 pub(super) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     let (low, high) = (times.len().saturating_sub(1) / 2, times.len() / 2);

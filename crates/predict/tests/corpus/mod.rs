@@ -57,9 +57,8 @@ pub(crate) fn median_times(program: &Program, size: u32) -> (Nanos, Nanos) {
     (median(elapsed), median(work))
 }
 
-fn median(mut values: Vec<Nanos>) -> Nanos {
-    values.sort_unstable();
-    values[values.len() / 2]
+fn median(values: Vec<Nanos>) -> Nanos {
+    Nanos::median(values).expect("runs")
 }
 
 /// Trace of one more run, which is none of the runs of the truth.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use morecores_catalogue::Published;
+use morecores_catalogue::PublishedFacts;
 use morecores_view::SuiteSummary;
 
 use super::{escape_prose, write_table};
@@ -20,7 +20,7 @@ const PICTURE_WIDTH: usize = 80;
 /// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn suite_markdown(
     result: &BenchmarkResult<'_>,
-    published: &Published,
+    published: &PublishedFacts,
     out: &mut impl Write,
 ) -> fmt::Result {
     let tables = benchmark_tables(result, published);

@@ -3,7 +3,7 @@
 //!
 //! The figures come first, as a [`SuiteSummary`]; the table and the notes are made from it alone.
 
-use morecores_catalogue::{BenchmarkPart, Published};
+use morecores_catalogue::{BenchmarkPart, PublishedFacts};
 use morecores_study::Quantity;
 use morecores_view::page::Cell;
 use morecores_view::{
@@ -15,7 +15,7 @@ use crate::format::{UncertainFigure, cpus, interval_note};
 use crate::table::{Column, ColumnKind, Table};
 
 /// Summarises the benchmarks of a suite.
-pub fn suite_summary(results: &[BenchmarkResult<'_>], published: &Published) -> SuiteSummary {
+pub fn suite_summary(results: &[BenchmarkResult<'_>], published: &PublishedFacts) -> SuiteSummary {
     let row = |result: &BenchmarkResult<'_>| {
         let parts = result.benchmark.parts.iter().zip(&result.studies);
         let name = result.benchmark.name;
@@ -32,7 +32,7 @@ fn summary_row(
     benchmark: &str,
     part: &BenchmarkPart,
     study: Result<&&View, &String>,
-    published: &Published,
+    published: &PublishedFacts,
 ) -> SuiteRow {
     let published = published_speedups(part, published);
     let measured = if part.measure.is_speed() { measured_speedups(study.ok().copied()) } else { Vec::new() };
@@ -75,7 +75,7 @@ fn missing_speedup_reason(view: &View) -> String {
 
 /// Published speedups on more than one CPU. The first counts where several share a machine and a
 /// CPU count.
-fn published_speedups(part: &BenchmarkPart, published: &Published) -> Vec<PublishedSpeedup> {
+fn published_speedups(part: &BenchmarkPart, published: &PublishedFacts) -> Vec<PublishedSpeedup> {
     let mut speedups: Vec<PublishedSpeedup> = Vec::new();
     for row in part.published.iter().flat_map(|prefix| published.rows(prefix)) {
         let (Some(cpus), Some(speedup)) = (row.n_cpus, row.speedup()) else { continue };

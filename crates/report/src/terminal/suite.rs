@@ -2,7 +2,7 @@
 
 mod picture;
 
-use morecores_catalogue::Published;
+use morecores_catalogue::PublishedFacts;
 use morecores_view::SuiteSummary;
 
 use super::Style;
@@ -11,7 +11,7 @@ use crate::suite::{BenchmarkResult, benchmark_tables, summary_notes, summary_tab
 pub(crate) use picture::suite_picture;
 
 /// Tables of a benchmark, each line ended by a newline.
-pub fn suite_report(result: &BenchmarkResult<'_>, published: &Published, style: &Style) -> String {
+pub fn suite_report(result: &BenchmarkResult<'_>, published: &PublishedFacts, style: &Style) -> String {
     let tables = benchmark_tables(result, published);
     let mut lines: Vec<String> =
         style.wrap(&tables.title, "  ").iter().map(|line| style.paint().bold(line)).collect();

@@ -54,13 +54,13 @@ impl<'a> Route<'a> {
         if self.placement != Placement::Free {
             self.pin_to_current();
         }
-        self.next_move = Nanos(clock::now().0 + self.every.0);
+        self.next_move = Nanos(clock::monotonic().0 + self.every.0);
     }
 
     /// Moves the calling thread if its move is due. The clock is read for all placements, so that
     /// its cost is equal for all of them.
     pub(super) fn move_if_due(&mut self) {
-        let now = clock::now();
+        let now = clock::monotonic();
         if now < self.next_move || self.placement != Placement::Migrating || self.cpus.len() < 2 {
             return;
         }

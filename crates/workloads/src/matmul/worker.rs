@@ -3,6 +3,8 @@
 //!
 //! All workers wait for each other between these steps, and nowhere else.
 
+use std::ops::Range;
+
 use morecores_study::Nanos;
 
 use super::kernel::{self, Block};
@@ -10,7 +12,7 @@ use super::matrices::{Matrices, entry};
 use super::{Kernel, Plan, freivalds};
 use crate::barrier::Barrier;
 use crate::clock::Span;
-use crate::{Checksum, WorkloadError};
+use crate::{Checksum, WorkloadError, team};
 
 /// Words that a worker returns.
 const WORDS: usize = 3;
@@ -39,7 +41,7 @@ impl Worker<'_> {
     /// rows of the result.
     pub(super) fn run(self, matrices: &Matrices) -> Result<[u64; WORDS], WorkloadError> {
         let Plan { size, repeat, kernel, seed } = self.plan;
-        let rows = part_start(size, self.index, self.count)..part_start(size, self.index + 1, self.count);
+        let rows = part_range(size, self.index, self.count);
         matrices.fill(rows.clone(), seed);
         let x = freivalds::vector(seed, size);
         freivalds::multiply_right(matrices, &x, rows.clone());
@@ -85,7 +87,7 @@ impl WorkerResult {
 pub(super) fn checksum(results: &[WorkerResult], size: usize) -> Checksum {
     let mut whole = crc32fast::Hasher::new();
     for (index, part) in results.iter().enumerate() {
-        let rows = part_start(size, index + 1, results.len()) - part_start(size, index, results.len());
+        let rows = part_range(size, index, results.len()).len();
         let bytes = (rows * size * size_of::<f64>()) as u64;
         whole.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, bytes));
     }
@@ -97,9 +99,10 @@ pub(super) fn parallel_time(results: &[WorkerResult]) -> Nanos {
     Span::elapsed_time(results.iter().map(|result| result.span))
 }
 
-/// Start of part `index` of `size` rows or columns in `count` parts of nearly equal length.
-const fn part_start(size: usize, index: usize, count: usize) -> usize {
-    index * size / count
+/// Part `index` of `size` rows or columns in `count` parts of nearly equal length.
+const fn part_range(size: usize, index: usize, count: usize) -> Range<usize> {
+    let Range { start, end } = team::range(size as u64, index, count);
+    start as usize..end as usize
 }
 
 /// Block of the result that worker `index` of `count` computes. With the classic kernel it is a
@@ -112,8 +115,7 @@ fn block(kernel: Kernel, size: usize, index: usize, count: usize) -> Block {
         Kernel::Tuned => (1..=count.isqrt()).rev().find(|across| count.is_multiple_of(*across)).unwrap_or(1),
     };
     let down = count / across;
-    let part = |index, count| part_start(size, index, count)..part_start(size, index + 1, count);
-    Block { rows: part(index / across, down), columns: part(index % across, across) }
+    Block { rows: part_range(size, index / across, down), columns: part_range(size, index % across, across) }
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ impl Part {
 fn parts(mut numbers: &mut [u64], count: usize) -> impl Iterator<Item = &mut [u64]> {
     let total = numbers.len() as u64;
     (0..count).map(move |index| {
-        let length = team::share(total, index, count) as usize;
+        let length = team::range_length(total, index, count) as usize;
         let (part, rest) = mem::take(&mut numbers).split_at_mut(length);
         numbers = rest;
         part

@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use morecores_study::{Bytes, Nanos};
 
+use super::adjacent_band::AdjacentBand;
 use super::bitmap::{self, Size};
-use super::neighbour::Neighbour;
 use super::reference::{self, Pixel};
 use super::sweep::Sweep;
 use super::{MEMORY_ARGUMENTS, Order, kernel};
@@ -67,7 +67,7 @@ impl Plan {
         (0..threads)
             .map(|index| {
                 let (below, next) =
-                    if index + 1 < threads { Some(Neighbour::pair()).unzip() } else { (None, None) };
+                    if index + 1 < threads { Some(AdjacentBand::pair()).unzip() } else { (None, None) };
                 Band::new(*self, index, threads, mem::replace(&mut above, next), below)
             })
             .collect()
@@ -96,9 +96,9 @@ pub(super) struct Band {
     ghosts: usize,
     /// Sweep of a whole stretch.
     sweep: Sweep,
-    /// Neighbour at the start of the sweep, and neighbour at its end.
-    near: Option<Neighbour>,
-    far: Option<Neighbour>,
+    /// AdjacentBand at the start of the sweep, and neighbour at its end.
+    near: Option<AdjacentBand>,
+    far: Option<AdjacentBand>,
     /// Ghost rows around own rows, before a stretch.
     source: Vec<u8>,
     /// Ghost rows around own rows, after an odd number of passes.
@@ -129,14 +129,14 @@ impl Band {
         plan: Plan,
         index: usize,
         threads: usize,
-        above: Option<Neighbour>,
-        below: Option<Neighbour>,
+        above: Option<AdjacentBand>,
+        below: Option<AdjacentBand>,
     ) -> Result<Self, WorkloadError> {
         let first_row = |band: usize| band * plan.size.height / threads;
         let ghosts = plan.ghosts(threads);
         let upward = index % 2 == 1;
         let (near, far) = if upward { (below, above) } else { (above, below) };
-        let side = |neighbour: &Option<Neighbour>| if neighbour.is_some() { ghosts } else { 0 };
+        let side = |neighbour: &Option<AdjacentBand>| if neighbour.is_some() { ghosts } else { 0 };
         let mut sweep = Sweep {
             near: side(&near),
             own: first_row(index + 1) - first_row(index),

@@ -28,7 +28,7 @@ use super::content::{ExpectedBody, FILE_NAME};
 use super::latency::Latencies;
 use super::response_check::{Progress, ResponseCheck};
 use crate::WorkloadError;
-use crate::clock::{Span, now};
+use crate::clock::{Span, monotonic};
 
 /// Size of one read: a complete response of 15 KiB, and at most half of the L2 cache of a current
 /// core.
@@ -189,7 +189,7 @@ impl<'a> Client<'a> {
             // PR_SET_TIMERSLACK).
             let _ = set_current_timer_slack(NonZeroU64::new(1));
         }
-        self.start = now();
+        self.start = monotonic();
         let mut buffer = Vec::with_capacity(READ_SIZE.0 as usize);
         let mut events = Vec::with_capacity(MAX_EVENTS);
         let mut last_response = self.start;
@@ -200,7 +200,7 @@ impl<'a> Client<'a> {
             for event in events.drain(..) {
                 self.receive(event.data.u64() as usize, &mut buffer)?;
             }
-            let time = now();
+            let time = monotonic();
             self.send_all(time)?;
             if self.failed.load(Ordering::Relaxed) {
                 // The thread that set the flag reports the reason.
@@ -336,7 +336,7 @@ impl<'a> Client<'a> {
 
     /// Handles a complete response.
     fn handle_response(&mut self, index: usize, keeps_open: bool) -> Result<(), WorkloadError> {
-        let time = now();
+        let time = monotonic();
         let connection = &mut self.connections[index];
         self.completed += 1;
         self.latencies.add(time.since(connection.latency_start));
@@ -361,7 +361,7 @@ impl<'a> Client<'a> {
         }
         self.reconnect(index)?;
         self.idle.push_back(index);
-        self.send_all(now())
+        self.send_all(monotonic())
     }
 
     fn reconnect(&mut self, index: usize) -> Result<(), WorkloadError> {
@@ -391,8 +391,8 @@ impl<'a> Client<'a> {
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), WorkloadError> {
         let due = if self.idle.is_empty() { None } else { self.next_due() };
         let until = due.filter(|_| self.sent < self.plan.requests);
-        let timeout =
-            until.map_or(CHECK_INTERVAL, |due| Duration::from_nanos(due.since(now()).0).min(CHECK_INTERVAL));
+        let timeout = until
+            .map_or(CHECK_INTERVAL, |due| Duration::from_nanos(due.since(monotonic()).0).min(CHECK_INTERVAL));
         let mut timeout = timespec(timeout);
         if until.is_some() {
             // epoll_wait(2) counts in milliseconds. The epoll descriptor itself can be polled with

@@ -16,7 +16,7 @@ use rustix::net::{SocketFlags, accept_with, sockopt};
 use super::connection::{Connection, ConnectionState, ResponseSet};
 use super::content::Content;
 use super::stall::Stall;
-use crate::clock::now;
+use crate::clock::monotonic;
 use crate::{WorkloadError, team};
 
 /// Maximum number of events per call to the kernel.
@@ -84,7 +84,7 @@ fn make_workers<'a>(
     count: usize,
     stall: Option<Stall>,
 ) -> Result<Vec<Worker<'a>>, Errno> {
-    let server_start = now();
+    let server_start = monotonic();
     let (mut workers, mut queues) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for _ in 0..count {
         let (sender, arrivals) = channel();

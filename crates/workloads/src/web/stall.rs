@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use morecores_study::Nanos;
 
-use crate::clock::now;
+use crate::clock::monotonic;
 
 /// Stalls at equal intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Stall {
     /// Sleeps until the end of the current stall, if there is one. All threads of a server stall
     /// together, as if one common cause held them up.
     pub(super) fn sleep_until_end(self, server_start: Nanos) {
-        let remaining = self.remaining(now().since(server_start));
+        let remaining = self.remaining(monotonic().since(server_start));
         if remaining > Nanos::ZERO {
             thread::sleep(Duration::from_nanos(remaining.0));
         }

@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// One end of the boundary between two bands.
-pub(super) struct Neighbour {
+pub(super) struct AdjacentBand {
     sender: Sender<Vec<u8>>,
     receiver: Receiver<Vec<u8>>,
     /// Buffer of the last received rows, reused for the next send. No allocation is needed once
@@ -14,7 +14,7 @@ pub(super) struct Neighbour {
     free_buffer: Vec<u8>,
 }
 
-impl Neighbour {
+impl AdjacentBand {
     /// Both ends of a boundary.
     pub(super) fn pair() -> (Self, Self) {
         let (down, from_above) = channel();
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn rows_go_both_ways_and_a_missing_neighbour_is_noticed() {
-        let (mut one, mut other) = Neighbour::pair();
+        let (mut one, mut other) = AdjacentBand::pair();
         let mut rows = [0; 2];
         for round in 1..4 {
             one.send(&[round, 1]).unwrap();
