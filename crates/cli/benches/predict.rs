@@ -21,7 +21,8 @@ use morecores_predict::forecast::{Evidence, TracedProgram, forecast};
 use morecores_predict::replay::{Machine, Program, Step, replay};
 use morecores_statistics::median;
 use morecores_study::trace::Event;
-use morecores_study::{Nanos, Study, read_trace_events};
+use morecores_study::trace::read_trace_events;
+use morecores_study::{Nanos, Study};
 use morecores_view::{Prediction, Summary};
 
 use common::quiet;

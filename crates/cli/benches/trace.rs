@@ -22,7 +22,8 @@ use std::time::Instant;
 
 use morecores_statistics::{Design, median, median_interval};
 use morecores_study::trace::read_events;
-use morecores_study::{Cell, Coordinates, CpuId, Phase, Study, trace_events_path};
+use morecores_study::trace::trace_events_path;
+use morecores_study::{Cell, Coordinates, CpuId, Phase, Study};
 use morecores_view::TraceView;
 use rustix::thread::{CpuSet, sched_setaffinity};
 

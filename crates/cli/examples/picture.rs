@@ -8,7 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_report::{Style, run_report};
-use morecores_study::{Study, read_trace_events};
+use morecores_study::Study;
+use morecores_study::trace::read_trace_events;
 use morecores_view::view;
 
 fn main() -> Result<()> {

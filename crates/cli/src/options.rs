@@ -21,10 +21,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
 use morecores_statistics::{MIN_RUNS, StoppingRule};
+use morecores_study::topology::Topology;
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
     Bytes, Cache, Command, Coordinates, Header, Hooks, InputSource, Nanos, Placement, Plan, Point, Stop,
-    Topology, TraceMode, default_success,
+    TraceMode, default_success,
 };
 
 use crate::args::RunArgs;

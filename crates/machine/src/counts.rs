@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use morecores_study::{CpuKind, Restriction, Topology};
+use morecores_study::CpuKind;
+use morecores_study::topology::Topology;
+use morecores_study::usable::Restriction;
 
 use crate::placement::CpuOrder;
 

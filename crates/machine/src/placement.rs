@@ -27,7 +27,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use morecores_study::{CacheKind, CpuId, CpuKind, CpuSet, PlacedCpu, Placement, Restriction, Topology};
+use morecores_study::topology::{CacheKind, Topology};
+use morecores_study::usable::Restriction;
+use morecores_study::{CpuId, CpuKind, CpuSet, PlacedCpu, Placement};
 
 /// CPUs in the order in which a sweep adds them, each with its kind relative to the CPUs before it.
 #[derive(Clone, Debug, PartialEq, Eq)]

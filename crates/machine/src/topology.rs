@@ -13,7 +13,8 @@ mod restrictions;
 
 use std::path::Path;
 
-use morecores_study::{CpuId, CpuSet, Topology};
+use morecores_study::topology::Topology;
+use morecores_study::{CpuId, CpuSet};
 
 pub use recording::{Recording, RecordingError};
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use morecores_study::Unread;
+use morecores_study::topology::Unread;
 
 /// Reader of files below a root, or of a recording.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ mod support;
 
 use morecores_machine::counts::{self, CountsError};
 use morecores_machine::placement::CpuOrder;
-use morecores_study::{CpuSet, Placement, Topology};
+use morecores_study::topology::Topology;
+use morecores_study::{CpuSet, Placement};
 use support::topology;
 
 fn defaults(topology: &Topology, placement: Placement) -> Vec<usize> {

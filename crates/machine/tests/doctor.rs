@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use machines::{container, laptop, ordinary_user, perfect, set, virtual_machine};
 use morecores_machine::doctor::{Accounting, Cpusets, Facts, PeakMark, Settings, diagnose, examine};
 use morecores_machine::{Diagnosis, Finding, Remedy, State, Subject};
-use morecores_study::{CgroupLevel, CpuEstimator, Nanos, Quota, Restriction};
+use morecores_study::usable::{CgroupLevel, Quota, Restriction};
+use morecores_study::{CpuEstimator, Nanos};
 
 fn finding_about(diagnosis: &Diagnosis, what: Subject) -> &Finding {
     diagnosis.finding(what).unwrap_or_else(|| panic!("nothing about {what:?}"))

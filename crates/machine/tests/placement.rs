@@ -5,10 +5,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use morecores_machine::placement::{CpuOrder, PlacementError};
-use morecores_study::{
-    CacheKind, Core, CoreClass, CoreType, CpuCache, CpuId, CpuKind, CpuSet, NumaNode, Package, Placement,
-    Topology,
+use morecores_study::topology::{
+    CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology,
 };
+use morecores_study::{CpuId, CpuKind, CpuSet, Placement};
 use proptest::prelude::*;
 use support::topology;
 

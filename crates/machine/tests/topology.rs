@@ -4,7 +4,9 @@ mod support;
 
 use morecores_machine::topology::{Recording, read_from};
 use morecores_machine::tree::Tree;
-use morecores_study::{CgroupLevel, CoreClass, CpuSet, Kilohertz, Restriction, Topology};
+use morecores_study::topology::{CoreClass, Topology};
+use morecores_study::usable::{CgroupLevel, Restriction};
+use morecores_study::{CpuSet, Kilohertz};
 use support::{recording, topology, topology_of};
 
 fn cpus(list: &str) -> CpuSet {

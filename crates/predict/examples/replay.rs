@@ -10,7 +10,8 @@ use std::time::Instant;
 use morecores_explain::trace::Timeline;
 use morecores_predict::demand::{Demands, add_locks, calibrate_locks, lock_uses};
 use morecores_predict::replay::{Machine, replay};
-use morecores_study::{Nanos, Study, read_trace_events};
+use morecores_study::trace::read_trace_events;
+use morecores_study::{Nanos, Study};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<_> = std::env::args().collect();

@@ -7,8 +7,9 @@ use std::path::Path;
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_predict::demand::Demands;
 use morecores_predict::replay::{Machine, replay};
+use morecores_study::Nanos;
 use morecores_study::trace::TraceHeader;
-use morecores_study::{Nanos, read_trace_events};
+use morecores_study::trace::read_trace_events;
 
 /// Largest difference of a replay beyond the part that the trace explains. This value is a choice:
 /// the effects outside the replay (interrupts, the tracer, the switch itself) are of this size.

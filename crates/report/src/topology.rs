@@ -9,7 +9,9 @@ mod caches;
 
 use std::collections::BTreeSet;
 
-use morecores_study::{Core, CoreClass, CpuSet, Restriction, Topology};
+use morecores_study::CpuSet;
+use morecores_study::topology::{Core, CoreClass, Topology};
+use morecores_study::usable::Restriction;
 use textwrap::core::Word;
 
 /// Narrowest layout: a label, and a range of CPU numbers beside it.
@@ -139,7 +141,7 @@ fn package_lines(topology: &Topology) -> Vec<String> {
 /// Describes each type of core: number, threads, speed and CPUs.
 fn core_lines(topology: &Topology) -> Vec<String> {
     let several = topology.core_types.len() > 1;
-    let line = |(index, core_type): (usize, &morecores_study::CoreType)| {
+    let line = |(index, core_type): (usize, &morecores_study::topology::CoreType)| {
         let cores: Vec<&Core> = topology.cores.iter().filter(|core| core.core_type == index).collect();
         let kind = match core_type.class {
             CoreClass::Performance => "performance core",

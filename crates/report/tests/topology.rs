@@ -5,7 +5,7 @@ use std::path::Path;
 
 use morecores_machine::topology::{Recording, read_from};
 use morecores_report::topology_report;
-use morecores_study::Topology;
+use morecores_study::topology::Topology;
 
 fn fixture(name: &str) -> Topology {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -85,7 +85,9 @@ fn a_long_list_of_cpus_breaks_after_commas() {
 #[test]
 fn names_cannot_steer_the_terminal() {
     let mut machine = fixture("vm-2-cpus");
-    machine.unread.push(morecores_study::Unread { path: "/a\x1b[2J".to_owned(), why: "x\ny".to_owned() });
+    machine
+        .unread
+        .push(morecores_study::topology::Unread { path: "/a\x1b[2J".to_owned(), why: "x\ny".to_owned() });
     let text = topology_report(&machine, 80);
     assert!(text.contains("/a\\u{1b}[2J: x\\ny"), "{text}");
 }

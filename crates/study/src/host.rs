@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Topology};
+use crate::Bytes;
+use crate::topology::Topology;
 
 /// Settings that control the clock rate, as far as the kernel reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,10 +24,10 @@ pub mod quantity;
 mod run;
 mod study;
 mod subject;
-mod topology;
+pub mod topology;
 pub mod trace;
 mod units;
-mod usable;
+pub mod usable;
 
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
@@ -47,11 +47,8 @@ pub use run::{
     Surroundings, TreeUsage,
 };
 pub use study::{
-    AnyStudy, Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError,
-    StudyHeader, StudyRecord, StudyRecordWriter, StudyState, StudyWriter, TraceWriter, read_trace_events,
-    trace_events_path,
+    AnyStudy, Closing, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError, StudyHeader,
+    StudyRecord, StudyRecordWriter, StudyState, StudyWriter,
 };
 pub use subject::Subject;
-pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
 pub use units::{Bytes, Kilohertz, Nanos};
-pub use usable::{CgroupLevel, Quota, Restriction, Usable};

@@ -157,7 +157,7 @@ impl<S: Subject> StudyRecord<S> {
 
     /// Reads a study, finished or not. Lines and traces that cannot be read are not fatal; they are
     /// counted or kept separately. The events of the traces are not read; use
-    /// [`read_trace_events`](crate::read_trace_events).
+    /// [`read_trace_events`](crate::trace::read_trace_events).
     ///
     /// # Errors
     /// [`StudyError::NotAStudy`], [`StudyError::OfLocks`], [`StudyError::OfCommand`],

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, CpuId, CpuSet, Kilohertz, Usable};
+use crate::usable::Usable;
+use crate::{Bytes, CpuId, CpuSet, Kilohertz};
 
 /// CPUs of the machine, their grouping, and the CPUs that may be used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

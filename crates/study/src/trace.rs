@@ -9,6 +9,7 @@ mod header;
 mod stream;
 mod tracepoint;
 
+pub use crate::study::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
 pub use event::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait, HeldBy,
     Interrupt, KnownLock, Left, LockFlags, Object, Sample, SampleMode, Switch, SystemCall, Tid, Waker,

@@ -4,7 +4,8 @@
 //! figures; the report writes the text.
 
 use crate::Warning;
-use morecores_study::{Nanos, Neighbour, Quiet, StudyRecord, Subject, Surroundings, Topology};
+use morecores_study::topology::Topology;
+use morecores_study::{Nanos, Neighbour, Quiet, StudyRecord, Subject, Surroundings};
 
 /// Threshold of other programs' work, in CPUs' worth; more is not idle housekeeping.
 const MAX_QUIET_CPUS: f64 = 0.1;

@@ -4,6 +4,7 @@
 
 mod studies;
 
+use morecores_study::usable::Restriction;
 use morecores_study::*;
 use morecores_view::view;
 use morecores_view::*;

@@ -8,7 +8,8 @@ use std::path::Path;
 use morecores_explain::{DecodedTrace, Lanes, lanes, trace_view};
 use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
-use morecores_study::{Bytes, Cell, InCell, Study, StudyError, read_trace_events};
+use morecores_study::trace::read_trace_events;
+use morecores_study::{Bytes, Cell, InCell, Study, StudyError};
 use morecores_view::memory;
 use morecores_view::{Gain, Prediction, TraceView, View};
 

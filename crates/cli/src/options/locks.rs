@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, ensure};
 use morecores_machine::placement::CpuOrder;
 use morecores_study::lock::{LockHeader, LockName, LockPlan, Think};
-use morecores_study::{Nanos, Placement, Topology};
+use morecores_study::topology::Topology;
+use morecores_study::{Nanos, Placement};
 
 use super::{LEAST_RUNS, NewStudy, clock_seed, texts};
 use crate::args::LocksArgs;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
+use morecores_study::topology::Topology;
 use morecores_study::{
-    Cache, Command, Coordinates, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, default_success,
+    Cache, Command, Coordinates, Hooks, Placement, Plan, Point, Stop, TraceMode, default_success,
 };
 
 use super::texts::success;

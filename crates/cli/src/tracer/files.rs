@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use morecores_measure::observer::ObserverError;
+use morecores_study::trace::TraceWriter;
 use morecores_study::trace::{EventSink, StreamWriter, TraceHeader};
-use morecores_study::{InCell, Point, StudyError, TraceWriter};
+use morecores_study::{InCell, Point, StudyError};
 
 /// Files for the events of one run at a time. The copies of this handle share the files, because a
 /// tracer delivers events on a separate thread.

@@ -2,7 +2,8 @@
 //! its CPUs.
 
 use crate::{Finding, Remedy, State, Subject};
-use morecores_study::{Bytes, CoreClass, Nanos};
+use morecores_study::topology::CoreClass;
+use morecores_study::{Bytes, Nanos};
 
 use super::facts::Facts;
 use super::remedy::{no_remedy, plain_command, root_command, write_command};

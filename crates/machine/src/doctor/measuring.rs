@@ -2,7 +2,8 @@
 //! of limiting CPUs.
 
 use crate::{Finding, Remedy, State, Subject};
-use morecores_study::{CpuId, CpuSet, Restriction};
+use morecores_study::usable::Restriction;
+use morecores_study::{CpuId, CpuSet};
 use rustix::io::Errno;
 
 use super::facts::{Accounting, Capability, Cpusets, Facts, PeakMark};

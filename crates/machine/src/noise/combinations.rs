@@ -1,7 +1,8 @@
 //! Selection of the CPUs that are measured alone, and of the pairs that are measured together.
 
 use morecores_study::noise::CpuRelation;
-use morecores_study::{CpuId, CpuSet, Topology};
+use morecores_study::topology::Topology;
+use morecores_study::{CpuId, CpuSet};
 
 /// At most `most` of the CPUs, evenly spread, so that the sample covers every package of a large
 /// machine.
@@ -45,7 +46,7 @@ fn cpu_relation(topology: &Topology, one: CpuId, other: CpuId) -> CpuRelation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_study::{Core, Package};
+    use morecores_study::topology::{Core, Package};
 
     fn set(text: &str) -> CpuSet {
         text.parse().unwrap()

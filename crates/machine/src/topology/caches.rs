@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::{Bytes, CacheKind, CpuCache, CpuSet};
+use morecores_study::topology::{CacheKind, CpuCache};
+use morecores_study::{Bytes, CpuSet};
 
 use super::{CPUS, read_number, read_set};
 use crate::tree::Tree;

@@ -8,7 +8,8 @@
 //! cores distinguishes the types, or else their highest clock rates, if the values have a gap. The
 //! "preferred cores" of one type differ too, but by small steps.
 
-use morecores_study::{Core, CoreClass, CoreType, CpuSet, Kilohertz};
+use morecores_study::topology::{Core, CoreClass, CoreType};
+use morecores_study::{CpuSet, Kilohertz};
 
 use super::{CPUS, read_number, read_set};
 use crate::tree::Tree;

@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use morecores_study::{Core, CpuId, CpuSet, Kilohertz, Package};
+use morecores_study::topology::{Core, Package};
+use morecores_study::{CpuId, CpuSet, Kilohertz};
 
 use super::{CPUS, read_number, read_set};
 use crate::tree::Tree;

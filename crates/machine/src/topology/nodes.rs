@@ -1,6 +1,7 @@
 //! NUMA nodes, from `/sys/devices/system/node`.
 
-use morecores_study::{CpuSet, NumaNode};
+use morecores_study::CpuSet;
+use morecores_study::topology::NumaNode;
 
 use super::read_set;
 use crate::tree::Tree;

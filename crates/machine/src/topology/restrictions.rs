@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use morecores_study::{CgroupLevel, CpuSet, Nanos, Quota, Restriction, Usable};
+use morecores_study::usable::{CgroupLevel, Quota, Restriction, Usable};
+use morecores_study::{CpuSet, Nanos};
 
 use super::{CPUS, read_number, read_set};
 use crate::cgroup::{CgroupDir, Hierarchies, Version};

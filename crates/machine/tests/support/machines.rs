@@ -8,10 +8,9 @@ use morecores_machine::doctor::{
     Accounting, Bpf, Capability, Clock, Counters, Cpusets, Facts, Groups, Hotplug, PeakMark, Privilege,
     Settings, Spinlocks, Tracefs, Tracing,
 };
-use morecores_study::{
-    Bytes, CgroupLevel, Core, CoreClass, CoreType, CpuEstimator, CpuSet, Frequency, Host, Nanos, Neighbour,
-    Quiet, Quota, Restriction, Topology, Usable,
-};
+use morecores_study::topology::{Core, CoreClass, CoreType, Topology};
+use morecores_study::usable::{CgroupLevel, Quota, Restriction, Usable};
+use morecores_study::{Bytes, CpuEstimator, CpuSet, Frequency, Host, Nanos, Neighbour, Quiet};
 use rustix::io::Errno;
 
 /// Parses a CPU list.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use morecores_machine::topology::{Recording, read_from};
-use morecores_study::Topology;
+use morecores_study::topology::Topology;
 
 /// Directory of the recordings.
 pub(crate) fn fixtures() -> PathBuf {

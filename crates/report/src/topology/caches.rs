@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::{Bytes, CacheKind, CpuSet, Topology};
+use morecores_study::topology::{CacheKind, Topology};
+use morecores_study::{Bytes, CpuSet};
 
 use super::count_text;
 

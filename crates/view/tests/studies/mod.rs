@@ -2,6 +2,7 @@
 // Each test binary includes this module and uses a part of it.
 #![allow(dead_code)]
 
+use morecores_study::topology::Topology;
 use morecores_study::*;
 /// Creates a study of `make -j{n}` without runs, on a machine with 64 online CPUs. Nothing in it
 /// deserves a warning.
