@@ -29,7 +29,7 @@ if [[ $# -gt 0 ]]; then
 else
     build -p morecores-trace --test live --test detached --test perf --test hotplug
     build -p morecores-machine -p morecores-measure --lib --test taskstats --test doctor
-    build -p morecores --test put_back --test accounting --test kernel_locks --test traced --test quota \
+    build -p morecores --test restore --test accounting --test kernel_locks --test traced --test quota \
         --test memory --test cold
 fi >"$root/programs"
 [[ -s $root/programs ]] || {

@@ -75,7 +75,7 @@ pub const WORK: &str = "morecores-work";
 impl Benchmark {
     /// Benchmark that a command such as `morecores-work build …` runs; `None` for any other
     /// command.
-    pub fn of_command(words: &[String]) -> Option<&'static Self> {
+    pub fn find_by_command(words: &[String]) -> Option<&'static Self> {
         let [program, name, ..] = words else { return None };
         let is_ours = program.rsplit('/').next() == Some(WORK);
         if is_ours { Self::named(name) } else { None }

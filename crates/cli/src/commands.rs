@@ -8,7 +8,7 @@ mod progress;
 mod recorder;
 mod resume;
 mod signals;
-mod traced;
+mod traced_run;
 mod watch;
 
 pub(crate) mod compare;

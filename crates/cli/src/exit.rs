@@ -24,12 +24,12 @@ const NOT_FOUND: u8 = 127;
 const BY_SIGNAL: u8 = 128;
 
 /// Exit status for a signal that ended this process.
-pub(crate) fn by_signal(signal: i32) -> u8 {
+pub(crate) fn signal_status(signal: i32) -> u8 {
     u8::try_from(signal).map_or(COMMAND_FAILED, |signal| BY_SIGNAL + signal)
 }
 
 /// Exit status for an error.
-pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
+pub(crate) fn error_status(error: &anyhow::Error) -> u8 {
     let program =
         error.downcast_ref::<ProgramError>().or_else(|| match error.downcast_ref::<ExecuteError>() {
             Some(ExecuteError::Program(program)) => Some(program),

@@ -63,7 +63,7 @@ fn run_program<T: clap::Args>(
 fn finish(done: Result<u8>) -> ExitCode {
     let status = done.unwrap_or_else(|error| {
         terminal::error(&error);
-        exit::of_error(&error)
+        exit::error_status(&error)
     });
     log::keep();
     exit::code(status)

@@ -25,7 +25,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::terminal;
-use filter::{Filter, is_ours};
+use filter::{Filter, is_morecores_target};
 use last::LastLog;
 
 pub(crate) use last::file as last_log_file;
@@ -34,7 +34,7 @@ pub(crate) use last::file as last_log_file;
 pub(crate) const VARIABLE: &str = "MORECORES_LOG";
 
 /// Most detailed level of the last log.
-const KEPT: LevelFilter = LevelFilter::DEBUG;
+const LAST_LOG_LEVEL: LevelFilter = LevelFilter::DEBUG;
 
 /// Receiver of this process's events; absent if nobody reads them.
 static LOG: OnceLock<Log> = OnceLock::new();
@@ -68,7 +68,7 @@ pub(crate) fn start(verbosity: u8, retention: Retention) -> Result<()> {
     let value = env::var_os(VARIABLE).unwrap_or_default();
     let value = value.to_string_lossy();
     let by_variable = value.parse::<Filter>().map_err(|why| anyhow!("{VARIABLE}={value}: {why}"))?;
-    let shown = if verbosity > 0 { Filter::of_verbosity(verbosity) } else { by_variable };
+    let shown = if verbosity > 0 { Filter::from_verbosity(verbosity) } else { by_variable };
     let keeps = retention == Retention::LastLog && !value.eq_ignore_ascii_case("off");
     if !keeps && shown.is_off() {
         return Ok(());
@@ -122,7 +122,7 @@ pub(crate) fn options() -> Option<OsString> {
 
 impl Log {
     fn keeps(&self, metadata: &Metadata<'_>) -> bool {
-        self.last.is_some() && *metadata.level() <= KEPT
+        self.last.is_some() && *metadata.level() <= LAST_LOG_LEVEL
     }
 
     fn keep(&self, add: fn(&mut LastLog, String), level: &str, target: &str, text: &str) {
@@ -140,14 +140,14 @@ struct Receiver;
 
 impl Subscriber for Receiver {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        is_ours(metadata.target())
+        is_morecores_target(metadata.target())
             && LOG.get().is_some_and(|log| log.keeps(metadata) || log.shown.shows(metadata))
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         let log = LOG.get()?;
-        let kept = if log.last.is_some() { KEPT } else { LevelFilter::OFF };
-        Some(kept.max(log.shown.most()))
+        let level = if log.last.is_some() { LAST_LOG_LEVEL } else { LevelFilter::OFF };
+        Some(level.max(log.shown.most()))
     }
 
     fn event(&self, event: &Event<'_>) {

@@ -32,7 +32,7 @@ use crate::args::RunArgs;
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use environment::notes_of_resumed;
-pub(crate) use locks::{LocksOptions, ResumeLocksOptions, typed};
+pub(crate) use locks::{LocksOptions, ResumeLocksOptions, locks_command_line};
 pub(crate) use new_study::NewStudy;
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
@@ -135,7 +135,7 @@ impl RunOptions {
         );
         check_syscalls(args.syscalls, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
-        let study = NewStudy::of_command(args.study.as_deref(), &command);
+        let study = NewStudy::for_command(args.study.as_deref(), &command);
         let input_limit = input_limit(args.input_limit.as_deref())?;
         let notes = environment::notes(&args.env, &plan);
         Ok(Self { command, plan, input_limit, notes, study })
@@ -274,8 +274,8 @@ fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<P
 
 fn stop(args: &RunArgs) -> Result<Stop> {
     let rule = StoppingRule::DEFAULT;
-    let asked = args.precision.as_deref().map(|text| percent("--precision", text)).transpose()?;
-    let precision = asked.unwrap_or(rule.precision);
+    let given = args.precision.as_deref().map(|text| percent("--precision", text)).transpose()?;
+    let precision = given.unwrap_or(rule.precision);
     let max_runs = args.runs.unwrap_or((rule.max_runs as u32).max(args.min_runs.unwrap_or(0)));
     ensure!(max_runs > 0, "--runs 0 measures nothing: give at least 1, and {LEAST_RUNS} for an interval");
     let min_runs = args.min_runs.unwrap_or(LEAST_RUNS.min(max_runs));

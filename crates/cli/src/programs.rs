@@ -45,12 +45,12 @@ pub(crate) fn names() -> BTreeSet<String> {
     let on_path = env::var_os("PATH").unwrap_or_default();
     let folders = beside.into_iter().chain(env::split_paths(&on_path));
     let files = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-    files.filter_map(|file| name_of(&file.path())).collect()
+    files.filter_map(|file| program_name(&file.path())).collect()
 }
 
 /// Name by which morecores runs a file; `None` if the file is no such program. A name with a dot is
 /// that of another kind of file. The cell of the lock laboratory is a part of `morecores locks`.
-fn name_of(file: &Path) -> Option<String> {
+fn program_name(file: &Path) -> Option<String> {
     if file.file_name()? == CELL_PROGRAM {
         return None;
     }
@@ -121,7 +121,7 @@ mod tests {
             let path = dir.path().join(name);
             fs::write(&path, "").expect("a file");
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("its mode");
-            name_of(&path)
+            program_name(&path)
         };
         assert_eq!(file("morecores-shake", 0o755).as_deref(), Some("shake"));
         for (name, mode) in [

@@ -169,7 +169,7 @@ fn a_script_without_an_interpreter_is_run_by_sh() {
     let mut command =
         world.run_command("-q --output inherit --cpus 1 --runs 2 --warmup 0 --precision 0", &["plain"]);
     command.env("PATH", format!("{}:/usr/bin:/bin", world.path("").display()));
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     assert_eq!(ran.success().stdout.lines().count(), 2, "{ran}");
 }
 
@@ -237,7 +237,7 @@ fn the_command_finds_signals_as_if_started_by_a_shell() {
     plain.args(&grep[1..]);
     // morecores passes on the signal state that this test inherited, and resets SIGPIPE, as a
     // shell's child has it.
-    assert_eq!(ours, masks(&Ran::of(plain).stdout));
+    assert_eq!(ours, masks(&Ran::start_and_wait(plain).stdout));
     // Signal n is bit n - 1 of the masks in proc_pid_status(5); SIGPIPE is 13.
     assert_eq!((ours.len(), ours[0], ours[1] >> 12 & 1), (2, 0, 0), "{ours:x?}");
     // SIGPIPE ends the writer together with its reader.
@@ -248,7 +248,7 @@ fn the_command_finds_signals_as_if_started_by_a_shell() {
 fn the_command_inherits_none_of_our_descriptors() {
     let world = World::new();
     // Descriptors that this test itself inherited are not those of morecores.
-    let plain = Ran::of({
+    let plain = Ran::start_and_wait({
         let mut command = world.command("ls");
         command.arg("/proc/self/fd");
         command

@@ -312,7 +312,7 @@ fn a_hook_that_fails_stops_the_study_and_says_which() {
         let mut command = world.run_command("-q --cpus 1 --runs 1 --warmup 0 --precision 0", &[]);
         // `run_command` ended with `--`, after which only the command may stand.
         command = rebuild(&command, hook, "echo the reason; exit 3");
-        let ran = Ran::of(command);
+        let ran = Ran::start_and_wait(command);
         ran.code(2).says(&[hook, "exit 3", "the reason"]);
         assert_eq!(world.path("trace").exists(), hook == "--cleanup", "{ran}");
         assert_eq!(

@@ -21,7 +21,7 @@ fn odd() -> OsString {
 fn morecores<S: AsRef<OsStr>>(world: &World, arguments: impl IntoIterator<Item = S>) -> Ran {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(arguments);
-    Ran::of(command)
+    Ran::start_and_wait(command)
 }
 
 /// Words of a text, followed by other words.

@@ -35,7 +35,7 @@ fn run(world: &World, options: &[&str], set: impl FnOnce(&mut Command)) -> Ran {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(RUN).arg("0").args(options).args(["--", "sh", "-c", "echo \"${V-unset}\" >>seen"]);
     set(&mut command);
-    Ran::of(command)
+    Ran::start_and_wait(command)
 }
 
 fn seen(world: &World) -> String {
@@ -146,7 +146,7 @@ fn an_outer_make_is_kept_from_the_command_and_that_is_said() {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(RUN).arg("0").args(options).args(["--", "env >made"]);
     set(&mut command);
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     ran.success()
         .says(&["does not get MAKEFLAGS, GNUMAKEFLAGS, CARGO_MAKEFLAGS, MAKELEVEL", "--env MAKEFLAGS"]);
     assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
@@ -174,7 +174,7 @@ fn the_pipe_of_an_outer_makes_job_server_is_kept_from_the_command() {
         );
         let mut command = world.command("bash");
         command.args(["-c", &line]);
-        Ran::of(command).success();
+        Ran::start_and_wait(command).success();
         let listed = fs::read_to_string(world.path("fds")).expect("descriptors");
         let open = |number: &str| listed.lines().any(|line| line == number);
         assert_eq!(["6", "7", "8", "9"].map(open), [true, true, pipe, pipe], "{options}: {listed}");
@@ -188,7 +188,7 @@ fn a_traced_command_gets_the_same_environment() {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(["trace", "--json", "-n", "3", "--env", "W={n}", "--", "sh", "-c"]);
     command.arg("echo \"$V $W ${MAKELEVEL-none}\" >seen").env("V", "{n}").env("MAKELEVEL", "1");
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     if ran.status.code() == Some(2) {
         return report_skip(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
     }

@@ -16,7 +16,7 @@ fn bash(world: &World, line: &str) -> Ran {
     let mut command = world.command("bash");
     let binary = env!("CARGO_BIN_EXE_morecores");
     command.args(["-c", &format!("set -o pipefail; morecores() {{ '{binary}' \"$@\"; }}; {line}")]);
-    Ran::of(command)
+    Ran::start_and_wait(command)
 }
 
 /// Byte count of each run, warm-ups included.

@@ -15,7 +15,7 @@ use morecores_study::StopReason;
 use morecores_study::lock::{LockCell, LockStudy};
 
 fn installed(world: &World, arguments: &[&str]) -> Ran {
-    Ran::of(world.installed_command(arguments))
+    Ran::start_and_wait(world.installed_command(arguments))
 }
 
 /// World with a tiny study, made with the script.
@@ -73,7 +73,7 @@ fn without_its_laboratory_it_says_so_and_leaves_nothing() {
     let without = |arguments: &[&str]| {
         let mut command = world.installed_command(arguments);
         command.env("PATH", "/nowhere");
-        Ran::of(command)
+        Ran::start_and_wait(command)
     };
     without(&TINY).refused(2, &["morecores-lock-cell", "installed together"]);
     remove("morecores-locks");
@@ -141,7 +141,7 @@ fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
     let mut command = world.command("taskset");
     let cpu = first_cpu();
     command.args(["-c", &cpu]).arg(world.path("bin/morecores")).args(TINY);
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     ran.success().says(&["only one CPU is usable", "not measured"]);
     let pairs = |cell: &LockCell| {
         matches!(cell, LockCell::Handoff { .. } | LockCell::Preempted { .. } | LockCell::Line { .. })

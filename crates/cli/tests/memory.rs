@@ -62,7 +62,7 @@ fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
         let mut command = world.command("sh");
         command.args(["-c", &line, "sh", env!("CARGO_BIN_EXE_morecores"), "run", "--wide", "--trace", "off"]);
         command.args(["--warmup", "0", "--runs", "1"]).args(options).args(["--shell", "--", JOBS]);
-        Ran::of(command)
+        Ran::start_and_wait(command)
     };
     let figures = [
         "The kernel killed",

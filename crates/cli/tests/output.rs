@@ -195,7 +195,7 @@ fn a_reader_that_leaves_is_no_error() {
     let binary = env!("CARGO_BIN_EXE_morecores");
     let mut command = world.command("bash");
     command.args(["-c", &format!("set -o pipefail; {binary} show study --json | head -n 1")]);
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     assert_eq!((ran.success().stdout.as_str(), ran.stderr.as_str()), ("{\n", ""), "{ran}");
 }
 

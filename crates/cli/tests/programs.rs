@@ -14,7 +14,7 @@ fn a_program_on_path_is_run_by_its_name_and_listed() {
     let run = |arguments: &[&str]| {
         let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
         command.args(arguments).env("PATH", &path);
-        Ran::of(command)
+        Ran::start_and_wait(command)
     };
     run(&["echo", "a b", "--json"]).code(7).prints(&["it got a b --json"]);
     run(&["help", "echo"]).code(7).prints(&["it got --help"]);
@@ -29,7 +29,7 @@ fn the_workloads_are_a_program_beside_morecores() {
     world.install("#!/bin/sh\necho \"worked $*\"\n");
     for before in [&[][..], &["-v"], &["-vv", "--verbose"]] {
         let words = [before, &["work", "soften", "--threads", "2"]].concat();
-        Ran::of(world.installed_command(&words)).success().prints(&["worked soften --threads 2"]);
+        Ran::start_and_wait(world.installed_command(&words)).success().prints(&["worked soften --threads 2"]);
     }
 }
 
@@ -63,7 +63,7 @@ fn the_programs_about_locks_have_the_front_end_of_morecores() {
         let by_itself = |arguments: &[&str]| {
             let mut command = world.command(program);
             command.args(arguments);
-            Ran::of(command)
+            Ran::start_and_wait(command)
         };
         for (arguments, status) in [(&["--help"][..], 0), (&["-h"], 0), (&["--no-such-option"], 2)] {
             let through = world.morecores(&[&[name], arguments].concat());
@@ -76,6 +76,6 @@ fn the_programs_about_locks_have_the_front_end_of_morecores() {
     }
     // The options before the name reach the program.
     world.install(LABORATORY);
-    let ran = Ran::of(world.installed_command(&[&["-v"], TINY.as_slice()].concat()));
+    let ran = Ran::start_and_wait(world.installed_command(&[&["-v"], TINY.as_slice()].concat()));
     ran.success().says(&["info: the laboratory is"]);
 }

@@ -36,7 +36,7 @@ impl OneAndAHalf {
         let mut command = world.command("sh");
         command.args(["-c", "echo $$ >\"$1\"/cgroup.procs && shift && exec \"$@\"", "sh"]);
         command.arg(&self.0).arg(env!("CARGO_BIN_EXE_morecores")).args(arguments);
-        Ran::of(command)
+        Ran::start_and_wait(command)
     }
 }
 

@@ -44,7 +44,7 @@ fn run(world: &World, runs: &str, options: &[&str], measured: &[&str]) -> Ran {
         "study",
     ]);
     command.args(["--runs", runs]).args(options).arg("--").args(measured);
-    Ran::of(command)
+    Ran::start_and_wait(command)
 }
 
 /// Process IDs of the helpers, as the server recorded them.

@@ -55,7 +55,7 @@ fn a_study_that_finds_a_signal_ignored_outlives_it_and_so_does_its_command() {
         let line = format!("kill -s {name} $PPID; kill -s {name} $$; sleep 0.2; echo alive");
         let mut command = ignoring(&world, name, MORECORES, &["run", "-q", "--trace", "off", "--cpus", "1"]);
         command.args(["--warmup", "0", "--runs", "1", "--output", "inherit", "--", "sh", "-c", &line]);
-        let ran = Ran::of(command);
+        let ran = Ran::start_and_wait(command);
         ran.success();
         assert_eq!(ran.stdout, "alive\n", "{ran}");
     }
@@ -92,7 +92,7 @@ fn locks_that_find_hangups_ignored_outlive_one() {
     let world = World::new();
     world.install(&LABORATORY.replace("case $1 in", "kill -s HUP $PPID\ncase $1 in"));
     let program = world.path("bin/morecores").to_string_lossy().into_owned();
-    Ran::of(ignoring(&world, "HUP", &program, &TINY)).success();
+    Ran::start_and_wait(ignoring(&world, "HUP", &program, &TINY)).success();
 }
 
 #[test]

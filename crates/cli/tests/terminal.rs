@@ -22,7 +22,7 @@ fn in_terminal(world: &World, line: &str, typed: &str) -> Option<Ran> {
          {{ timeout --foreground -k 1 60 script -qec {script} /dev/null; s=$?; >over; exit $s; }}"
     );
     command.args(["-c", &whole]);
-    Some(Ran::of(command))
+    Some(Ran::start_and_wait(command))
 }
 
 /// Options of `$m run` for every test here.

@@ -53,7 +53,7 @@ fn preparations_are_part_of_it_and_the_clean_up_is_owed() {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(["run", "-o", "study", "--trace", "off"]).args(options.split_whitespace());
     command.args(["sleep 600", "--", "true"]);
-    harness::Ran::of(command).code(1).says(&["the time limit (300 ms) ended the study"]);
+    harness::Ran::start_and_wait(command).code(1).says(&["the time limit (300 ms) ended the study"]);
     assert!(world.path("cleaned").exists());
     assert_eq!(world.processes(), []);
 }

@@ -141,7 +141,7 @@ fn one_run_is_traced_without_leaving_a_study_behind() {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.env("TMPDIR", world.path("tmp"));
     command.args(["trace", "--json", "--cpus", "1", "-n", "3", "--", "sh", "-c", "test {n} = 3; /bin/true"]);
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     let trace = json(ran.success());
     assert_eq!((&trace["cpus"], &trace["n"]), (&1.into(), &3.into()), "{ran}");
     assert_eq!(trace["overhead"], Value::Null, "there is nothing to compare with");

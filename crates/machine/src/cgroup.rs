@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 const CGROUP_FILE: &str = "/proc/self/cgroup";
 const MOUNTS_FILE: &str = "/proc/self/mountinfo";
@@ -42,7 +42,7 @@ impl CgroupDir {
     }
 
     /// Path of the process's own cgroup on its machine: see
-    /// [`join_below_root`](crate::tree::join_below_root).
+    /// [`join_below_root`](crate::kernel_files::join_below_root).
     pub fn own(&self) -> &Path {
         &self.own
     }

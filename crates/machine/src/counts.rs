@@ -119,7 +119,8 @@ fn too_many_error(
     topology: &Topology,
 ) -> CountsError {
     let forbids = |reason: &&Restriction| !matches!(reason, Restriction::Quota { .. });
-    let reasons: Vec<String> = topology.usable.why_fewer().filter(forbids).map(ToString::to_string).collect();
+    let reasons: Vec<String> =
+        topology.usable.binding_restrictions().filter(forbids).map(ToString::to_string).collect();
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
     let (allowed, present) = (topology.usable.cpus.len(), topology.present.len());
     CountsError::TooMany { requested, allowed, present, why, within, beyond }

@@ -10,10 +10,10 @@ use morecores_study::Host;
 /// Schema name of [`Diagnosis`].
 pub const DIAGNOSIS_SCHEMA: &str = "morecores.doctor/1";
 
-/// Subject of a finding. The variants are in the order of the findings.
+/// Facility of a finding. The variants are in the order of the findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum CheckedFacility {
     /// CPUs that a command may use.
     UsableCpus,
     /// Activity of other programs on the machine.
@@ -89,7 +89,7 @@ pub enum Area {
     Machine,
 }
 
-impl Subject {
+impl CheckedFacility {
     /// Group of the subject.
     pub const fn area(self) -> Area {
         match self {
@@ -163,8 +163,8 @@ pub enum Remedy {
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Subject of the check.
-    pub what: Subject,
+    /// Facility of the check.
+    pub what: CheckedFacility,
     /// State of the subject.
     pub state: State,
     /// Observed fact: one clause without a full stop.
@@ -182,13 +182,13 @@ pub struct Diagnosis {
     pub schema: String,
     /// Description of the machine.
     pub host: Host,
-    /// Findings for each subject that applies here, in the order of [`Subject`].
+    /// Findings for each subject that applies here, in the order of [`CheckedFacility`].
     pub findings: Vec<Finding>,
 }
 
 impl Diagnosis {
     /// Finding about `what`.
-    pub fn finding(&self, what: Subject) -> Option<&Finding> {
+    pub fn finding(&self, what: CheckedFacility) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.what == what)
     }
 }

@@ -8,13 +8,13 @@
 mod facts;
 mod gather;
 mod kernel_locks;
-mod machine;
 mod measuring;
 mod probe;
 mod remedy;
+mod timing_properties;
 mod tracing;
 
-use crate::{DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
+use crate::{CheckedFacility, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State};
 
 use crate::cgroup::Hierarchies;
 
@@ -38,18 +38,18 @@ pub fn allow_tracing() -> Remedy {
 pub fn diagnose(facts: Facts) -> Diagnosis {
     let mut findings = measuring::findings(&facts);
     findings.extend(tracing::findings(&facts));
-    findings.extend(machine::findings(&facts));
+    findings.extend(timing_properties::findings(&facts));
     Diagnosis { schema: DIAGNOSIS_SCHEMA.to_owned(), host: facts.host, findings }
 }
 
 /// Finding without a flaw.
-fn fine_finding(what: Subject, fact: impl Into<String>, matters: &str) -> Finding {
+fn fine_finding(what: CheckedFacility, fact: impl Into<String>, matters: &str) -> Finding {
     Finding { what, state: State::Fine, fact: fact.into(), matters: matters.to_owned(), remedy: None }
 }
 
 /// Finding with a flaw.
 fn flawed_finding(
-    what: Subject,
+    what: CheckedFacility,
     state: State,
     fact: impl Into<String>,
     matters: &str,
@@ -59,7 +59,7 @@ fn flawed_finding(
 }
 
 /// Finding about a fact that only root can read.
-fn unknown_finding(facts: &Facts, what: Subject, fact: &str, matters: &str) -> Finding {
+fn unknown_finding(facts: &Facts, what: CheckedFacility, fact: &str, matters: &str) -> Finding {
     let remedy = remedy::root_remedy(&facts.privilege, "morecores doctor");
     flawed_finding(what, State::Limited, fact, matters, remedy)
 }

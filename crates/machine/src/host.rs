@@ -10,8 +10,8 @@ mod hypervisor;
 
 use morecores_study::{Bytes, Host};
 
+use crate::kernel_files::Tree;
 use crate::topology;
-use crate::tree::Tree;
 
 pub(crate) use frequency::BOOST_SWITCHES;
 pub use hypervisor::Cpuid;

@@ -12,13 +12,13 @@ mod diagnosis;
 pub mod doctor;
 pub mod group;
 pub mod host;
+pub mod kernel_files;
 pub mod limit;
 pub mod noise;
 pub mod placement;
 pub mod process;
 pub mod taskstats;
 pub mod topology;
-pub mod tree;
 pub mod undo;
 
-pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
+pub use diagnosis::{Area, CheckedFacility, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State};

@@ -132,25 +132,25 @@ fn run_loop(
     steps: u64,
     length: Duration,
 ) -> Result<LoopRun, NoiseError> {
-    // The gate opens when all threads have started; its value tells them to run (true) or to end
+    // The lock opens when all threads have started; its value tells them to run (true) or to end
     // (false).
-    let gate = RwLock::new(false);
+    let start_lock = RwLock::new(false);
     let before = CpuClocks::read();
     let begin = monotonic();
     let threads = thread::scope(|scope| {
-        let mut open = gate.write().unwrap_or_else(PoisonError::into_inner);
+        let mut open = start_lock.write().unwrap_or_else(PoisonError::into_inner);
         let mut started = Vec::with_capacity(cpus.len());
         for cpu in cpus.iter() {
-            let gate = &gate;
+            let start_lock = &start_lock;
             let body = move || {
                 pin(cpu)?;
-                // The first repetition wakes the CPU from its deepest sleep; the gate then holds
+                // The first repetition wakes the CPU from its deepest sleep; the lock then holds
                 // the thread until all have started.
                 work::time_repetition(steps);
-                let run = *gate.read().unwrap_or_else(PoisonError::into_inner);
+                let run = *start_lock.read().unwrap_or_else(PoisonError::into_inner);
                 Ok(if run { repeat(cpu, steps, length) } else { empty_thread(cpu) })
             };
-            // After a failure the gate opens with the value false, so the waiting threads end.
+            // After a failure the lock opens with the value false, so the waiting threads end.
             let thread = thread::Builder::new().spawn_scoped(scope, body);
             started.push(thread.map_err(|source| NoiseError::Thread { cpu, source })?);
         }

@@ -162,13 +162,13 @@ fn check_allowed(topology: &Topology, cpu: CpuId) -> Result<(), PlacementError> 
 
 /// Kind of `cpu`, given the first CPU and all CPUs before it; see [`CpuKind`].
 fn cpu_kind(topology: &Topology, first: CpuId, before: &CpuSet, cpu: CpuId) -> CpuKind {
-    let core = topology.core_of(cpu);
+    let core = topology.core_with(cpu);
     if core.is_some_and(|core| core.cpus.iter().any(|thread| before.contains(thread))) {
         return CpuKind::SmtSibling;
     }
-    let core_type = |cpu| topology.core_of(cpu).map(|core| core.core_type);
-    let package = |cpu| topology.package_of(cpu).map(|package| &package.cpus);
-    let node = |cpu| topology.node_of(cpu).map(|node| node.id);
+    let core_type = |cpu| topology.core_with(cpu).map(|core| core.core_type);
+    let package = |cpu| topology.package_with(cpu).map(|package| &package.cpus);
+    let node = |cpu| topology.node_with(cpu).map(|node| node.id);
     if core_type(cpu) != core_type(first) {
         CpuKind::OtherCoreType
     } else if package(cpu) != package(first) {
@@ -190,7 +190,7 @@ struct CpuPosition {
 }
 
 fn cpu_positions(topology: &Topology, usable: &CpuSet) -> Vec<CpuPosition> {
-    let core_type = |cpu| topology.core_of(cpu).map_or(0, |core| core.core_type);
+    let core_type = |cpu| topology.core_with(cpu).map_or(0, |core| core.core_type);
     let Some(first) = usable.iter().min_by_key(|&cpu| (core_type(cpu), cpu)) else {
         return Vec::new();
     };
@@ -201,7 +201,7 @@ fn cpu_positions(topology: &Topology, usable: &CpuSet) -> Vec<CpuPosition> {
     usable
         .iter()
         .map(|cpu| {
-            let thread = topology.core_of(cpu).map_or(0, |core| {
+            let thread = topology.core_with(cpu).map_or(0, |core| {
                 core.cpus.iter().filter(|&sibling| sibling < cpu && usable.contains(sibling)).count()
             });
             // Position of the CPU's set: 0 for the first CPU's set, otherwise by the set's lowest
@@ -238,7 +238,7 @@ fn cpu_groups(topology: &Topology) -> Vec<Vec<&CpuSet>> {
 /// Nodes that have usable CPUs, nearest to `first` first. Without NUMA the list is empty, and every
 /// CPU has rank 0.
 fn node_ranks<'a>(topology: &'a Topology, usable: &CpuSet, first: CpuId) -> Vec<&'a CpuSet> {
-    let first_node = topology.node_of(first);
+    let first_node = topology.node_with(first);
     let mut nodes: Vec<_> = topology
         .nodes
         .iter()

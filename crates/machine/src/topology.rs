@@ -18,7 +18,7 @@ use morecores_study::{CpuId, CpuSet};
 
 pub use recording::{Recording, RecordingError};
 
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 /// Directory in which the kernel describes CPUs:
 /// `Documentation/ABI/testing/sysfs-devices-system-cpu`.

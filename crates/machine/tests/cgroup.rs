@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use morecores_machine::cgroup::{Hierarchies, Version};
+use morecores_machine::kernel_files::Tree;
 use morecores_machine::topology::Recording;
-use morecores_machine::tree::Tree;
 
 /// A v2 mount with systemd's usual options.
 const V2: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 
 use machines::{container, laptop, ordinary_user, perfect, set, virtual_machine};
 use morecores_machine::doctor::{Accounting, Cpusets, Facts, PeakMark, Settings, diagnose, examine};
-use morecores_machine::{Diagnosis, Finding, Remedy, State, Subject};
+use morecores_machine::{CheckedFacility, Diagnosis, Finding, Remedy, State};
 use morecores_study::usable::{CgroupLevel, Quota, Restriction};
 use morecores_study::{CpuEstimator, Nanos};
 
-fn finding_about(diagnosis: &Diagnosis, what: Subject) -> &Finding {
+fn finding_about(diagnosis: &Diagnosis, what: CheckedFacility) -> &Finding {
     diagnosis.finding(what).unwrap_or_else(|| panic!("nothing about {what:?}"))
 }
 
 /// State and command of a finding; the command is empty if there is none.
-fn advice(facts: &Facts, what: Subject) -> (State, String) {
+fn advice(facts: &Facts, what: CheckedFacility) -> (State, String) {
     let diagnosis = diagnose(facts.clone());
     let finding = finding_about(&diagnosis, what);
     let command = match &finding.remedy {
@@ -32,7 +32,7 @@ fn root_without_capabilities_is_told_that_they_are_missing() {
     facts.privilege.capabilities = 0;
     facts.bpf.load = Err(rustix::io::Errno::PERM);
     let diagnosis = diagnose(facts);
-    for what in [Subject::Bpf, Subject::Privilege] {
+    for what in [CheckedFacility::Bpf, CheckedFacility::Privilege] {
         let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, what).remedy else {
             panic!("a command is no remedy: {:?}", finding_about(&diagnosis, what))
         };
@@ -45,10 +45,10 @@ fn a_machine_that_is_set_up_leaves_nothing_to_do() {
     let diagnosis = diagnose(perfect());
     let flaws: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.state != State::Fine).collect();
     assert!(flaws.is_empty(), "{flaws:#?}");
-    assert_eq!(finding_about(&diagnosis, Subject::UsableCpus).fact, "4 of 4: 0-3");
-    assert_eq!(finding_about(&diagnosis, Subject::Tick).fact, "250 Hz, every 4 ms");
+    assert_eq!(finding_about(&diagnosis, CheckedFacility::UsableCpus).fact, "4 of 4: 0-3");
+    assert_eq!(finding_about(&diagnosis, CheckedFacility::Tick).fact, "250 Hz, every 4 ms");
     assert_eq!(
-        finding_about(&diagnosis, Subject::CpuTime).fact,
+        finding_about(&diagnosis, CheckedFacility::CpuTime).fact,
         "counted by a cgroup of the command's own (cgroup)"
     );
 }
@@ -59,30 +59,36 @@ fn an_ordinary_user_is_told_the_command_for_each_thing() {
     let expect = |what, state, command: &str| {
         assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
     };
-    expect(Subject::Privilege, State::Limited, "sudo morecores run -- COMMAND");
+    expect(CheckedFacility::Privilege, State::Limited, "sudo morecores run -- COMMAND");
     expect(
-        Subject::CpuTime,
+        CheckedFacility::CpuTime,
         State::Limited,
         "systemd-run --user --scope -p Delegate=yes morecores run -- COMMAND",
     );
-    expect(Subject::LimitCpuset, State::Missing, "sudo morecores run --limit cpuset -- COMMAND");
-    expect(Subject::LimitHotplug, State::Missing, "sudo morecores run --limit hotplug -- COMMAND");
-    expect(Subject::ColdCache, State::Missing, "sudo morecores run --cold -- COMMAND");
+    expect(CheckedFacility::LimitCpuset, State::Missing, "sudo morecores run --limit cpuset -- COMMAND");
+    expect(CheckedFacility::LimitHotplug, State::Missing, "sudo morecores run --limit hotplug -- COMMAND");
+    expect(CheckedFacility::ColdCache, State::Missing, "sudo morecores run --cold -- COMMAND");
     expect(
-        Subject::Bpf,
+        CheckedFacility::Bpf,
         State::Missing,
         "sudo setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"",
     );
-    expect(Subject::HardwareCounters, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
+    expect(CheckedFacility::HardwareCounters, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
     expect(
-        Subject::Samples,
+        CheckedFacility::Samples,
         State::Missing,
         "sudo setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"",
     );
-    expect(Subject::OwnSwitches, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
-    expect(Subject::Kprobes, State::Limited, "sudo morecores doctor");
+    expect(CheckedFacility::OwnSwitches, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
+    expect(CheckedFacility::Kprobes, State::Limited, "sudo morecores doctor");
     // Findings about the machine itself are as good as for root.
-    for what in [Subject::UsableCpus, Subject::Quiet, Subject::Clock, Subject::ClockRate, Subject::Btf] {
+    for what in [
+        CheckedFacility::UsableCpus,
+        CheckedFacility::Quiet,
+        CheckedFacility::Clock,
+        CheckedFacility::ClockRate,
+        CheckedFacility::Btf,
+    ] {
         assert_eq!(advice(&facts, what).0, State::Fine, "{what:?}");
     }
 }
@@ -93,7 +99,7 @@ fn a_setting_that_allows_perf_events_is_not_to_be_changed() {
         let mut facts = ordinary_user();
         facts.counters.paranoid = paranoid;
         let diagnosis = diagnose(facts);
-        for what in [Subject::OwnSwitches, Subject::HardwareCounters] {
+        for what in [CheckedFacility::OwnSwitches, CheckedFacility::HardwareCounters] {
             let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, what).remedy else {
                 panic!("{what:?}, {paranoid:?}: {diagnosis:?}")
             };
@@ -112,7 +118,7 @@ fn a_tracepoint_that_only_some_traces_use_is_no_obstacle_to_the_others() {
     ] {
         let mut facts = perfect();
         facts.tracing.missing_tracepoints = Some(vec![missing.to_owned()]);
-        assert_eq!(advice(&facts, Subject::Tracepoints), (state, String::new()), "{missing}");
+        assert_eq!(advice(&facts, CheckedFacility::Tracepoints), (state, String::new()), "{missing}");
     }
 }
 
@@ -124,14 +130,14 @@ fn the_root_of_a_container_is_not_sent_in_circles() {
             assert!(!command.contains("sudo") && !command.contains("/sys/fs/cgroup"), "{finding:?}");
         }
     }
-    let usable = finding_about(&diagnosis, Subject::UsableCpus);
+    let usable = finding_about(&diagnosis, CheckedFacility::UsableCpus);
     assert_eq!(usable.state, State::Limited);
     assert!(usable.fact.contains("1 of 4") && usable.fact.contains("0.5 CPUs"), "{usable:?}");
-    let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, Subject::Bpf).remedy else {
+    let Some(Remedy::Nothing { why }) = &finding_about(&diagnosis, CheckedFacility::Bpf).remedy else {
         panic!("{diagnosis:?}")
     };
     assert!(why.contains("--cap-add=BPF"), "{why}");
-    let privilege = &finding_about(&diagnosis, Subject::Privilege).fact;
+    let privilege = &finding_about(&diagnosis, CheckedFacility::Privilege).fact;
     assert_eq!(privilege, "root, without CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN");
 }
 
@@ -140,11 +146,11 @@ fn a_privileged_container_and_a_stripped_root_are_told_what_helps_them() {
     let mut facts = virtual_machine();
     facts.privilege.container = true;
     let mount = "mount -t tracefs tracefs /sys/kernel/tracing";
-    assert_eq!(advice(&facts, Subject::Tracefs), (State::Limited, mount.to_owned()));
+    assert_eq!(advice(&facts, CheckedFacility::Tracefs), (State::Limited, mount.to_owned()));
     facts.privilege.container = false;
     facts.privilege.capabilities = 0;
     let diagnosis = diagnose(facts);
-    let privilege = finding_about(&diagnosis, Subject::Privilege);
+    let privilege = finding_about(&diagnosis, CheckedFacility::Privilege);
     assert_eq!(privilege.fact, "root, without capabilities");
     assert!(
         matches!(&privilege.remedy, Some(Remedy::Nothing { why }) if why.contains("service")),
@@ -157,15 +163,21 @@ fn a_laptop_is_told_to_hold_its_clock_rate() {
     let facts = laptop();
     let tee = |value: &str, file: &str| (State::Limited, format!("echo {value} | sudo tee {file}"));
     let governors = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
-    assert_eq!(advice(&facts, Subject::ClockRate), tee("performance", governors));
+    assert_eq!(advice(&facts, CheckedFacility::ClockRate), tee("performance", governors));
     let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
-    assert_eq!(advice(&facts, Subject::Boost), tee("1", no_turbo));
+    assert_eq!(advice(&facts, CheckedFacility::Boost), tee("1", no_turbo));
     let types = (State::Limited, "morecores run --cpu-list 0-3 -- COMMAND".to_owned());
-    assert_eq!(advice(&facts, Subject::CoreTypes), types);
-    assert_eq!(advice(&facts, Subject::Swap), (State::Limited, "sudo swapoff -a".to_owned()));
+    assert_eq!(advice(&facts, CheckedFacility::CoreTypes), types);
+    assert_eq!(advice(&facts, CheckedFacility::Swap), (State::Limited, "sudo swapoff -a".to_owned()));
     let diagnosis = diagnose(facts);
-    assert_eq!(finding_about(&diagnosis, Subject::Quiet).fact, "others kept 1.80 of 8 CPUs busy (cc1plus)");
-    assert!(finding_about(&diagnosis, Subject::Smt).fact.starts_with("2 threads a core"), "{diagnosis:?}");
+    assert_eq!(
+        finding_about(&diagnosis, CheckedFacility::Quiet).fact,
+        "others kept 1.80 of 8 CPUs busy (cc1plus)"
+    );
+    assert!(
+        finding_about(&diagnosis, CheckedFacility::Smt).fact.starts_with("2 threads a core"),
+        "{diagnosis:?}"
+    );
 }
 
 #[test]
@@ -174,16 +186,16 @@ fn a_virtual_machine_is_told_what_only_its_host_can_do() {
     let expect = |what, state, command: &str| {
         assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
     };
-    expect(Subject::CpuTime, State::Fine, "");
-    expect(Subject::LimitHotplug, State::Fine, "");
-    expect(Subject::Tracefs, State::Limited, "mount -t tracefs tracefs /sys/kernel/tracing");
-    expect(Subject::Tracepoints, State::Fine, "");
-    expect(Subject::Kprobes, State::Missing, "");
-    expect(Subject::HardwareCounters, State::Missing, "");
-    expect(Subject::ClockRate, State::Limited, "");
-    expect(Subject::Hypervisor, State::Fine, "");
+    expect(CheckedFacility::CpuTime, State::Fine, "");
+    expect(CheckedFacility::LimitHotplug, State::Fine, "");
+    expect(CheckedFacility::Tracefs, State::Limited, "mount -t tracefs tracefs /sys/kernel/tracing");
+    expect(CheckedFacility::Tracepoints, State::Fine, "");
+    expect(CheckedFacility::Kprobes, State::Missing, "");
+    expect(CheckedFacility::HardwareCounters, State::Missing, "");
+    expect(CheckedFacility::ClockRate, State::Limited, "");
+    expect(CheckedFacility::Hypervisor, State::Fine, "");
     let silent = Facts { settings: Settings { tells_steal: Some(false), ..facts.settings.clone() }, ..facts };
-    assert_eq!(advice(&silent, Subject::Hypervisor).0, State::Limited);
+    assert_eq!(advice(&silent, CheckedFacility::Hypervisor).0, State::Limited);
 }
 
 #[test]
@@ -214,7 +226,7 @@ fn which_waits_for_spinlocks_are_traced_follows_the_kernel_s_choice_at_boot() {
         let mut facts = virtual_machine();
         change(&mut facts);
         let diagnosis = diagnose(facts);
-        let finding = finding_about(&diagnosis, Subject::KernelLocks);
+        let finding = finding_about(&diagnosis, CheckedFacility::KernelLocks);
         assert_eq!(finding.state, state, "{finding:?}");
         assert!(finding.fact.contains(words), "`{words}` in {finding:?}");
     }
@@ -251,7 +263,7 @@ fn each_restriction_is_lifted_where_it_was_found() {
     for (restriction, command) in cases {
         let mut facts = perfect();
         facts.host.topology.usable.restrictions = vec![restriction];
-        assert_eq!(advice(&facts, Subject::UsableCpus), (State::Limited, command.to_owned()));
+        assert_eq!(advice(&facts, CheckedFacility::UsableCpus), (State::Limited, command.to_owned()));
     }
 }
 
@@ -261,12 +273,12 @@ fn a_slow_clock_is_replaced_where_there_is_a_better_one() {
     facts.host.clocksource = Some("hpet".to_owned());
     facts.clock.read_cost = Nanos(1_300);
     let tsc = "echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
-    assert_eq!(advice(&facts, Subject::Clock), (State::Limited, tsc.to_owned()));
+    assert_eq!(advice(&facts, CheckedFacility::Clock), (State::Limited, tsc.to_owned()));
     facts.clock.available = vec!["hpet".to_owned()];
-    assert_eq!(advice(&facts, Subject::Clock), (State::Limited, String::new()));
+    assert_eq!(advice(&facts, CheckedFacility::Clock), (State::Limited, String::new()));
     facts.host.clocksource = Some("kvm-clock".to_owned());
     facts.clock.read_cost = Nanos(30);
-    assert_eq!(advice(&facts, Subject::Clock).0, State::Fine);
+    assert_eq!(advice(&facts, CheckedFacility::Clock).0, State::Fine);
 }
 
 #[test]
@@ -282,17 +294,18 @@ fn an_old_kernel_is_told_what_a_newer_one_brings() {
     let expect = |what, state, command: &str| {
         assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
     };
-    expect(Subject::LockedMemory, State::Limited, "sudo prlimit --pid $$ --memlock=unlimited");
-    expect(Subject::Tracepoints, State::Missing, "");
-    expect(Subject::PeakMemory, State::Limited, "");
+    expect(CheckedFacility::LockedMemory, State::Limited, "sudo prlimit --pid $$ --memlock=unlimited");
+    expect(CheckedFacility::Tracepoints, State::Missing, "");
+    expect(CheckedFacility::PeakMemory, State::Limited, "");
     expect(
-        Subject::LimitCpuset,
+        CheckedFacility::LimitCpuset,
         State::Missing,
         "echo +cpuset | sudo tee /sys/fs/cgroup/cgroup.subtree_control /sys/fs/cgroup/a/cgroup.subtree_control",
     );
     facts.settings.pressure = false;
     let diagnosis = diagnose(facts);
-    let Some(Remedy::Command { reboot, .. }) = &finding_about(&diagnosis, Subject::Pressure).remedy else {
+    let Some(Remedy::Command { reboot, .. }) = &finding_about(&diagnosis, CheckedFacility::Pressure).remedy
+    else {
         panic!("{diagnosis:?}")
     };
     assert!(reboot);
@@ -303,19 +316,19 @@ fn the_memory_controller_is_had_from_systemd_or_by_hand() {
     let mut facts = perfect();
     facts.groups.peak = PeakMark::Absent;
     let scope = "systemd-run --scope -p Delegate=yes morecores run -- COMMAND";
-    assert_eq!(advice(&facts, Subject::PeakMemory), (State::Missing, scope.to_owned()));
+    assert_eq!(advice(&facts, CheckedFacility::PeakMemory), (State::Missing, scope.to_owned()));
     facts.groups.systemd = false;
     let by_hand = "echo +memory | tee /sys/fs/cgroup/cgroup.subtree_control";
-    assert_eq!(advice(&facts, Subject::PeakMemory), (State::Missing, by_hand.to_owned()));
+    assert_eq!(advice(&facts, CheckedFacility::PeakMemory), (State::Missing, by_hand.to_owned()));
     facts.groups.accounting = Accounting::Refused("none is mounted".to_owned());
     facts.groups.v2 = None;
     let mount = "mount -t cgroup2 cgroup2 /sys/fs/cgroup";
-    assert_eq!(advice(&facts, Subject::CpuTime), (State::Limited, mount.to_owned()));
+    assert_eq!(advice(&facts, CheckedFacility::CpuTime), (State::Limited, mount.to_owned()));
 }
 
 /// Checks properties of every diagnosis, whatever the facts.
 fn is_well_formed(diagnosis: &Diagnosis) {
-    let subjects: Vec<Subject> = diagnosis.findings.iter().map(|finding| finding.what).collect();
+    let subjects: Vec<CheckedFacility> = diagnosis.findings.iter().map(|finding| finding.what).collect();
     assert!(subjects.is_sorted() && subjects.windows(2).all(|pair| pair[0] != pair[1]), "{subjects:?}");
     assert_eq!(subjects.len(), 31);
     for finding in &diagnosis.findings {
@@ -352,11 +365,11 @@ fn the_running_machine_is_examined_and_left_as_it_was() {
     assert_eq!(open(), before, "a probe's descriptor was left open");
     // These findings are certain in every environment of the test.
     let root = rustix::process::geteuid().is_root();
-    assert_eq!(finding_about(&diagnosis, Subject::Privilege).fact.starts_with("root"), root);
+    assert_eq!(finding_about(&diagnosis, CheckedFacility::Privilege).fact.starts_with("root"), root);
     if !root {
         println!("skipped: what root may do, since the tests do not run as root");
-        assert_eq!(finding_about(&diagnosis, Subject::ColdCache).state, State::Missing);
+        assert_eq!(finding_about(&diagnosis, CheckedFacility::ColdCache).state, State::Missing);
     }
-    let tsc = finding_about(&diagnosis, Subject::Clock).fact.contains("ns a reading");
+    let tsc = finding_about(&diagnosis, CheckedFacility::Clock).fact.contains("ns a reading");
     assert!(tsc, "{diagnosis:?}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use morecores_machine::host::{self, Cpuid, Uname};
-use morecores_machine::tree::Tree;
+use morecores_machine::kernel_files::Tree;
 use morecores_study::{Bytes, Host};
 
 fn host(files: &[(&str, &str)], cpuid: &Cpuid) -> Host {

@@ -213,16 +213,16 @@ proptest! {
             let order = CpuOrder::from_policy(&topology, &usable, placement);
             for (n, step) in order.steps().iter().enumerate() {
                 let first = order.steps()[0].cpu;
-                let shares = topology.core_of(step.cpu).unwrap().cpus.iter().any(|c| order.cpus(n).contains(c));
+                let shares = topology.core_with(step.cpu).unwrap().cpus.iter().any(|c| order.cpus(n).contains(c));
                 prop_assert_eq!(step.kind == CpuKind::SmtSibling, shares);
                 prop_assert_eq!(step.kind == CpuKind::First, n == 0);
                 if step.kind == CpuKind::Core {
-                    prop_assert_eq!(topology.node_of(step.cpu), topology.node_of(first));
-                    let core_type = |cpu| topology.core_of(cpu).unwrap().core_type;
+                    prop_assert_eq!(topology.node_with(step.cpu), topology.node_with(first));
+                    let core_type = |cpu| topology.core_with(cpu).unwrap().core_type;
                     prop_assert_eq!(core_type(step.cpu), core_type(first));
                 }
                 if step.kind == CpuKind::OtherPackage {
-                    prop_assert_ne!(topology.package_of(step.cpu), topology.package_of(first));
+                    prop_assert_ne!(topology.package_with(step.cpu), topology.package_with(first));
                 }
             }
         }
@@ -234,7 +234,7 @@ proptest! {
             let order = CpuOrder::from_policy(&topology, &usable, placement);
             let whole = order.steps().iter().take_while(|step| step.kind != CpuKind::SmtSibling).count();
             prop_assert_eq!(whole, topology.cores_in(&usable));
-            let types = order.steps().iter().take(whole).map(|step| topology.core_of(step.cpu).unwrap().core_type);
+            let types = order.steps().iter().take(whole).map(|step| topology.core_with(step.cpu).unwrap().core_type);
             prop_assert!(types.is_sorted(), "a slow core before a fast one");
         }
     }
@@ -247,8 +247,8 @@ proptest! {
         // other.
         let mut nodes: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for step in order.steps().iter().take(whole) {
-            let core_type = topology.core_of(step.cpu).unwrap().core_type;
-            nodes.entry(core_type).or_default().push(topology.node_of(step.cpu).unwrap().id);
+            let core_type = topology.core_with(step.cpu).unwrap().core_type;
+            nodes.entry(core_type).or_default().push(topology.node_with(step.cpu).unwrap().id);
         }
         for nodes in nodes.into_values() {
             let mut distinct = nodes.clone();
@@ -261,7 +261,7 @@ proptest! {
     #[test]
     fn compact_finishes_a_core_before_the_next((topology, usable) in machines()) {
         let order = CpuOrder::from_policy(&topology, &usable, Placement::Compact);
-        let cores = order.steps().iter().map(|step| topology.core_of(step.cpu));
+        let cores = order.steps().iter().map(|step| topology.core_with(step.cpu));
         prop_assert_eq!(changes(cores) + usize::from(!usable.is_empty()), topology.cores_in(&usable));
     }
 

@@ -2,8 +2,8 @@
 
 mod support;
 
+use morecores_machine::kernel_files::Tree;
 use morecores_machine::topology::{Recording, read_from};
-use morecores_machine::tree::Tree;
 use morecores_study::topology::{CoreClass, Topology};
 use morecores_study::usable::{CgroupLevel, Restriction};
 use morecores_study::{CpuSet, Kilohertz};
@@ -57,7 +57,7 @@ fn two_socket_servers() {
     assert_eq!(xeon.nodes[1].distances, [20, 10]);
     assert!(xeon.dies.is_empty(), "a die that is the whole package says nothing");
     assert_eq!(caches(&xeon), [128, 64, 2]);
-    assert_eq!(xeon.node_of(morecores_study::CpuId(96)).unwrap().id, 1);
+    assert_eq!(xeon.node_with(morecores_study::CpuId(96)).unwrap().id, 1);
 
     let epyc = topology("server-2x64-smt-16-l3");
     assert_eq!((epyc.usable.count, epyc.cores.len(), caches(&epyc)), (256, 128, [256, 128, 16]));

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use morecores_study::Nanos;
 use rustix::process::Signal;
 
-use crate::spared::Spared;
+use crate::foreign_processes::ForeignProcesses;
 use crate::spawn::Current;
 use morecores_machine::clock::monotonic;
 
@@ -34,7 +34,7 @@ pub struct Control {
     /// Longest duration of a run besides the plan's own limit, in nanoseconds; 0 without a limit.
     limit: AtomicU64,
     /// Descendants of this process that do not belong to the command.
-    pub(crate) spared: Spared,
+    pub(crate) foreign: ForeignProcesses,
 }
 
 impl Control {
@@ -131,7 +131,7 @@ impl Control {
 
     fn kill_all(&self) {
         self.current.signal(Signal::KILL);
-        self.spared.kill_others();
+        self.foreign.kill_others();
     }
 
     fn lock_cleaning(&self) -> MutexGuard<'_, bool> {

@@ -37,7 +37,7 @@ pub struct FirstRoundRuns {
 
 impl FirstRoundRuns {
     /// Early runs among `runs`, in the order of execution.
-    pub fn among(plan: &Plan, runs: &[Run]) -> Self {
+    pub fn select(plan: &Plan, runs: &[Run]) -> Self {
         let mut early = Self::default();
         runs.iter().for_each(|run| early.add(plan, run));
         early

@@ -117,7 +117,7 @@ impl Environment {
 
     /// Names of an outer make's variables that are withheld from the command although they are not
     /// empty.
-    pub fn withheld(&self) -> Vec<&'static str> {
+    pub fn withheld_variables(&self) -> Vec<&'static str> {
         let says_something = |own: &&str| {
             self.inherited
                 .iter()
@@ -220,12 +220,12 @@ mod tests {
         let inherited =
             [("MAKEFLAGS", " -j8 --jobserver-auth=3,4"), ("MFLAGS", ""), ("MAKELEVEL", "1"), ("A", "a")];
         let plain = environment(&inherited, &[], false);
-        assert_eq!(plain.withheld(), ["MAKEFLAGS", "MAKELEVEL"]);
+        assert_eq!(plain.withheld_variables(), ["MAKEFLAGS", "MAKELEVEL"]);
         assert_eq!(["MAKEFLAGS", "MFLAGS", "MAKELEVEL"].map(|name| value(&plain, name)), [None, None, None]);
         assert!(plain.hook_variables(None).iter().all(|(name, _)| name == "A"));
-        let asked = environment(&inherited, &[("MAKEFLAGS", None)], false);
-        assert_eq!(asked.withheld(), ["MAKELEVEL"]);
-        assert_eq!(value(&asked, "MAKEFLAGS").as_deref(), Some(" -j8 --jobserver-auth=3,4"));
+        let chosen = environment(&inherited, &[("MAKEFLAGS", None)], false);
+        assert_eq!(chosen.withheld_variables(), ["MAKELEVEL"]);
+        assert_eq!(value(&chosen, "MAKEFLAGS").as_deref(), Some(" -j8 --jobserver-auth=3,4"));
         assert_eq!(
             value(&environment(&inherited, &[("MAKEFLAGS", Some("-k"))], false), "MAKEFLAGS").as_deref(),
             Some("-k")

@@ -169,7 +169,7 @@ impl ProcessExecutor {
             capture,
             input,
             stack: ChildStack::new(),
-            terminal: Terminal::of_this_process(),
+            terminal: Terminal::from_this_process(),
             limiter,
             group,
             account: Account::new(accounting),
@@ -251,7 +251,7 @@ impl ProcessExecutor {
         // A process that a hook leaves running, such as a server for the command, does not belong
         // to the command's tree.
         if let Some(reaper) = hooks::run(hook, &self.plan.hooks, point, &self.environment, outside)? {
-            self.control.spared.add(reaper);
+            self.control.foreign.add(reaper);
         }
         Ok(())
     }
@@ -317,7 +317,7 @@ impl ProcessExecutor {
         if let Some(group) = &mut self.group {
             group.reset_peak();
         }
-        self.control.spared.forget_ended();
+        self.control.foreign.forget_ended();
         self.oom_kills.begin();
         self.account.begin(self.group.as_mut());
         self.control.begin();
@@ -329,7 +329,7 @@ impl ProcessExecutor {
         }
         let mut rusage = ended.rusage;
         let survivors = self.gather_orphans(&mut rusage);
-        let (cpu, mut tree) = self.account.end(self.group.as_mut(), &rusage, &self.control.spared.pids());
+        let (cpu, mut tree) = self.account.end(self.group.as_mut(), &rusage, &self.control.foreign.pids());
         tree.killed_for_memory = self.oom_kills.end();
         tree.memory_limit_bytes = self.oom_kills.limit();
         let surroundings = self.watch.run_surroundings(cpu.user_ns + cpu.system_ns, &point.cpu_set);

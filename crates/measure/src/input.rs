@@ -139,8 +139,8 @@ impl Input {
     /// The input cannot be opened, read or copied.
     pub fn open(path: &Path, readers: Readers) -> Result<Self, InputError> {
         let open_error = |source| InputError::Open { path: path.to_owned(), source };
-        let is_ours = [STANDARD_INPUT, STANDARD_INPUT_FILE].map(Path::new).contains(&path);
-        let opened = if is_ours { standard_input() } else { File::open(path) };
+        let is_standard_input = [STANDARD_INPUT, STANDARD_INPUT_FILE].map(Path::new).contains(&path);
+        let opened = if is_standard_input { standard_input() } else { File::open(path) };
         let mut file = opened.map_err(open_error)?;
         if file.metadata().map_err(open_error)?.is_dir() {
             return Err(open_error(io::ErrorKind::IsADirectory.into()));
@@ -187,7 +187,7 @@ impl Input {
         if self.copied.is_some() || matches!(self.source, Source::Once(_)) {
             return Ok(self.copied);
         }
-        let mut file = self.at_start()?;
+        let mut file = self.rewind()?;
         if !file.metadata().map_err(|source| self.read_error(source))?.is_file() {
             return Ok(None);
         }
@@ -199,7 +199,7 @@ impl Input {
     /// # Errors
     /// The input is gone, or `size` is fixed and the size differs from the first run's.
     pub(crate) fn for_run(&mut self, size: Size) -> Result<File, InputError> {
-        let file = self.at_start()?;
+        let file = self.rewind()?;
         let metadata = file.metadata().map_err(|source| self.read_error(source))?;
         if metadata.is_file() {
             let now = metadata.len();
@@ -212,7 +212,7 @@ impl Input {
     }
 
     /// Opens the input again, so that each run has its own position in it.
-    fn at_start(&mut self) -> Result<File, InputError> {
+    fn rewind(&mut self) -> Result<File, InputError> {
         let (path, start) = match &mut self.source {
             Source::Once(file) => {
                 return file.take().ok_or_else(|| InputError::Gone { path: self.name.clone() });

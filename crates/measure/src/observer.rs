@@ -24,14 +24,14 @@ pub trait RunObserver {
     ///
     /// # Errors
     /// The observer cannot watch; the run is then not made.
-    fn begins(&mut self, point: &Point) -> Result<(), ObserverError>;
+    fn on_begin(&mut self, point: &Point) -> Result<(), ObserverError>;
 
     /// Stops watching after the end of the main process; processes that outlived it may still run.
     /// Called once after each successful `begins`, even if no process could be created.
     ///
     /// # Errors
     /// The observations cannot be kept; the run itself is still valid.
-    fn ended(&mut self) -> Result<Self::Observation, ObserverError>;
+    fn on_end(&mut self) -> Result<Self::Observation, ObserverError>;
 }
 
 /// Reason for which a run could not be observed, in the observer's own words.
@@ -66,11 +66,11 @@ pub(crate) struct NoObserver;
 impl RunObserver for NoObserver {
     type Observation = ();
 
-    fn begins(&mut self, _: &Point) -> Result<(), ObserverError> {
+    fn on_begin(&mut self, _: &Point) -> Result<(), ObserverError> {
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<(), ObserverError> {
+    fn on_end(&mut self) -> Result<(), ObserverError> {
         Ok(())
     }
 }

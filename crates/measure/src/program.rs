@@ -102,7 +102,7 @@ pub fn image(command: &Command, point: &Point, environment: &Environment) -> Res
     let name = words.first().map_or(OsStr::new(""), OsString::as_os_str);
     let variables = environment.command_variables(point);
     let path = resolve(name, search_path(&variables))?;
-    image_of(&path, &words, variables)
+    build_image(&path, &words, variables)
 }
 
 /// Image of `/bin/sh FILE ARGUMENTS…`, for a file that the kernel does not recognise as a
@@ -121,7 +121,7 @@ pub fn script_image(
         *name = resolve(name, search_path(&variables))?.into_os_string();
     }
     words.insert(0, "sh".into());
-    image_of(Path::new("/bin/sh"), &words, variables)
+    build_image(Path::new("/bin/sh"), &words, variables)
 }
 
 /// PATH among the variables of the command. `env PATH=… COMMAND` uses the same PATH.
@@ -134,10 +134,10 @@ fn search_path(variables: &[Pair]) -> Option<&OsStr> {
 /// # Errors
 /// See [`ProgramError`].
 pub fn plain_image(path: &Path, words: &[OsString]) -> Result<Image, ProgramError> {
-    image_of(path, words, std::env::vars_os().collect())
+    build_image(path, words, std::env::vars_os().collect())
 }
 
-fn image_of(path: &Path, words: &[OsString], env: Vec<Pair>) -> Result<Image, ProgramError> {
+fn build_image(path: &Path, words: &[OsString], env: Vec<Pair>) -> Result<Image, ProgramError> {
     let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| ProgramError::NullByte);
     let argv = words.iter().map(|w| c_string(w.as_bytes())).collect::<Result<_, _>>()?;
     let env = env

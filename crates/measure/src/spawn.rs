@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 pub use clone::ChildStack;
 pub use terminal::Terminal;
 
-use wait::{Change, goes_on_within, reap, wait_for_change, wait4};
+use wait::{Change, continues_within, reap, wait_for_change, wait4};
 
 /// Time for which a stopped command may wait for a signal to continue. It is far longer than
 /// necessary for a program that stops itself until another is ready. It is short for a user who
@@ -112,7 +112,7 @@ pub enum SpawnError {
 
 /// A process that has ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct ProcessEnd {
     /// `CLOCK_REALTIME` shortly before the start.
     pub started_at: Nanos,
     /// `CLOCK_MONOTONIC` just before the process's `exec`.
@@ -127,7 +127,7 @@ pub struct Ended {
     pub had_terminal: bool,
 }
 
-impl Ended {
+impl ProcessEnd {
     /// Elapsed time from `exec` to exit.
     pub fn elapsed(&self) -> Nanos {
         self.ended.since(self.began)
@@ -170,7 +170,7 @@ pub fn run(
     stack: &mut ChildStack,
     current: &Current,
     terminal: &mut Terminal,
-) -> Result<Ended, SpawnError> {
+) -> Result<ProcessEnd, SpawnError> {
     let started_at = morecores_machine::clock::realtime();
     let mut plan = child::Plan::new(start);
     let pid = clone::vfork_with(&mut plan, start.cgroup, stack)?;
@@ -188,7 +188,7 @@ pub fn run(
     let had_terminal = terminal.run_ended(by_signal);
     let (stopped_by, (exit, rusage)) = reaped.map_err(SpawnError::Wait)?;
     let exit = stopped_by.map_or(exit, Exit::Stopped);
-    Ok(Ended { started_at, began: plan.exec_at(), ended, exit, rusage, had_terminal })
+    Ok(ProcessEnd { started_at, began: plan.exec_at(), ended, exit, rusage, had_terminal })
 }
 
 /// Waits until a process has ended, and leaves it a zombie. Returns the signal that stopped the
@@ -202,7 +202,7 @@ fn wait_for_end(pid: libc::pid_t, terminal: &mut Terminal, current: &Current) ->
                 current.signal(Signal::CONT);
             }
             Change::Stopped(signal) => {
-                if !goes_on_within(pid, STOPPED_FOR)? {
+                if !continues_within(pid, STOPPED_FOR)? {
                     stopped_by = Some(signal);
                     current.signal(Signal::KILL);
                 }

@@ -60,13 +60,13 @@ pub trait RunRecorder<C, O> {
     type Error;
 
     /// Notes the start of a run.
-    fn begins(&mut self, trial: &Trial<C>);
+    fn on_begin(&mut self, trial: &Trial<C>);
 
     /// Keeps a run that has ended, before the next one begins.
     ///
     /// # Errors
     /// The run cannot be kept; the sweep ends.
-    fn ended(&mut self, outcome: &O) -> Result<(), Self::Error>;
+    fn on_end(&mut self, outcome: &O) -> Result<(), Self::Error>;
 }
 
 /// Rule that decides after each timed round whether the samples suffice. The argument holds the
@@ -276,7 +276,7 @@ where
                 continue;
             }
             let trial = Trial { index: self.next, round, phase, cell: cell.clone() };
-            self.recorder.begins(&trial);
+            self.recorder.on_begin(&trial);
             let outcome = match (self.executor.execute(&trial), self.stopped()) {
                 // The event that stopped the study also ended this attempt.
                 (Err(_), Some(end)) => return Ok(Some(end)),
@@ -289,7 +289,7 @@ where
                 }
                 (executed, _) => executed.map_err(SweepError::Execute)?,
             };
-            self.recorder.ended(&outcome).map_err(SweepError::Record)?;
+            self.recorder.on_end(&outcome).map_err(SweepError::Record)?;
             self.next += 1;
             let Some(value) = self.executor.value(&outcome) else {
                 if self.experiment.schedule.on_failure == OnFailure::End {

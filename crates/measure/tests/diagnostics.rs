@@ -60,12 +60,12 @@ impl Visit for Text {
 impl RunObserver for Journal {
     type Observation = ();
 
-    fn begins(&mut self, _: &Point) -> Result<(), ObserverError> {
+    fn on_begin(&mut self, _: &Point) -> Result<(), ObserverError> {
         self.add("begins");
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<(), ObserverError> {
+    fn on_end(&mut self) -> Result<(), ObserverError> {
         self.add("ended");
         Ok(())
     }

@@ -65,7 +65,7 @@ impl Notes<'_> {
 impl RunObserver for Notes<'_> {
     type Observation = ();
 
-    fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
+    fn on_begin(&mut self, point: &Point) -> Result<(), ObserverError> {
         assert_eq!(point.cpus as usize, point.cpu_set.len());
         self.look();
         if self.refuses {
@@ -75,7 +75,7 @@ impl RunObserver for Notes<'_> {
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<(), ObserverError> {
+    fn on_end(&mut self) -> Result<(), ObserverError> {
         self.ended.push(monotonic());
         self.look();
         if self.loses { Err(ObserverError::new("disk full")) } else { Ok(()) }
@@ -105,7 +105,7 @@ fn the_process_is_watched_from_before_it_is_made_until_it_has_ended_and_the_hook
 }
 
 #[test]
-fn a_witness_that_refuses_leaves_the_run_unmade_and_the_next_one_as_it_was() {
+fn an_observer_that_refuses_leaves_the_run_unmade_and_the_next_one_as_it_was() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("ran");
@@ -122,7 +122,7 @@ fn a_witness_that_refuses_leaves_the_run_unmade_and_the_next_one_as_it_was() {
 }
 
 #[test]
-fn a_witness_that_loses_what_it_saw_spoils_no_run() {
+fn an_observer_that_loses_what_it_saw_spoils_no_run() {
     let _turn = turn();
     let plan = plan();
     let mut executor = executor(shell("exit 3"), &plan);

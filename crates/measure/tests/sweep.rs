@@ -93,9 +93,9 @@ struct Memory {
 impl RunRecorder<Point, Outcome> for Memory {
     type Error = &'static str;
 
-    fn begins(&mut self, _: &Trial<Point>) {}
+    fn on_begin(&mut self, _: &Trial<Point>) {}
 
-    fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
+    fn on_end(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
         if self.room == Some(self.runs.len()) {
             return Err("disk full");
         }
@@ -345,7 +345,7 @@ fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>)
     let world = World::default();
     let mut memory = Memory::default();
     let pretend = Pretend::ending(&world, plan, |_| Exit::Code(0));
-    let early = FirstRoundRuns::among(plan, done);
+    let early = FirstRoundRuns::select(plan, done);
     let mut build = Build { pretend, early, is_prepared, made: done.len() };
     let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 6);
     let (experiment, done, mut budget) = (plan.experiment(), earlier(plan, done), Budget::unlimited());

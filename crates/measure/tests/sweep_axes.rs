@@ -92,11 +92,11 @@ impl<R> Default for Memory<R> {
 impl<C, R: Clone> RunRecorder<C, R> for Memory<R> {
     type Error = &'static str;
 
-    fn begins(&mut self, _: &Trial<C>) {
+    fn on_begin(&mut self, _: &Trial<C>) {
         self.begun += 1;
     }
 
-    fn ended(&mut self, run: &R) -> Result<(), Self::Error> {
+    fn on_end(&mut self, run: &R) -> Result<(), Self::Error> {
         if self.room == self.runs.len() {
             return Err("disk full");
         }
@@ -232,9 +232,9 @@ struct Disk(StudyWriter);
 impl RunRecorder<Point, Run> for Disk {
     type Error = StudyError;
 
-    fn begins(&mut self, _: &Trial<Point>) {}
+    fn on_begin(&mut self, _: &Trial<Point>) {}
 
-    fn ended(&mut self, run: &Run) -> Result<(), StudyError> {
+    fn on_end(&mut self, run: &Run) -> Result<(), StudyError> {
         self.0.append(run)
     }
 }

@@ -6,7 +6,7 @@
 mod noise;
 mod summary;
 
-use morecores_machine::{Area, Diagnosis, Finding, Remedy, State, Subject};
+use morecores_machine::{Area, CheckedFacility, Diagnosis, Finding, Remedy, State};
 use morecores_view::MachineNoise;
 
 use crate::Style;
@@ -102,38 +102,38 @@ fn wrap_indented(text: &str, column: &str, style: &Style) -> Vec<String> {
 }
 
 /// Readable name of a subject.
-fn subject_name(subject: Subject) -> &'static str {
+fn subject_name(subject: CheckedFacility) -> &'static str {
     match subject {
-        Subject::UsableCpus => "usable CPUs",
-        Subject::Quiet => "quiet",
-        Subject::CpuTime => "CPU time",
-        Subject::PeakMemory => "peak memory",
-        Subject::LimitCpuset => "--limit cpuset",
-        Subject::LimitHotplug => "--limit hotplug",
-        Subject::ColdCache => "--cold",
-        Subject::Taskstats => "taskstats",
-        Subject::Privilege => "privilege",
-        Subject::Bpf => "BPF",
-        Subject::Btf => "BTF",
-        Subject::Tracefs => "tracefs",
-        Subject::Tracepoints => "tracepoints",
-        Subject::KernelLocks => "kernel locks",
-        Subject::Samples => "samples",
-        Subject::OwnSwitches => "own switches",
-        Subject::Kprobes => "kprobes",
-        Subject::Fentry => "fentry",
-        Subject::LockedMemory => "locked memory",
-        Subject::HardwareCounters => "hardware counters",
-        Subject::Clock => "clock",
-        Subject::ClockRate => "clock rate",
-        Subject::Boost => "boost",
-        Subject::Smt => "cores",
-        Subject::CoreTypes => "core types",
-        Subject::Hypervisor => "hypervisor",
-        Subject::Tick => "tick",
-        Subject::Swap => "swap",
-        Subject::Pressure => "pressure",
-        Subject::Aslr => "ASLR",
-        Subject::HugePages => "huge pages",
+        CheckedFacility::UsableCpus => "usable CPUs",
+        CheckedFacility::Quiet => "quiet",
+        CheckedFacility::CpuTime => "CPU time",
+        CheckedFacility::PeakMemory => "peak memory",
+        CheckedFacility::LimitCpuset => "--limit cpuset",
+        CheckedFacility::LimitHotplug => "--limit hotplug",
+        CheckedFacility::ColdCache => "--cold",
+        CheckedFacility::Taskstats => "taskstats",
+        CheckedFacility::Privilege => "privilege",
+        CheckedFacility::Bpf => "BPF",
+        CheckedFacility::Btf => "BTF",
+        CheckedFacility::Tracefs => "tracefs",
+        CheckedFacility::Tracepoints => "tracepoints",
+        CheckedFacility::KernelLocks => "kernel locks",
+        CheckedFacility::Samples => "samples",
+        CheckedFacility::OwnSwitches => "own switches",
+        CheckedFacility::Kprobes => "kprobes",
+        CheckedFacility::Fentry => "fentry",
+        CheckedFacility::LockedMemory => "locked memory",
+        CheckedFacility::HardwareCounters => "hardware counters",
+        CheckedFacility::Clock => "clock",
+        CheckedFacility::ClockRate => "clock rate",
+        CheckedFacility::Boost => "boost",
+        CheckedFacility::Smt => "cores",
+        CheckedFacility::CoreTypes => "core types",
+        CheckedFacility::Hypervisor => "hypervisor",
+        CheckedFacility::Tick => "tick",
+        CheckedFacility::Swap => "swap",
+        CheckedFacility::Pressure => "pressure",
+        CheckedFacility::Aslr => "ASLR",
+        CheckedFacility::HugePages => "huge pages",
     }
 }

@@ -25,7 +25,7 @@ const LABEL_WIDTH: usize = 11;
 pub fn topology_report(topology: &Topology, width: usize) -> String {
     let mut list = FactList { text: String::new(), width: width.max(MIN_WIDTH) };
     list.add("Usable", &usable_text(topology));
-    list.add_all("Why fewer", topology.usable.why_fewer().map(ToString::to_string));
+    list.add_all("Why fewer", topology.usable.binding_restrictions().map(ToString::to_string));
     list.add_all("Note", restriction_notes(topology));
     list.add("Online", &cpus_text(&topology.online));
     if !topology.offline.is_empty() {
@@ -108,7 +108,7 @@ fn restriction_notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
             Some(restriction.to_string())
         }
         // The restrictions that limit the CPUs are under "why fewer".
-        Restriction::Quota { .. } if !usable.why_fewer().any(|why| why == restriction) => {
+        Restriction::Quota { .. } if !usable.binding_restrictions().any(|why| why == restriction) => {
             Some(format!("{restriction}, enough for the CPUs usable"))
         }
         _ => None,

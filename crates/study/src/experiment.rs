@@ -51,7 +51,7 @@ pub struct Cell(Coordinates);
 
 impl Cell {
     /// Creates the cell of a command: a number of CPUs, a value of `{n}`, and further axes.
-    pub fn of_command(cpus: u32, n: u32, further: &Coordinates) -> Self {
+    pub fn from_counts(cpus: u32, n: u32, further: &Coordinates) -> Self {
         let mut coordinates = further.clone();
         coordinates.insert(CPUS_AXIS.to_owned(), AxisValue::Number(cpus.into()));
         coordinates.insert(N_AXIS.to_owned(), AxisValue::Number(n.into()));
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_cell_with_a_number_of_rounds_is_in_the_first_rounds_only() {
-        let [always, first] = [1, 2].map(|cpus| Cell::of_command(cpus, cpus, &Coordinates::new()));
+        let [always, first] = [1, 2].map(|cpus| Cell::from_counts(cpus, cpus, &Coordinates::new()));
         let cells = vec![always.clone().into(), ScheduledCell { cell: first.clone(), rounds: Some(1) }];
         let experiment = Experiment { cells, schedule: schedule() };
         assert_eq!(experiment.cells_of_round(0), [&always, &first]);
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_cell_is_kept_as_the_values_by_axis() {
         let cell =
-            Cell::of_command(2, 4, &quota(150)).with("variant", AxisValue::Text("mimalloc".to_owned()));
+            Cell::from_counts(2, 4, &quota(150)).with("variant", AxisValue::Text("mimalloc".to_owned()));
         let text = serde_json::to_string(&cell).unwrap();
         assert_eq!(text, r#"{"cpus":2,"n":4,"quota_percent":150,"variant":"mimalloc"}"#);
         assert_eq!(serde_json::from_str::<Cell>(&text).unwrap(), cell);

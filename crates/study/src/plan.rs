@@ -68,7 +68,7 @@ pub struct Point {
 
 impl InCell for Point {
     fn cell(&self) -> Cell {
-        Cell::of_command(self.cpus, self.n, &self.axes)
+        Cell::from_counts(self.cpus, self.n, &self.axes)
     }
 }
 

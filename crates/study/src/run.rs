@@ -263,7 +263,7 @@ pub struct Run {
 
 impl InCell for Run {
     fn cell(&self) -> Cell {
-        Cell::of_command(self.cpus, self.n, &self.axes)
+        Cell::from_counts(self.cpus, self.n, &self.axes)
     }
 }
 

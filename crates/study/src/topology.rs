@@ -151,17 +151,17 @@ pub struct Unread {
 
 impl Topology {
     /// Package of `cpu`.
-    pub fn package_of(&self, cpu: CpuId) -> Option<&Package> {
+    pub fn package_with(&self, cpu: CpuId) -> Option<&Package> {
         self.packages.iter().find(|p| p.cpus.contains(cpu))
     }
 
     /// NUMA node of `cpu`.
-    pub fn node_of(&self, cpu: CpuId) -> Option<&NumaNode> {
+    pub fn node_with(&self, cpu: CpuId) -> Option<&NumaNode> {
         self.nodes.iter().find(|n| n.cpus.contains(cpu))
     }
 
     /// Core of which `cpu` is a hardware thread.
-    pub fn core_of(&self, cpu: CpuId) -> Option<&Core> {
+    pub fn core_with(&self, cpu: CpuId) -> Option<&Core> {
         self.cores.iter().find(|c| c.cpus.contains(cpu))
     }
 

@@ -36,7 +36,7 @@ impl Usable {
 
     /// Restrictions that make the count smaller than the number of CPUs in the machine. They are
     /// those that remove CPUs, and the quotas below the number of remaining CPUs.
-    pub fn why_fewer(&self) -> impl Iterator<Item = &Restriction> + '_ {
+    pub fn binding_restrictions(&self) -> impl Iterator<Item = &Restriction> + '_ {
         self.restrictions.iter().filter(|restriction| match restriction {
             Restriction::Offline { .. } | Restriction::Affinity { .. } | Restriction::Cpuset { .. } => true,
             Restriction::Quota { quota, .. } => quota.cpus() < self.cpus.len() as f64,
@@ -241,6 +241,6 @@ mod tests {
             quota_cpus: Some(2.5),
             restrictions: vec![of(250), of(800), Restriction::Isolated { cpus: "3".parse().unwrap() }],
         };
-        assert_eq!(usable.why_fewer().cloned().collect::<Vec<_>>(), [of(250)]);
+        assert_eq!(usable.binding_restrictions().cloned().collect::<Vec<_>>(), [of(250)]);
     }
 }

@@ -54,7 +54,7 @@ fn empty_study() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn cell(cpus: u32, n: u32) -> Cell {
-    Cell::of_command(cpus, n, &Coordinates::new())
+    Cell::from_counts(cpus, n, &Coordinates::new())
 }
 
 /// Records a trace and stops before its commit.

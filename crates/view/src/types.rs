@@ -502,25 +502,25 @@ pub(crate) fn find_in_cell<'a, T: InCell>(objects: &'a [T], cell: &Cell) -> Opti
 
 impl InCell for PointView {
     fn cell(&self) -> Cell {
-        Cell::of_command(self.cpus, self.n, &self.axes)
+        Cell::from_counts(self.cpus, self.n, &self.axes)
     }
 }
 
 impl InCell for TraceView {
     fn cell(&self) -> Cell {
-        Cell::of_command(self.cpus, self.n, &self.axes)
+        Cell::from_counts(self.cpus, self.n, &self.axes)
     }
 }
 
 impl InCell for StackView {
     fn cell(&self) -> Cell {
-        Cell::of_command(self.cpus, self.n, &self.axes)
+        Cell::from_counts(self.cpus, self.n, &self.axes)
     }
 }
 
 impl StackView {
     /// Returns the cell of the baseline.
     pub fn base_cell(&self) -> Cell {
-        Cell::of_command(self.base_cpus, self.base_n, &self.axes)
+        Cell::from_counts(self.base_cpus, self.base_n, &self.axes)
     }
 }

@@ -55,7 +55,7 @@ impl SuiteStudies {
     /// Benchmarks that have a study in this directory.
     fn benchmarks(&self) -> Vec<&'static Benchmark> {
         let is_of = |benchmark: &Benchmark, study: &Study| {
-            let own = Benchmark::of_command(&study.header.subject.words());
+            let own = Benchmark::find_by_command(&study.header.subject.words());
             own.is_some_and(|own| own.name == benchmark.name)
         };
         let has_study = |benchmark: &Benchmark| {

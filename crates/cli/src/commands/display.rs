@@ -50,7 +50,7 @@ impl Bar {
     }
 
     /// Prints a message for the user above the progress line.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn print_note(&self, text: &str) {
         if !self.quiet {
             terminal::note(text);
         }

@@ -24,7 +24,7 @@ use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, WatchedResult};
 use crate::args::{FormatArgs, LocksArgs};
-use crate::options::{LocksOptions, ResumeLocksOptions, typed};
+use crate::options::{LocksOptions, ResumeLocksOptions, locks_command_line};
 use crate::{exit, programs, terminal};
 use progress_text::{LockProgressText, cell_name, expected_costs};
 
@@ -152,7 +152,7 @@ fn finish(
     Ok(match reason {
         StopReason::Interrupted => {
             terminal::note(&format!("stopped; continue with: {}", resume_line("locks", path, "")));
-            signal.map_or(exit::COMMAND_FAILED, exit::by_signal)
+            signal.map_or(exit::COMMAND_FAILED, exit::signal_status)
         }
         _ if left_out.is_empty() => exit::SUCCESS,
         _ => exit::COMMAND_FAILED,
@@ -180,6 +180,6 @@ pub(super) fn print(study: &LockStudy, path: &Path, format: &FormatArgs, wide: b
 }
 
 /// Study of locks at `path` for a page.
-pub(super) fn on_page(study: &LockStudy, path: &Path) -> PageLocks {
-    report::page_locks(&study_name(path), &typed(&study.header.plan), locks_view(study))
+pub(super) fn page_data(study: &LockStudy, path: &Path) -> PageLocks {
+    report::page_locks(&study_name(path), &locks_command_line(&study.header.plan), locks_view(study))
 }

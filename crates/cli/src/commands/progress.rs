@@ -4,10 +4,10 @@
 //! The measuring thread only stores what it is about to do. The watching thread draws at most a few
 //! times a second, so that the display does not disturb the measurement.
 
-mod left;
 mod running_results;
 #[cfg(test)]
 mod tests;
+mod time_left;
 
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
@@ -20,8 +20,8 @@ use morecores_statistics::StoppingRule;
 use morecores_study::{Cell, Experiment, InCell, Nanos, Phase};
 
 use super::display::{Bar, Display, duration};
-use left::TimeEstimate;
 pub(super) use running_results::RunningResults;
+use time_left::TimeEstimate;
 
 /// Largest ratio of the upper to the lower end of a range of time that is shown as one figure.
 const ONE_FIGURE: f64 = 4.0 / 3.0;
@@ -45,7 +45,7 @@ pub(super) trait ProgressText: Clone + Debug + Send {
     }
 
     /// Answer to the study's question so far.
-    fn answer(&self) -> Option<String> {
+    fn headline(&self) -> Option<String> {
         None
     }
 
@@ -96,7 +96,7 @@ impl<N: ProgressText> Progress<N> {
     }
 
     /// Records that a run is about to begin.
-    pub(super) fn begins(&self, trial: &Trial<N::Cell>) {
+    pub(super) fn on_begin(&self, trial: &Trial<N::Cell>) {
         if self.bar.is_shown() {
             self.with(|state| {
                 state.trial = Some(trial.clone());
@@ -121,7 +121,7 @@ impl<N: ProgressText> Progress<N> {
     }
 
     /// Records that a run has ended.
-    pub(super) fn ended(&self, outcome: &N::Outcome) {
+    pub(super) fn on_end(&self, outcome: &N::Outcome) {
         if self.bar.is_shown() {
             self.with(|state| {
                 let counts = state.text.count(outcome);
@@ -133,8 +133,8 @@ impl<N: ProgressText> Progress<N> {
     }
 
     /// Prints a message for the user above the display.
-    pub(super) fn say(&self, text: &str) {
-        self.bar.say(text);
+    pub(super) fn print_note(&self, text: &str) {
+        self.bar.print_note(text);
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State<N>) -> T) -> T {
@@ -147,8 +147,9 @@ impl<N: ProgressText> Progress<N> {
         let cell = state.text.cell_name(&trial.cell);
         let so_far = duration(elapsed);
         let rounds = self.rounds(state);
-        let left =
-            self.left(state, trial, rounds.clone(), elapsed).map(|left| format!("{} left", range(&left)));
+        let left = self
+            .time_left(state, trial, rounds.clone(), elapsed)
+            .map(|left| format!("{} left", range(&left)));
         let round = match trial.phase {
             Phase::Traced if trial.round > 0 => format!("tracing {cell} again, since that run was slow"),
             Phase::Traced => format!("tracing {cell}"),
@@ -169,7 +170,7 @@ impl<N: ProgressText> Progress<N> {
         // A narrow terminal cuts the end off, so the parts are in order of importance.
         let parts = [
             Some(round),
-            state.text.answer().map(|answer| format!("{answer} so far")),
+            state.text.headline().map(|headline| format!("{headline} so far")),
             left,
             state.text.disturbance(),
             Some(format!("{so_far} so far")),
@@ -187,7 +188,7 @@ impl<N: ProgressText> Progress<N> {
     }
 
     /// Time left; none before the first run has ended.
-    fn left(
+    fn time_left(
         &self,
         state: &State<N>,
         trial: &Trial<N::Cell>,

@@ -62,12 +62,12 @@ impl<S: Subject, N: ProgressText<Outcome: AsRef<S::Run>>> RunRecorder<N::Cell, N
 {
     type Error = StudyError;
 
-    fn begins(&mut self, trial: &Trial<N::Cell>) {
-        self.progress.begins(trial);
+    fn on_begin(&mut self, trial: &Trial<N::Cell>) {
+        self.progress.on_begin(trial);
     }
 
-    fn ended(&mut self, outcome: &N::Outcome) -> Result<(), StudyError> {
-        self.progress.ended(outcome);
+    fn on_end(&mut self, outcome: &N::Outcome) -> Result<(), StudyError> {
+        self.progress.on_end(outcome);
         self.runs.push(outcome.as_ref().clone());
         self.writer.append(outcome.as_ref())
     }

@@ -27,9 +27,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         _ => None,
     };
     let (page, unread) = match suite {
-        Some(suite) if only_suite => (summary_of_suite(suite)?, Vec::new()),
-        Some(suite) => of_suite(suite, depth)?,
-        None => of_studies(&args.studies, depth)?,
+        Some(suite) if only_suite => (suite_summary_page(suite)?, Vec::new()),
+        Some(suite) => suite_page(suite, depth)?,
+        None => studies_page(&args.studies, depth)?,
     };
     ensure!(
         options.plots.is_empty() || page.locks.is_empty() || !page.studies.is_empty(),
@@ -62,24 +62,24 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Page of these studies of either kind, with one line for each trace that cannot be read. `depth`
 /// applies to studies of commands.
-fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
+fn studies_page(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
     let (mut page, mut unread) = (new_page(), Vec::new());
     for path in paths {
         match AnyStudy::read(path)? {
             AnyStudy::Command(study) => {
-                let shown = on_page(*study, path, depth)?;
+                let shown = page_study(*study, path, depth)?;
                 page.studies.push(shown.page);
                 unread.extend(shown.unread);
             }
-            AnyStudy::Locks(study) => page.locks.push(locks::on_page(&study, path)),
+            AnyStudy::Locks(study) => page.locks.push(locks::page_data(&study, path)),
         }
     }
     Ok((page, unread))
 }
 
 /// Page of a suite's directory, with one line for each trace that cannot be read.
-fn of_suite(suite: SuiteStudies, depth: Depth) -> Result<(Page, Vec<String>)> {
-    let load = |study, path: &Path| on_page(study, path, depth);
+fn suite_page(suite: SuiteStudies, depth: Depth) -> Result<(Page, Vec<String>)> {
+    let load = |study, path: &Path| page_study(study, path, depth);
     let ThenAndNow { benchmarks, suite, studies } =
         suite.beside_published(load, |shown: &StudyOnPage| &shown.page.view)?;
     let (studies, unread): (Vec<_>, Vec<_>) =
@@ -88,7 +88,7 @@ fn of_suite(suite: SuiteStudies, depth: Depth) -> Result<(Page, Vec<String>)> {
 }
 
 /// Page with only the summary of a suite.
-fn summary_of_suite(suite: SuiteStudies) -> Result<Page> {
+fn suite_summary_page(suite: SuiteStudies) -> Result<Page> {
     let ThenAndNow { suite, .. } = suite.figures_beside_published()?;
     Ok(Page { suite: Some(suite), ..new_page() })
 }
@@ -119,7 +119,7 @@ pub(super) struct StudyOnPage {
 }
 
 /// Puts a study of a command, which was read from `path`, on a page.
-pub(super) fn on_page(study: Study, path: &Path, depth: Depth) -> Result<StudyOnPage> {
+pub(super) fn page_study(study: Study, path: &Path, depth: Depth) -> Result<StudyOnPage> {
     let mut loaded = LoadedStudy::new(study, path, Purpose::Page);
     let mut gains = Vec::new();
     match depth {

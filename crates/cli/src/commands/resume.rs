@@ -14,9 +14,9 @@ pub(super) fn ensure_same_machine<'a>(
     now: &Host,
     cpu_sets: impl IntoIterator<Item = &'a CpuSet>,
 ) -> Result<()> {
-    let name_of = |host: &Host| (host.hostname.clone(), host.cpu_model.clone());
+    let machine_name = |host: &Host| (host.hostname.clone(), host.cpu_model.clone());
     ensure!(
-        name_of(then) == name_of(now),
+        machine_name(then) == machine_name(now),
         "{} was made on {} ({}); a study belongs to one machine: make a new one here",
         path.display(),
         then.hostname,

@@ -3,7 +3,7 @@
 mod done_once;
 mod from_scratch;
 mod time;
-mod tracing;
+mod trace_phase;
 
 use std::env;
 use std::ffi::OsString;
@@ -31,14 +31,14 @@ use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_
 use crate::tracer::{self, TraceRequest};
 use crate::{exit, terminal};
 
-use self::tracing::{Traced, Tracing, missing_traces, timed_runs};
+use self::trace_phase::{TraceOutcome, TracePhase, missing_traces, timed_runs};
 use super::input;
 use super::loaded_study::{LoadedStudy, Purpose};
 use super::progress::{Progress, RunningResults};
 use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
-use super::traced::{advice, has_cut_short_trace, how_it_ended};
+use super::traced_run::{advice, has_cut_short_trace, how_it_ended};
 use super::watch::{self, Clock, Limits, WatchedResult};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
@@ -118,9 +118,9 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
 
 /// Result of the measuring thread.
 #[derive(Debug)]
-struct Measured {
+struct Measurement {
     finish: Finish<Point, Outcome, ExecuteError>,
-    traced: Traced,
+    traced: TraceOutcome,
     /// Expected time of one more round and of the missing traces.
     needs: Option<Nanos>,
 }
@@ -133,7 +133,7 @@ fn measure(
     mut budget: Budget,
     control: &Arc<Control>,
     progress: &Progress<RunningResults>,
-) -> Result<Measured> {
+) -> Result<Measurement> {
     let header = &study.header;
     let mut executor = match ProcessExecutor::new(&header.subject, &header.plan, input, Arc::clone(control)) {
         Ok(executor) => executor,
@@ -142,7 +142,7 @@ fn measure(
             return Err(error.into());
         }
     };
-    time::at_start(&header.plan.stop).iter().for_each(|note| progress.say(note));
+    time::start_note(&header.plan.stop).iter().for_each(|note| progress.print_note(note));
     executor.recall(&study.runs);
     let mut recorder = StudyRecorder::new(writer, progress);
     let set_up = match executor.set_up() {
@@ -166,10 +166,10 @@ fn measure(
         Ok(finish) if ended_well(finish.reason) => {
             let timed = timed_runs(study.runs.iter().chain(recorder.runs()), &header.plan);
             let next = (study.runs.len() + recorder.runs().len()) as u32;
-            Tracing { study, path: recorder.path(), timed, next, open: &tracer::open, control, progress }
+            TracePhase { study, path: recorder.path(), timed, next, open: &tracer::open, control, progress }
                 .make(&mut executor, &mut budget)
         }
-        _ => Traced::default(),
+        _ => TraceOutcome::default(),
     };
     // The clean-up also follows a failure: it removes the user's files and restores the system.
     let cleaned = executor.clean_up();
@@ -190,7 +190,7 @@ fn measure(
     let is_unfinished = finish.reason == StopReason::TimeExhausted;
     let round: Vec<Cell> = header.plan.points.iter().filter(|_| is_unfinished).map(InCell::cell).collect();
     let needs = budget.round_and_traces(&round);
-    Ok(Measured { finish, traced, needs })
+    Ok(Measurement { finish, traced, needs })
 }
 
 /// Whether the study has all the timed runs of its plan.
@@ -202,11 +202,11 @@ fn ended_well(reason: StopReason) -> bool {
 fn finish(
     args: &RunArgs,
     path: &Path,
-    watched: WatchedResult<Measured>,
+    watched: WatchedResult<Measurement>,
     after: &EndAfterMeasuring,
 ) -> Result<u8> {
     let signal = watched.signal;
-    let Measured { finish: Finish { reason, failed, .. }, traced, needs } = watched.result?;
+    let Measurement { finish: Finish { reason, failed, .. }, traced, needs } = watched.result?;
     if let Some(signal) = signal.filter(|_| ended_well(reason) && !traced.interrupted) {
         // The signal came too late to stop a run.
         after.end(signal);
@@ -239,11 +239,11 @@ fn finish(
     }
     if reason == StopReason::Interrupted || traced.interrupted {
         terminal::note(&format!("stopped; continue with: {}", resume_line("run", path, "")));
-        return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
+        return Ok(signal.map_or(exit::COMMAND_FAILED, exit::signal_status));
     }
     if !args.quiet && (reason == StopReason::TimeExhausted || traced.out_of_time) {
-        let doubt = done_once::doubt(&study, path, args, &words);
-        doubt.iter().for_each(|note| terminal::note(note));
+        let warning = done_once::warning(&study, path, args, &words);
+        warning.iter().for_each(|note| terminal::note(note));
         terminal::note(&time::at_end(&study.header.plan.stop, needs, path));
     }
     if reason == StopReason::TimeExhausted && study.runs.iter().all(|run| run.phase != Phase::Timed) {

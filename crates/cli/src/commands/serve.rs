@@ -22,9 +22,9 @@ use tiny_http::{Header, Request, Response, Server};
 use super::benchmarks::{SuiteStudies, ThenAndNow};
 use super::loaded_study::study_name;
 use super::locks;
-use super::report::{Depth, new_page, on_page};
+use super::report::{Depth, new_page, page_study};
 use crate::args::ServeArgs;
-use crate::options::typed;
+use crate::options::locks_command_line;
 use crate::{exit, terminal};
 use cache::Cache;
 use routes::{Route, parse_route};
@@ -45,9 +45,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
     terminal::print(&format!("http://localhost:{port}/ shows the studies in {where_}; Ctrl-C ends it\n"))?;
     let mut cache = Cache::default();
     for request in server.incoming_requests() {
-        let answer = answer(&directory, port, &request, &mut cache);
+        let reply = reply_to(&directory, port, &request, &mut cache);
         // The client may have disconnected.
-        let _ = respond(request, answer);
+        let _ = respond(request, reply);
     }
     Ok(exit::SUCCESS)
 }
@@ -71,7 +71,7 @@ impl Reply {
     }
 }
 
-fn answer(directory: &Path, port: u16, request: &Request, cache: &mut Cache) -> Reply {
+fn reply_to(directory: &Path, port: u16, request: &Request, cache: &mut Cache) -> Reply {
     let hosts: Vec<&str> =
         request.headers().iter().filter(|h| h.field.equiv("Host")).map(|h| h.value.as_str()).collect();
     let made = match parse_route(request.method().as_str(), &hosts, port, request.url()) {
@@ -79,13 +79,13 @@ fn answer(directory: &Path, port: u16, request: &Request, cache: &mut Cache) -> 
         Ok(Route::List) => list(directory),
         Ok(Route::Suite) => suite(directory),
         Ok(Route::Study(name)) => study(directory, &name, cache),
-        Ok(Route::Compare { base, new }) => compared(directory, &base, &new),
+        Ok(Route::Compare { base, new }) => comparison_page(directory, &base, &new),
     };
     made.unwrap_or_else(|error| Reply::plain(404, format!("{error:#}\n")))
 }
 
-fn respond(request: Request, answer: Reply) -> io::Result<()> {
-    let kind = if answer.is_page { "text/html; charset=utf-8" } else { "text/plain; charset=utf-8" };
+fn respond(request: Request, reply: Reply) -> io::Result<()> {
+    let kind = if reply.is_page { "text/html; charset=utf-8" } else { "text/plain; charset=utf-8" };
     let mut headers = vec![
         ("Content-Type", kind),
         ("X-Content-Type-Options", "nosniff"),
@@ -94,10 +94,10 @@ fn respond(request: Request, answer: Reply) -> io::Result<()> {
         ("X-Frame-Options", "DENY"),
         ("Cache-Control", "no-store"),
     ];
-    if answer.changes {
+    if reply.changes {
         headers.push(("Refresh", LOOK_AGAIN));
     }
-    let mut response = Response::from_string(answer.text).with_status_code(answer.status);
+    let mut response = Response::from_string(reply.text).with_status_code(reply.status);
     // All names and values are plain ASCII, so each is a valid header.
     for header in headers.iter().filter_map(|(name, value)| Header::from_bytes(*name, *value).ok()) {
         response.add_header(header);
@@ -128,13 +128,13 @@ fn is_study(path: &Path) -> bool {
 
 /// Path of the study with this name. Only names in the list are known, so no name can lead
 /// elsewhere.
-fn named(directory: &Path, name: &str) -> Result<PathBuf> {
+fn study_path(directory: &Path, name: &str) -> Result<PathBuf> {
     let found = studies(directory)?.into_iter().find(|path| study_name(path) == name);
     found.ok_or_else(|| anyhow!("there is no study {name} here"))
 }
 
 fn list(directory: &Path) -> Result<Reply> {
-    let listed: Vec<ListedStudy> = studies(directory)?.iter().map(|path| listed(path)).collect();
+    let listed: Vec<ListedStudy> = studies(directory)?.iter().map(|path| read_list_entry(path)).collect();
     let changes = listed.iter().any(|study| study.state == ListedState::Measuring);
     Reply::page(&Page { listed, ..new_page() }, changes)
 }
@@ -153,7 +153,7 @@ fn suite(directory: &Path) -> Result<Reply> {
     Reply::page(&Page { benchmarks, suite: Some(suite), ..new_page() }, false)
 }
 
-fn listed(path: &Path) -> ListedStudy {
+fn read_list_entry(path: &Path) -> ListedStudy {
     let name = study_name(path);
     match AnyStudy::read(path) {
         Err(error) => ListedStudy {
@@ -187,7 +187,7 @@ fn listed_command(name: String, state: ListedState, study: &Study) -> ListedStud
         created_at_s: study.header.created_at_ns.as_secs_f64(),
         cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),
         state,
-        benchmark: Benchmark::of_command(&study.header.subject.words()).map(|of| of.name.to_owned()),
+        benchmark: Benchmark::find_by_command(&study.header.subject.words()).map(|of| of.name.to_owned()),
     }
 }
 
@@ -195,7 +195,7 @@ fn listed_command(name: String, state: ListedState, study: &Study) -> ListedStud
 fn listed_locks(name: String, state: ListedState, study: &LockStudy) -> ListedStudy {
     ListedStudy {
         name,
-        command: typed(&study.header.plan),
+        command: locks_command_line(&study.header.plan),
         host: study.header.host.hostname.clone(),
         created_at_s: study.header.created_at_ns.as_secs_f64(),
         cpus: u32::try_from(study.header.plan.cpus.len()).into_iter().collect(),
@@ -207,25 +207,25 @@ fn listed_locks(name: String, state: ListedState, study: &LockStudy) -> ListedSt
 /// Page of one study. While the study is measured, the page reloads and contains no prediction or
 /// replay: these would use the CPUs being measured.
 fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Reply> {
-    let path = named(directory, name)?;
-    cache.answer(&path, || {
+    let path = study_path(directory, name)?;
+    cache.cached_reply(&path, || {
         let kept = AnyStudy::read(&path)?;
         let changes = kept.state(&path) == StudyState::Measuring;
         let depth = if changes { Depth::Measured } else { Depth::WhatIf };
         let mut page = new_page();
         match kept {
-            AnyStudy::Command(study) => page.studies.push(on_page(*study, &path, depth)?.page),
-            AnyStudy::Locks(study) => page.locks.push(locks::on_page(&study, &path)),
+            AnyStudy::Command(study) => page.studies.push(page_study(*study, &path, depth)?.page),
+            AnyStudy::Locks(study) => page.locks.push(locks::page_data(&study, &path)),
         }
         Reply::page(&page, changes)
     })
 }
 
-fn compared(directory: &Path, base: &str, new: &str) -> Result<Reply> {
-    let (base_path, new_path) = (named(directory, base)?, named(directory, new)?);
+fn comparison_page(directory: &Path, base: &str, new: &str) -> Result<Reply> {
+    let (base_path, new_path) = (study_path(directory, base)?, study_path(directory, new)?);
     let (base_study, new_study) = (Study::read(&base_path)?, Study::read(&new_path)?);
-    let base_shown = on_page(base_study, &base_path, Depth::WhatIf)?;
-    let new_shown = on_page(new_study, &new_path, Depth::WhatIf)?;
+    let base_shown = page_study(base_study, &base_path, Depth::WhatIf)?;
+    let new_shown = page_study(new_study, &new_path, Depth::WhatIf)?;
     let comparison = compare(
         Side { name: base, study: &base_shown.study, view: &base_shown.page.view },
         Side { name: new, study: &new_shown.study, view: &new_shown.page.view },

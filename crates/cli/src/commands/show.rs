@@ -8,7 +8,7 @@ use morecores_study::{AnyStudy, Study};
 
 use super::loaded_study::{LoadedStudy, Purpose};
 use super::locks;
-use super::traced::{CUT_SHORT, has_cut_short_trace};
+use super::traced_run::{CUT_SHORT, has_cut_short_trace};
 use crate::args::{FormatArgs, ShowArgs};
 use crate::{exit, terminal};
 

@@ -41,7 +41,7 @@ impl SignalListener {
 
     /// Answers each further signal with `response`. Any earlier response has ended when this
     /// function returns.
-    pub(super) fn answer_with(&self, response: impl FnMut(i32) + Send + 'static) {
+    pub(super) fn on_signal(&self, response: impl FnMut(i32) + Send + 'static) {
         *lock(&self.response) = Box::new(response);
     }
 }
@@ -105,6 +105,6 @@ impl EndAfterMeasuring {
             let _ = fs::remove_dir_all(directory);
         }
         terminal::note(&self.note);
-        exit::now(exit::by_signal(signal))
+        exit::now(exit::signal_status(signal))
     }
 }

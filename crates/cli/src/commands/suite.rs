@@ -22,7 +22,7 @@ use super::signals::EndAfterMeasuring;
 use crate::args::SuiteArgs;
 use crate::options::SuiteOptions;
 use crate::{exit, terminal};
-use child::{Ended, Runner};
+use child::{ChildEnd, Runner};
 
 pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
     if args.list {
@@ -66,10 +66,10 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
     }
     if let Some(signal) = signal {
         terminal::note(&format!("stopped; continue with: {go_on}"));
-        return Ok(exit::by_signal(signal));
+        return Ok(exit::signal_status(signal));
     }
     if !args.json && !args.markdown {
-        terminal::print(&studies.whereabouts(&options))?;
+        terminal::print(&studies.locations(&options))?;
     }
     Ok(if studies.are_whole() { exit::SUCCESS } else { exit::COMMAND_FAILED })
 }
@@ -133,15 +133,15 @@ impl Studies {
             }
             State::Absent => options.run(benchmark, part, &path),
         };
-        terminal::note(&format!("morecores {}", typed(&line)));
+        terminal::note(&format!("morecores {}", shell_line(&line)));
         match runner.run(&line)? {
-            Ended::Well => Ok(None),
-            Ended::Failed(status) => {
+            ChildEnd::Well => Ok(None),
+            ChildEnd::Failed(status) => {
                 let why = format!("`morecores run` ended with exit status {status}");
                 self.failures.insert(part.study, why);
                 Ok(None)
             }
-            Ended::BySignal(signal) => Ok(Some(signal)),
+            ChildEnd::BySignal(signal) => Ok(Some(signal)),
         }
     }
 
@@ -166,12 +166,12 @@ impl Studies {
     }
 
     /// Location of the studies, and the command that shows one of them.
-    fn whereabouts(&self, options: &SuiteOptions) -> String {
+    fn locations(&self, options: &SuiteOptions) -> String {
         let parts = options.benchmarks.iter().flat_map(|benchmark| benchmark.parts);
         let mut there = parts.filter(|part| self.read.get(part.study).is_some_and(Result::is_ok));
         let Some(part) = there.next() else { return String::new() };
         let line = ["show".into(), options.study(part).into_os_string()];
-        format!("studies: {}\nTo show one: morecores {}\n", options.directory.display(), typed(&line))
+        format!("studies: {}\nTo show one: morecores {}\n", options.directory.display(), shell_line(&line))
     }
 
     fn are_whole(&self) -> bool {
@@ -180,7 +180,7 @@ impl Studies {
 }
 
 /// Command line as a user types it.
-fn typed(line: &[OsString]) -> String {
+fn shell_line(line: &[OsString]) -> String {
     let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     report::display_command(&words)
 }

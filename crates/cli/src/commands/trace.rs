@@ -23,7 +23,7 @@ use super::loaded_study::view_of_trace;
 use super::progress::{Progress, RunningResults};
 use super::recorder::new_header;
 use super::signals::EndAfterMeasuring;
-use super::traced::{CUT_SHORT, TracedRun, advice, how_it_ended, reduced};
+use super::traced_run::{CUT_SHORT, TracedRun, advice, how_it_ended, missing_causes_note};
 use super::watch::{self, Limits};
 use crate::args::TraceArgs;
 use crate::options::TraceOptions;
@@ -38,7 +38,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let input = input::for_one_run(&plan.input)?;
     let limits = Limits { run: plan.timeout, end: None };
     let arch = host.arch.clone();
-    let asked = plan.clone();
+    let requested_plan = plan.clone();
     let header = new_header(command, plan, host);
     let place = Place::new(study)?;
     let writer = StudyWriter::create(&place.path, header.clone())?;
@@ -57,9 +57,9 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
             make(&header, writer, input, &control, &progress)
         })?
     };
-    let Some(Made { outcome, header, interrupted, note }) = watched.result? else {
+    let Some(TraceOutput { outcome, header, interrupted, note }) = watched.result? else {
         // The run was stopped before there was anything to trace.
-        return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
+        return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::signal_status));
     };
     if let Some(signal) = watched.signal.filter(|_| !interrupted) {
         // The signal came too late to stop the run.
@@ -70,19 +70,19 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     if let Some(survivors) = survivors(run, args.keep) {
         terminal::note(&survivors);
     }
-    if !run.counts(&asked) {
+    if !run.counts(&requested_plan) {
         terminal::quote_end(&outcome.output);
     }
     // An interruption takes precedence over success: a server that is asked to end may end well,
     // but was cut short.
     if interrupted {
         terminal::note(CUT_SHORT);
-        return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
+        return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::signal_status));
     }
-    if run.counts(&asked) {
+    if run.counts(&requested_plan) {
         return Ok(exit::SUCCESS);
     }
-    let advice = advice(&outcome, &asked).map(|advice| format!("; {advice}")).unwrap_or_default();
+    let advice = advice(&outcome, &requested_plan).map(|advice| format!("; {advice}")).unwrap_or_default();
     terminal::note(&format!("the command {} at {}{advice}", how_it_ended(&outcome), cpus(run.cpus)));
     Ok(exit::COMMAND_FAILED)
 }
@@ -98,7 +98,7 @@ fn survivors(run: &Run, kept: bool) -> Option<String> {
 }
 
 /// Traced run.
-struct Made {
+struct TraceOutput {
     outcome: Outcome,
     header: TraceHeader,
     /// Whether a signal came before the run ended.
@@ -134,7 +134,7 @@ impl Place {
     }
 
     /// Path of a trace that is kept; none for a temporary one.
-    fn kept(&self) -> Option<&Path> {
+    fn output_path(&self) -> Option<&Path> {
         self.until_shown.is_none().then_some(self.path.as_path())
     }
 }
@@ -146,7 +146,7 @@ fn make(
     input: Input,
     control: &Arc<Control>,
     progress: &Progress<RunningResults>,
-) -> Result<Option<Made>> {
+) -> Result<Option<TraceOutput>> {
     let made = attempt(header, &writer, input, control, progress);
     match made {
         Ok(None) => {
@@ -173,7 +173,7 @@ fn attempt(
     input: Input,
     control: &Arc<Control>,
     progress: &Progress<RunningResults>,
-) -> Result<Option<Made>> {
+) -> Result<Option<TraceOutput>> {
     let point = &header.plan.points[0];
     let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };
     let mut tracer = tracer::open(&wanted, writer.path())?;
@@ -182,7 +182,7 @@ fn attempt(
         return Ok(None);
     }
     let trial = Trial { index: 0, round: 0, phase: Phase::Traced, cell: point.clone() };
-    progress.begins(&trial);
+    progress.on_begin(&trial);
     let made = TracedRun::make(&mut executor, &mut tracer, &trial);
     let interrupted = control.is_interrupted();
     for error in executor.put_back() {
@@ -194,7 +194,7 @@ fn attempt(
         made => made?,
     };
     let outcome = made.outcome.clone();
-    Ok(Some(Made { outcome, header: made.keep()?, interrupted, note: reduced(&tracer) }))
+    Ok(Some(TraceOutput { outcome, header: made.keep()?, interrupted, note: missing_causes_note(&tracer) }))
 }
 
 fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note: Option<&str>) -> Result<()> {
@@ -202,7 +202,11 @@ fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note:
     if args.json {
         terminal::print(&(serde_json::to_string_pretty(&view)? + "\n"))?;
     } else {
-        terminal::print(&morecores_report::trace_report(&view, place.kept(), &terminal::style(false)))?;
+        terminal::print(&morecores_report::trace_report(
+            &view,
+            place.output_path(),
+            &terminal::style(false),
+        ))?;
     }
     if let Some(note) = note {
         terminal::note(note);

@@ -93,7 +93,7 @@ pub(super) fn until_done<T: Send + 'static>(
         Watcher { limits, control, progress, signal: None, kill_at: None, timed_out: None }.watch(&events)?;
     if watched.result.is_ok() {
         let end = after.clone();
-        listener.answer_with(move |signal| end.end(signal));
+        listener.on_signal(move |signal| end.end(signal));
         // A signal may have come between the end of the measurement and the new response.
         if let Some(signal) = events.try_iter().find_map(|event| event.signal()) {
             after.end(signal);
@@ -178,7 +178,7 @@ impl Watcher {
                 self.control.time_out();
                 self.timed_out = Some(Instant::now());
             }
-            Some(asked) if late && asked.elapsed() >= Duration::from(GRACE) => {
+            Some(requested_at) if late && requested_at.elapsed() >= Duration::from(GRACE) => {
                 self.control.kill_if_late(limit);
             }
             Some(_) if !late => self.timed_out = None,

@@ -11,7 +11,7 @@ const CRATES: [&str; 5] =
     ["morecores", "morecores_lock_lab", "morecores_machine", "morecores_measure", "morecores_trace"];
 
 /// Whether a target is a crate of morecores, or a module of one.
-pub(super) fn is_ours(target: &str) -> bool {
+pub(super) fn is_morecores_target(target: &str) -> bool {
     CRATES.iter().any(|name| is_within(target, name))
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Filter {
 
 impl Filter {
     /// Selection by the number of `-v`.
-    pub(super) fn of_verbosity(verbosity: u8) -> Self {
+    pub(super) fn from_verbosity(verbosity: u8) -> Self {
         let all = match verbosity {
             0 => LevelFilter::OFF,
             1 => LevelFilter::INFO,
@@ -53,10 +53,10 @@ impl Filter {
 
     /// Whether an event is selected.
     pub(super) fn shows(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.level_of(metadata.target())
+        *metadata.level() <= self.level(metadata.target())
     }
 
-    fn level_of(&self, target: &str) -> LevelFilter {
+    fn level(&self, target: &str) -> LevelFilter {
         let fitting = self.modules.iter().filter(|(module, _)| is_within(target, module));
         fitting.max_by_key(|(module, _)| module.len()).map_or(self.all, |(_, level)| *level)
     }
@@ -88,7 +88,7 @@ impl FromStr for Filter {
             let unknown = || Unknown(part.to_owned());
             match part.split_once('=') {
                 None => filter.all = level(part).ok_or_else(unknown)?,
-                Some((module, word)) if is_ours(module) => {
+                Some((module, word)) if is_morecores_target(module) => {
                     filter.modules.push((module.to_owned(), level(word).ok_or_else(unknown)?));
                 }
                 Some(_) => return Err(unknown()),
@@ -112,7 +112,7 @@ mod tests {
         let filter: Filter = "info,morecores_machine=debug,morecores_machine::undo=off".parse().unwrap();
         assert_eq!(
             ["morecores", "morecores_machine::group::home", "morecores_machine::undo", "morecores_machined"]
-                .map(|target| filter.level_of(target)),
+                .map(|target| filter.level(target)),
             [LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::OFF, LevelFilter::INFO]
         );
         assert_eq!(filter.most(), LevelFilter::DEBUG);
@@ -123,7 +123,7 @@ mod tests {
         for text in ["", "off", "OFF", "morecores=off"] {
             assert!(text.parse::<Filter>().unwrap().is_off(), "{text}");
         }
-        assert!(Filter::of_verbosity(0).is_off() && !Filter::of_verbosity(1).is_off());
+        assert!(Filter::from_verbosity(0).is_off() && !Filter::from_verbosity(1).is_off());
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn other_programs_libraries_are_not_heard() {
-        assert!(is_ours("morecores") && is_ours("morecores_trace::driver"));
-        assert!(!is_ours("mio::poll") && !is_ours("morecores_tracer"));
+        assert!(is_morecores_target("morecores") && is_morecores_target("morecores_trace::driver"));
+        assert!(!is_morecores_target("mio::poll") && !is_morecores_target("morecores_tracer"));
     }
 }

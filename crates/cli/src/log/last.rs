@@ -81,11 +81,11 @@ impl LastLog {
 
 /// File of the last log; none if this user has no directory for it.
 pub(crate) fn file() -> Option<PathBuf> {
-    file_of(|name| env::var_os(name), rustix::process::geteuid().is_root())
+    last_log_path(|name| env::var_os(name), rustix::process::geteuid().is_root())
 }
 
 /// Root's file is below /var/lib, because `sudo` may leave HOME as the caller's.
-fn file_of(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<PathBuf> {
+fn last_log_path(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<PathBuf> {
     // A relative path is to be ignored (XDG Base Directory Specification).
     let directory = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let states = match directory("XDG_STATE_HOME") {
@@ -157,7 +157,7 @@ mod tests {
     fn root_s_log_is_not_in_the_home_of_the_caller_of_sudo() {
         let file = |home: &str, states: &str, is_root| {
             let variable = |name: &str| Some(OsString::from(if name == "HOME" { home } else { states }));
-            file_of(variable, is_root).map(|path| path.display().to_string())
+            last_log_path(variable, is_root).map(|path| path.display().to_string())
         };
         assert_eq!(file("/home/x", "", false).as_deref(), Some("/home/x/.local/state/morecores/last.log"));
         assert_eq!(file("/home/x", "", true).as_deref(), Some("/var/lib/morecores/last.log"));

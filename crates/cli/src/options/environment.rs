@@ -70,7 +70,7 @@ pub(super) fn notes(texts: &[OsString], plan: &Plan) -> Vec<String> {
             "{{n}} becomes the CPU count also in the environment variables {names}; --env NAME passes a variable on unchanged"
         )
     });
-    replaced.into_iter().chain(withheld(plan)).collect()
+    replaced.into_iter().chain(withheld_note(plan)).collect()
 }
 
 /// Notes on the environment of a resumed study, which keeps the variables of its plan.
@@ -80,11 +80,11 @@ pub(crate) fn notes_of_resumed(plan: &Plan) -> Vec<String> {
     let left = names(new).map(|names| {
         format!("{{n}} stays unchanged in the environment variables {names}: the study began without them")
     });
-    left.into_iter().chain(withheld(plan)).collect()
+    left.into_iter().chain(withheld_note(plan)).collect()
 }
 
-fn withheld(plan: &Plan) -> Option<String> {
-    let withheld = Environment::from_this_process(plan).withheld();
+fn withheld_note(plan: &Plan) -> Option<String> {
+    let withheld = Environment::from_this_process(plan).withheld_variables();
     let first = withheld.first()?;
     Some(format!(
         "the command does not get {} of the make that runs morecores, which would limit its jobs; \
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     /// Variables of a plan as `NAME=VALUE`.
-    fn planned(texts: &[&str], inherited: &[(&str, &str)]) -> Result<Vec<String>, String> {
+    fn planned_variables(texts: &[&str], inherited: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let texts: Vec<OsString> = texts.iter().map(OsString::from).collect();
         let inherited: Vec<_> = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let variables = variables_in(&texts, &inherited).map_err(|error| error.to_string())?;
@@ -118,7 +118,7 @@ mod tests {
     fn variables_are_set_or_passed_on_by_name() {
         let inherited = [("PS1", "{n}>"), ("HOME", "/h")];
         assert_eq!(
-            planned(&["A=1", "B=", "C=x=y", "PS1"], &inherited).unwrap(),
+            planned_variables(&["A=1", "B=", "C=x=y", "PS1"], &inherited).unwrap(),
             ["A=1", "B=", "C=x=y", "PS1"]
         );
         for (texts, part) in [
@@ -127,7 +127,7 @@ mod tests {
             (vec!["ABSENT"], "the variable is not set; write ABSENT=VALUE"),
             (vec!["A=1", "A=2"], "--env A is given twice"),
         ] {
-            let error = planned(&texts, &inherited).unwrap_err();
+            let error = planned_variables(&texts, &inherited).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
     }
@@ -140,13 +140,16 @@ mod tests {
             ("SUDO_COMMAND", "/usr/bin/morecores run -- make -j{n}"),
             ("HOME", "/h"),
         ];
-        assert_eq!(planned(&[], &inherited).unwrap(), ["OMP_NUM_THREADS={n}"]);
-        assert_eq!(planned(&["OMP_NUM_THREADS=2"], &inherited).unwrap(), ["OMP_NUM_THREADS=2"]);
+        assert_eq!(planned_variables(&[], &inherited).unwrap(), ["OMP_NUM_THREADS={n}"]);
+        assert_eq!(planned_variables(&["OMP_NUM_THREADS=2"], &inherited).unwrap(), ["OMP_NUM_THREADS=2"]);
     }
 
     #[test]
     fn makes_own_variables_are_the_users_where_no_make_is_above() {
-        assert_eq!(planned(&[], &[("MAKEFLAGS", "-j{n}")]).unwrap(), ["MAKEFLAGS=-j{n}"]);
-        assert_eq!(planned(&[], &[("MAKEFLAGS", " -- ARGS=-j{n}"), ("MAKELEVEL", "1")]).unwrap(), [""; 0]);
+        assert_eq!(planned_variables(&[], &[("MAKEFLAGS", "-j{n}")]).unwrap(), ["MAKEFLAGS=-j{n}"]);
+        assert_eq!(
+            planned_variables(&[], &[("MAKEFLAGS", " -- ARGS=-j{n}"), ("MAKELEVEL", "1")]).unwrap(),
+            [""; 0]
+        );
     }
 }

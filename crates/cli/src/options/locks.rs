@@ -53,25 +53,25 @@ impl LocksOptions {
         let pick = |quick, thorough| if args.quick { quick } else { thorough };
         let order = CpuOrder::from_policy(topology, &topology.usable.cpus, Placement::CoresFirst);
         let count = topology.usable.count.clamp(1, order.steps().len().max(1));
-        let mut holds = listed("--hold", args.hold.as_deref().unwrap_or(pick(QUICK_HOLDS, HOLDS)), time)?;
+        let mut holds = parse_list("--hold", args.hold.as_deref().unwrap_or(pick(QUICK_HOLDS, HOLDS)), time)?;
         holds.sort_unstable();
         let window_ns = if args.quick { QUICK_WINDOW } else { WINDOW };
         let plan = LockPlan {
             locks: match &args.lock {
-                Some(text) => listed("--lock", text, |name| Ok(name.parse::<LockName>()?))?,
+                Some(text) => parse_list("--lock", text, |name| Ok(name.parse::<LockName>()?))?,
                 None => LockName::ALL.to_vec(),
             },
             cpus: order.cpus(count),
             threads: threads(args, count)?,
             holds,
-            thinks: listed("--think", args.think.as_deref().unwrap_or(THINKS), think)?,
+            thinks: parse_list("--think", args.think.as_deref().unwrap_or(THINKS), think)?,
             rounds: runs(args)?.unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS }),
             window_ns,
             watched_ns: if args.quick { QUICK_WATCHED } else { WATCHED },
             watched_rounds: 1,
             seed: args.seed.unwrap_or_else(clock_seed),
         };
-        let study = NewStudy::named(args.study.as_deref(), "locks");
+        let study = NewStudy::with_name(args.study.as_deref(), "locks");
         Ok(Self { plan, study })
     }
 }
@@ -97,7 +97,7 @@ impl ResumeLocksOptions {
 }
 
 /// Command line that makes an equal study, for people to read and type.
-pub(crate) fn typed(plan: &LockPlan) -> String {
+pub(crate) fn locks_command_line(plan: &LockPlan) -> String {
     let list = |items: Vec<String>| items.join(",");
     let mut line = "morecores locks".to_owned();
     if plan.locks != LockName::ALL {
@@ -123,7 +123,7 @@ fn in_units(time: Nanos) -> String {
 }
 
 /// Parses a comma-separated list and drops repeated items.
-fn listed<T: PartialEq>(option: &str, text: &str, read: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+fn parse_list<T: PartialEq>(option: &str, text: &str, read: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let mut items = Vec::new();
     for word in text.split(',').map(str::trim) {
         ensure!(!word.is_empty(), "{option} `{text}`: write a list like {}", example(option));
@@ -147,7 +147,7 @@ fn example(option: &str) -> &'static str {
 /// Numbers of threads, ascending.
 fn threads(args: &LocksArgs, cpus: usize) -> Result<Vec<u32>> {
     let Some(text) = &args.threads else { return Ok(default_threads(u32::try_from(cpus)?)) };
-    let mut counts = listed("--threads", text, |word| {
+    let mut counts = parse_list("--threads", text, |word| {
         let count = word.parse::<u32>().map_err(|_| anyhow!("`{word}` is not a number of threads"))?;
         ensure!(count > 0, "0 threads cannot contend for a lock: counts begin at 1");
         ensure!(count <= MOST_THREADS, "{count} threads are too many: at most {MOST_THREADS}");
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(plan.locks, [LockName::Std, LockName::Adaptive]);
         assert_eq!((plan.threads.as_slice(), plan.seed), ([2, 8].as_slice(), 5));
         assert_eq!(plan.thinks, [Think::Fixed(Nanos(10_000)), Think::Hold]);
-        let typed = typed(&plan);
+        let typed = locks_command_line(&plan);
         assert_eq!(
             typed,
             "morecores locks --lock std,adaptive --threads 2,8 --hold 0,500ns,1ms --think 10us,hold --runs 3"

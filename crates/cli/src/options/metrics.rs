@@ -32,14 +32,14 @@ impl Metrics {
             Some(FurtherMetric {
                 name: name.to_owned(),
                 regex: (*regex).to_owned(),
-                unit: owned(units.of(Some(name))),
+                unit: owned(units.unit_for(Some(name))),
             })
         });
         Ok(Self {
             metric: Some(Metric {
                 name: owned(*name),
                 regex: (*regex).to_owned(),
-                unit: owned(units.first.or(units.of(*name))),
+                unit: owned(units.first.or(units.unit_for(*name))),
                 better,
             }),
             further: further.collect(),
@@ -92,7 +92,10 @@ impl<'a> Units<'a> {
         for text in texts {
             match text.split_once('=') {
                 Some((name, unit)) if metrics.iter().any(|(own, _)| *own == Some(name)) => {
-                    ensure!(units.of(Some(name)).is_none(), "--unit {name}= is given twice: leave out one");
+                    ensure!(
+                        units.unit_for(Some(name)).is_none(),
+                        "--unit {name}= is given twice: leave out one"
+                    );
                     units.named.push((name, unit));
                 }
                 _ => {
@@ -112,7 +115,7 @@ impl<'a> Units<'a> {
         Ok(units)
     }
 
-    fn of(&self, name: Option<&str>) -> Option<&'a str> {
+    fn unit_for(&self, name: Option<&str>) -> Option<&'a str> {
         self.named.iter().find(|(own, _)| Some(*own) == name).map(|(_, unit)| *unit)
     }
 }
@@ -161,7 +164,7 @@ mod tests {
         let texts = ["req/s".to_owned(), "p99=ms".to_owned()];
         let units = Units::new(&texts, &metrics).unwrap();
         assert_eq!(
-            (units.first, units.of(Some("p99")), units.of(Some("rate"))),
+            (units.first, units.unit_for(Some("p99")), units.unit_for(Some("rate"))),
             (Some("req/s"), Some("ms"), None)
         );
         for wrong in [["s", "ms"], ["p99=ms", "p99=s"], ["s", "p50=ms"]] {

@@ -23,7 +23,7 @@ pub(crate) enum NewStudy {
 
 impl NewStudy {
     /// Path given with `-o`, or `PROGRAM-YYYYMMDD-HHMMSS` with the program of `command`.
-    pub(super) fn of_command(given: Option<&Path>, command: &Command) -> Self {
+    pub(super) fn for_command(given: Option<&Path>, command: &Command) -> Self {
         let words = command.words();
         let program = match command {
             Command::Program { .. } => words.first(),
@@ -34,11 +34,11 @@ impl NewStudy {
         let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
         let safe: String =
             name.unwrap_or_default().chars().filter(|c| c.is_alphanumeric() || "-_.+".contains(*c)).collect();
-        Self::named(given, if safe.is_empty() { "command" } else { &safe })
+        Self::with_name(given, if safe.is_empty() { "command" } else { &safe })
     }
 
     /// Path given with `-o`, or `NAME-YYYYMMDD-HHMMSS`.
-    pub(super) fn named(given: Option<&Path>, name: &str) -> Self {
+    pub(super) fn with_name(given: Option<&Path>, name: &str) -> Self {
         match given {
             Some(path) => Self::Given(path.to_owned()),
             None => Self::Dated(format!("{name}-{}", Zoned::now().strftime("%Y%m%d-%H%M%S"))),
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_study_is_named_after_its_program() {
-        let name = |command| match NewStudy::of_command(None, &command) {
+        let name = |command| match NewStudy::for_command(None, &command) {
             NewStudy::Dated(name) => name,
             NewStudy::Given(path) => path.display().to_string(),
         };

@@ -25,7 +25,7 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
         return Ok(TIMES.map(|times| times * largest).to_vec());
     }
     let targets = list("--predict", text)?;
-    beyond("--predict", &targets, largest)?;
+    check_largest_count("--predict", &targets, largest)?;
     Ok(targets)
 }
 
@@ -33,15 +33,16 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
 pub(super) fn beyond_this_machine(error: CountsError) -> anyhow::Error {
     let hint = match &error {
         CountsError::TooMany { within, beyond, .. } => {
-            let cpus = if within.is_empty() { String::new() } else { format!("--cpus {} ", joined(within)) };
-            format!("; to predict larger machines: {cpus}--predict={}", joined(beyond))
+            let cpus =
+                if within.is_empty() { String::new() } else { format!("--cpus {} ", join_counts(within)) };
+            format!("; to predict larger machines: {cpus}--predict={}", join_counts(beyond))
         }
         _ => String::new(),
     };
     anyhow!("{error}{hint}")
 }
 
-fn joined(counts: &[usize]) -> String {
+fn join_counts(counts: &[usize]) -> String {
     counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
@@ -74,20 +75,20 @@ impl PredictOptions {
         ensure!(!measured.is_empty(), "the study has no successful run, so nothing can be predicted");
         let from = args.from.as_deref().map(|text| list("--from", text)).transpose()?;
         if let Some(missing) = from.iter().flatten().find(|count| !measured.contains(count)) {
-            bail!("--from {missing}: measured were {}", spelled(&measured));
+            bail!("--from {missing}: measured were {}", format_counts(&measured));
         }
         let largest = from.as_ref().unwrap_or(&measured).iter().max().copied().unwrap_or(1);
         let mut cpus = match &args.cpus {
             Some(text) => list("--cpus", text)?,
             None => default_targets(view, largest),
         };
-        beyond("--cpus", &cpus, largest)?;
+        check_largest_count("--cpus", &cpus, largest)?;
         let prices = args.price.as_deref().map(prices).transpose()?.unwrap_or_default();
         if let Some(price) = prices.iter().find(|p| p.cpus <= largest && !measured.contains(&p.cpus)) {
             bail!(
                 "--price {}: this count is neither measured nor predicted (measured: {}); leave it out",
                 price.cpus,
-                spelled(&measured)
+                format_counts(&measured)
             );
         }
         cpus.extend(prices.iter().map(|price| price.cpus).filter(|count| *count > largest));
@@ -154,7 +155,7 @@ fn list(option: &str, text: &str) -> Result<Vec<u32>> {
 }
 
 /// Checks that all predicted counts are larger than the counts on which the prediction rests.
-fn beyond(option: &str, counts: &[u32], largest: u32) -> Result<()> {
+fn check_largest_count(option: &str, counts: &[u32], largest: u32) -> Result<()> {
     match counts.iter().find(|count| **count <= largest) {
         Some(count) => bail!("{option} {count}: {} are measured; predict more than that", cpus(largest)),
         None => Ok(()),
@@ -173,7 +174,7 @@ fn prices(text: &str) -> Result<Vec<Price>> {
     text.split(',').map(one).collect()
 }
 
-fn spelled(counts: &[u32]) -> String {
+fn format_counts(counts: &[u32]) -> String {
     counts.iter().map(u32::to_string).collect::<Vec<_>>().join(", ") + " CPUs"
 }
 
@@ -188,8 +189,8 @@ mod tests {
             let error = list("--cpus", wrong).unwrap_err().to_string();
             assert!(error.starts_with("--cpus `") && error.contains("like 4,8,16"), "{error}");
         }
-        assert!(beyond("--cpus", &[4, 8], 2).is_ok());
-        let error = beyond("--cpus", &[2, 8], 2).unwrap_err().to_string();
+        assert!(check_largest_count("--cpus", &[4, 8], 2).is_ok());
+        let error = check_largest_count("--cpus", &[2, 8], 2).unwrap_err().to_string();
         assert_eq!(error, "--cpus 2: 2 CPUs are measured; predict more than that");
     }
 

@@ -32,7 +32,7 @@ impl SuiteOptions {
         let benchmarks: Vec<&'static Benchmark> = if args.names.is_empty() {
             Benchmark::ALL.iter().collect()
         } else {
-            args.names.iter().map(|name| named(name)).collect::<Result<_>>()?
+            args.names.iter().map(|name| find_benchmark(name)).collect::<Result<_>>()?
         };
         if let Some(directory) = &args.show {
             ensure!(directory.is_dir(), "there is no directory {}", directory.display());
@@ -59,7 +59,8 @@ impl SuiteOptions {
                 if args.names.is_empty() { "any benchmark" } else { "these benchmarks" }
             );
         }
-        let directory = args.show.clone().or_else(|| args.directory.clone()).unwrap_or_else(by_date);
+        let directory =
+            args.show.clone().or_else(|| args.directory.clone()).unwrap_or_else(directory_by_date);
         Ok(Self { benchmarks, directory, makes: args.show.is_none(), full: args.full })
     }
 
@@ -92,11 +93,11 @@ pub(crate) fn study_in(directory: &Path, part: &BenchmarkPart) -> PathBuf {
     directory.join(format!("{}.study", part.study))
 }
 
-fn named(name: &str) -> Result<&'static Benchmark> {
+fn find_benchmark(name: &str) -> Result<&'static Benchmark> {
     Benchmark::named(name)
         .ok_or_else(|| anyhow!("there is no benchmark '{name}'; `morecores suite --list` lists all"))
 }
 
-fn by_date() -> PathBuf {
+fn directory_by_date() -> PathBuf {
     PathBuf::from(format!("suite-{}", Zoned::now().strftime("%Y%m%d-%H%M%S")))
 }

@@ -64,12 +64,12 @@ struct InstalledTracer {
 impl RunObserver for InstalledTracer {
     type Observation = TraceFacts;
 
-    fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
+    fn on_begin(&mut self, point: &Point) -> Result<(), ObserverError> {
         let sink = self.files.begin(point)?;
         self.tracer.begin(sink).map_err(ObserverError::new)
     }
 
-    fn ended(&mut self) -> Result<TraceFacts, ObserverError> {
+    fn on_end(&mut self) -> Result<TraceFacts, ObserverError> {
         self.tracer.end().map_err(ObserverError::new)
     }
 }

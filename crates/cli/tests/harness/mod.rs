@@ -119,7 +119,7 @@ impl World {
     pub(crate) fn morecores<S: AsRef<str>>(&self, arguments: &[S]) -> Ran {
         let mut command = self.command(env!("CARGO_BIN_EXE_morecores"));
         command.args(arguments.iter().map(AsRef::as_ref));
-        Ran::of(command)
+        Ran::start_and_wait(command)
     }
 
     /// Command of [`World::run`]. It traces nothing unless `options` request it: a trace is one
@@ -140,7 +140,7 @@ impl World {
 
     /// Runs `morecores run -o study OPTIONS -- MEASURED…`.
     pub(crate) fn run(&self, options: &str, measured: &[&str]) -> Ran {
-        Ran::of(self.run_command(options, measured))
+        Ran::start_and_wait(self.run_command(options, measured))
     }
 
     /// Makes a single run on one CPU, of a command that must succeed.
@@ -251,7 +251,7 @@ impl OrdinaryUser<'_> {
         };
         command.env_remove("XDG_RUNTIME_DIR").envs(variables.iter().copied());
         command.current_dir(&self.home).args(arguments);
-        Ran::of(command)
+        Ran::start_and_wait(command)
     }
 }
 
@@ -265,7 +265,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    pub(crate) fn of(command: Command) -> Self {
+    pub(crate) fn start_and_wait(command: Command) -> Self {
         start(command).wait()
     }
 

@@ -11,7 +11,7 @@
 //! | native queue | every waiter except the first, which spins on the lock word outside of the queue |
 //! | test-and-set, under hypervisors without help for waiters | none |
 
-use crate::{Finding, State, Subject};
+use crate::{CheckedFacility, Finding, State};
 
 use super::facts::{Facts, Spinlocks};
 use super::remedy::{no_remedy, root_command};
@@ -29,7 +29,7 @@ enum SlowPath {
 }
 
 pub(super) fn finding(facts: &Facts) -> Finding {
-    let what = Subject::KernelLocks;
+    let what = CheckedFacility::KernelLocks;
     let matters = "waits for kernel locks, and with them the waiting ratio";
     let Some(missing) = &facts.tracing.missing_tracepoints else {
         let fact = "unknown: neither tracefs nor the kernel's types can be read";

@@ -1,7 +1,7 @@
 //! Findings about the requirements of timing: CPUs, a quiet machine, counters of the tree, methods
 //! of limiting CPUs.
 
-use crate::{Finding, Remedy, State, Subject};
+use crate::{CheckedFacility, Finding, Remedy, State};
 use morecores_study::usable::Restriction;
 use morecores_study::{CpuId, CpuSet};
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ use crate::cgroup::Version;
 /// system's idle housekeeping. `morecores run` warns from the same amount.
 const MAX_BUSY_CPUS: f64 = 0.1;
 
-/// Findings about timing, in the order of [`Subject`].
+/// Findings about timing, in the order of [`CheckedFacility`].
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     vec![
         usable_cpus(facts),
@@ -32,13 +32,13 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 fn usable_cpus(facts: &Facts) -> Finding {
-    let what = Subject::UsableCpus;
+    let what = CheckedFacility::UsableCpus;
     let matters = "the largest CPU count at full speed";
     let topology = &facts.host.topology;
     let usable = &topology.usable;
     let fact = format!("{} of {}: {}", usable.count, topology.present.len(), usable.cpus);
-    let reasons: Vec<String> = usable.why_fewer().map(ToString::to_string).collect();
-    let Some(first) = usable.why_fewer().next() else { return fine_finding(what, fact, matters) };
+    let reasons: Vec<String> = usable.binding_restrictions().map(ToString::to_string).collect();
+    let Some(first) = usable.binding_restrictions().next() else { return fine_finding(what, fact, matters) };
     let remedy = restriction_remedy(facts, first);
     flawed_finding(what, State::Limited, format!("{fact}; {}", reasons.join("; ")), matters, remedy)
 }
@@ -80,7 +80,7 @@ fn online_files(cpus: &CpuSet) -> String {
 }
 
 fn quiet(facts: &Facts) -> Finding {
-    let what = Subject::Quiet;
+    let what = CheckedFacility::Quiet;
     let matters = "every measured time: other programs slow the command down and add noise";
     let quiet = &facts.quiet;
     let watched = quiet.watched_ns.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -101,7 +101,7 @@ fn quiet(facts: &Facts) -> Finding {
 }
 
 fn cpu_time(facts: &Facts) -> Finding {
-    let what = Subject::CpuTime;
+    let what = CheckedFacility::CpuTime;
     let matters = "user and system time of short processes, and of processes without a waiting parent";
     match &facts.groups.accounting {
         Accounting::Group(estimator) => fine_finding(
@@ -138,7 +138,7 @@ fn cgroup_remedy(facts: &Facts) -> Remedy {
 }
 
 fn peak_memory(facts: &Facts) -> Finding {
-    let what = Subject::PeakMemory;
+    let what = CheckedFacility::PeakMemory;
     let matters = "the peak memory of all processes together; that of the largest one is always known";
     match (facts.groups.peak, &facts.groups.accounting) {
         (PeakMark::Resettable, _) => {
@@ -180,7 +180,7 @@ fn peak_memory(facts: &Facts) -> Finding {
 }
 
 fn limit_cpuset(facts: &Facts) -> Finding {
-    let what = Subject::LimitCpuset;
+    let what = CheckedFacility::LimitCpuset;
     let matters = "--limit cpuset, which a program cannot leave, unlike an affinity";
     let version = |version: &Version| match version {
         Version::V1 => 1,
@@ -206,7 +206,7 @@ fn limit_cpuset(facts: &Facts) -> Finding {
 }
 
 fn limit_hotplug(facts: &Facts) -> Finding {
-    let what = Subject::LimitHotplug;
+    let what = CheckedFacility::LimitHotplug;
     let matters =
         "--limit hotplug, which alone keeps the other CPUs from helping with interrupts and kernel threads";
     let online = &facts.host.topology.online;
@@ -234,7 +234,7 @@ fn limit_hotplug(facts: &Facts) -> Finding {
 }
 
 fn cold_cache(facts: &Facts) -> Finding {
-    let what = Subject::ColdCache;
+    let what = CheckedFacility::ColdCache;
     let matters = "--cold, which measures from an empty page cache";
     if facts.settings.drop_caches {
         return fine_finding(what, "the page cache can be dropped", matters);
@@ -244,7 +244,7 @@ fn cold_cache(facts: &Facts) -> Finding {
 }
 
 fn taskstats(facts: &Facts) -> Finding {
-    let what = Subject::Taskstats;
+    let what = CheckedFacility::Taskstats;
     let matters = "raw times and delays of every process at its exit";
     match facts.settings.taskstats {
         Ok(()) if facts.privilege.has(Capability::NetAdmin) => {

@@ -1,7 +1,7 @@
 //! Findings about the requirements of tracing: privilege, BPF, the kernel's types and tracepoints,
 //! counters.
 
-use crate::{Finding, Remedy, State, Subject};
+use crate::{CheckedFacility, Finding, Remedy, State};
 use morecores_study::trace::{LEAST_LINUX, Need, TRACEPOINTS};
 use rustix::io::Errno;
 
@@ -23,7 +23,7 @@ pub(super) const TOO_OLD: &str =
 /// it does not become root.
 const SETCAP: &str = "setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"";
 
-/// Findings about tracing, in the order of [`Subject`].
+/// Findings about tracing, in the order of [`CheckedFacility`].
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     vec![
         privilege(facts),
@@ -42,7 +42,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 fn privilege(facts: &Facts) -> Finding {
-    let what = Subject::Privilege;
+    let what = CheckedFacility::Privilege;
     let matters = "tracing, --limit hotplug and --cold; timing needs none";
     let privilege = &facts.privilege;
     let admin = privilege.has(Capability::SysAdmin);
@@ -72,7 +72,7 @@ fn privilege(facts: &Facts) -> Finding {
 }
 
 fn bpf(facts: &Facts) -> Finding {
-    let what = Subject::Bpf;
+    let what = CheckedFacility::Bpf;
     let matters = "every trace";
     let is_set = facts.bpf.unprivileged_disabled.is_some_and(|level| level != 0);
     let attempt = Attempt {
@@ -99,7 +99,7 @@ struct Attempt<'a> {
     lack: &'a str,
 }
 
-fn attempt_finding(what: Subject, matters: &str, attempt: Attempt<'_>) -> Finding {
+fn attempt_finding(what: CheckedFacility, matters: &str, attempt: Attempt<'_>) -> Finding {
     let action = attempt.action;
     let (fact, remedy) = match attempt.result {
         Ok(()) => return fine_finding(what, attempt.success, matters),
@@ -121,7 +121,7 @@ pub(super) fn allow_tracing(privilege: &Privilege) -> Remedy {
 }
 
 fn btf(facts: &Facts) -> Finding {
-    let what = Subject::Btf;
+    let what = CheckedFacility::Btf;
     let matters = "traces that work on any kernel without its headers";
     if facts.tracing.btf {
         return fine_finding(what, "the kernel describes its types", matters);
@@ -131,7 +131,7 @@ fn btf(facts: &Facts) -> Finding {
 }
 
 fn tracefs(facts: &Facts) -> Finding {
-    let what = Subject::Tracefs;
+    let what = CheckedFacility::Tracefs;
     let matters = "the list of tracepoints and the places where probes can be put";
     match facts.tracing.tracefs {
         Tracefs::Readable => fine_finding(what, "mounted and readable", matters),
@@ -155,7 +155,7 @@ fn tracefs(facts: &Facts) -> Finding {
 }
 
 fn tracepoints(facts: &Facts) -> Finding {
-    let what = Subject::Tracepoints;
+    let what = CheckedFacility::Tracepoints;
     let matters = "where threads ran, what woke them, interrupts and kernel locks in a trace";
     let source = if facts.tracing.tracefs == Tracefs::Readable { "tracefs" } else { "the kernel's types" };
     match facts.tracing.missing_tracepoints.as_deref() {
@@ -189,7 +189,7 @@ fn tracepoints(facts: &Facts) -> Finding {
 }
 
 fn samples(facts: &Facts) -> Finding {
-    let what = Subject::Samples;
+    let what = CheckedFacility::Samples;
     let matters = "user and kernel time of each command in a trace, and spinning in user mode";
     let attempt = Attempt {
         result: facts.tracing.samples,
@@ -207,7 +207,7 @@ const NO_PERF_EVENTS: &str =
     "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
 
 fn own_switches(facts: &Facts) -> Finding {
-    let what = Subject::OwnSwitches;
+    let what = CheckedFacility::OwnSwitches;
     let matters = "traces without privilege: parallelism and serial phases, but no causes of waiting";
     let attempt = Attempt {
         result: facts.tracing.own_switches,
@@ -234,20 +234,20 @@ fn allow_own_events(facts: &Facts) -> Remedy {
 }
 
 fn kprobes(facts: &Facts) -> Finding {
-    let what = Subject::Kprobes;
+    let what = CheckedFacility::Kprobes;
     let matters = "looking into kernel functions that have no tracepoint";
     probe_finding(facts, what, facts.tracing.kprobes, matters, "CONFIG_KPROBE_EVENTS")
 }
 
 fn fentry(facts: &Facts) -> Finding {
-    let what = Subject::Fentry;
+    let what = CheckedFacility::Fentry;
     let matters = "looking into kernel functions at a fraction of a kprobe's cost";
     probe_finding(facts, what, facts.tracing.fentry, matters, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
 }
 
 fn probe_finding(
     facts: &Facts,
-    what: Subject,
+    what: CheckedFacility,
     is_present: Option<bool>,
     matters: &str,
     option: &str,
@@ -266,7 +266,7 @@ fn probe_finding(
 }
 
 fn locked_memory(facts: &Facts) -> Finding {
-    let what = Subject::LockedMemory;
+    let what = CheckedFacility::LockedMemory;
     let matters = "the buffers of a trace";
     let limit = facts.tracing.memlock.map_or_else(|| "no limit".to_owned(), |bytes| bytes.to_string());
     if ignores_memlock_limit(facts) {
@@ -301,7 +301,7 @@ fn parse_version(release: &str) -> Option<(u32, u32)> {
 }
 
 fn hardware_counters(facts: &Facts) -> Finding {
-    let what = Subject::HardwareCounters;
+    let what = CheckedFacility::HardwareCounters;
     let matters = "whether a slower run executed more instructions or executed them more slowly";
     let counters = &facts.counters;
     let (error, state, name) = match (counters.cycles, counters.instructions) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use morecores_study::{CpuSet, Frequency};
 
 use super::read_line;
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 

@@ -1,7 +1,7 @@
 //! Hypervisor between this kernel and the machine, if any.
 
 use super::read_line;
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 /// Information from the CPUID instruction about a hypervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

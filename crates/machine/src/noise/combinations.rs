@@ -34,9 +34,10 @@ pub(super) fn related_pairs(
 
 fn cpu_relation(topology: &Topology, one: CpuId, other: CpuId) -> CpuRelation {
     let together = |a: Option<&CpuSet>| a.is_some_and(|set| set.contains(other));
-    if together(topology.core_of(one).map(|core| &core.cpus)) {
+    if together(topology.core_with(one).map(|core| &core.cpus)) {
         CpuRelation::Siblings
-    } else if topology.packages.len() < 2 || together(topology.package_of(one).map(|package| &package.cpus)) {
+    } else if topology.packages.len() < 2 || together(topology.package_with(one).map(|package| &package.cpus))
+    {
         CpuRelation::Cores
     } else {
         CpuRelation::Packages

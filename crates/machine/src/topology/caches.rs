@@ -9,7 +9,7 @@ use morecores_study::topology::{CacheKind, CpuCache};
 use morecores_study::{Bytes, CpuSet};
 
 use super::{CPUS, read_number, read_set};
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 /// Reads all caches, each once, sorted by level, kind and lowest CPU.
 pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<CpuCache> {

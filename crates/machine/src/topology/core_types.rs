@@ -12,7 +12,7 @@ use morecores_study::topology::{Core, CoreClass, CoreType};
 use morecores_study::{CpuSet, Kilohertz};
 
 use super::{CPUS, read_number, read_set};
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 /// `Documentation/ABI/testing/sysfs-bus-event_source-devices`; `arch/x86/events/intel/core.c` has
 /// the names.

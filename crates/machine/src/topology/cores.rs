@@ -10,7 +10,7 @@ use morecores_study::topology::{Core, Package};
 use morecores_study::{CpuId, CpuSet, Kilohertz};
 
 use super::{CPUS, read_number, read_set};
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 /// Cores of the online CPUs, by lowest CPU. All have type 0 until [`super::core_types`] sets it.
 pub(super) fn read_cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {

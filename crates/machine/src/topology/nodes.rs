@@ -4,7 +4,7 @@ use morecores_study::CpuSet;
 use morecores_study::topology::NumaNode;
 
 use super::read_set;
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 /// Directory of the nodes: `Documentation/ABI/stable/sysfs-devices-node`.
 const NODES: &str = "/sys/devices/system/node";

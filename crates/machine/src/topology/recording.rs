@@ -25,7 +25,7 @@ use morecores_study::{CpuId, CpuSet};
 
 use super::{CPUS, read_from};
 use crate::cgroup::unescape;
-use crate::tree::{Tree, join_below_root};
+use crate::kernel_files::{Tree, join_below_root};
 
 /// First line of every recording, with the version number of the format.
 const HEADER: &str = "# morecores topology recording 1";

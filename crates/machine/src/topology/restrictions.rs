@@ -12,7 +12,7 @@ use morecores_study::{CpuSet, Nanos};
 
 use super::{CPUS, read_number, read_set};
 use crate::cgroup::{CgroupDir, Hierarchies, Version};
-use crate::tree::Tree;
+use crate::kernel_files::Tree;
 
 const STATUS: &str = "/proc/self/status";
 

@@ -106,12 +106,12 @@ pub(super) fn run(
     if status.success() {
         return Ok(Some(reaper));
     }
-    let output = end_of(&mut file).unwrap_or_default();
+    let output = read_end(&mut file).unwrap_or_default();
     Err(HookError::Failed { option, line: readable(&line), status: status.to_string(), output })
 }
 
 /// Tail of a file, at most 64 KiB.
-fn end_of(file: &mut File) -> io::Result<String> {
+fn read_end(file: &mut File) -> io::Result<String> {
     const TAIL: u64 = 64 * 1024;
     let from = file.metadata()?.len().saturating_sub(TAIL);
     file.seek(SeekFrom::Start(from))?;

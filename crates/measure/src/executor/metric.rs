@@ -17,9 +17,9 @@ use regex::Regex;
 
 pub use error::{MetricError, MetricFault};
 
-use context::Printed;
+use context::PrintedNumber;
 use marks::Marks;
-use unit::{Unit, beside, conversion};
+use unit::{Unit, conversion, unit_beside};
 
 /// Readers of all figures of a plan.
 #[derive(Debug)]
@@ -32,15 +32,15 @@ impl MetricReaders {
     pub(super) fn new(plan: &Plan, locale: &str) -> Result<Self, MetricError> {
         let marks = Marks::new(plan.decimal_mark, locale);
         let first = plan.metric.as_ref().map(|metric| {
-            let accepts = match metric.better {
-                Better::Higher => Accepts::Rates,
-                Better::Lower => Accepts::Costs,
+            let range = match metric.better {
+                Better::Higher => ValueRange::Rates,
+                Better::Lower => ValueRange::Costs,
             };
-            MetricReader::new(metric.name.as_deref(), &metric.regex, metric.unit.as_deref(), accepts, marks)
+            MetricReader::new(metric.name.as_deref(), &metric.regex, metric.unit.as_deref(), range, marks)
         });
         let further = plan.further_metrics.iter().map(|metric| {
             let unit = metric.unit.as_deref();
-            MetricReader::new(Some(&metric.name), &metric.regex, unit, Accepts::Anything, marks)
+            MetricReader::new(Some(&metric.name), &metric.regex, unit, ValueRange::Anything, marks)
         });
         Ok(Self { readers: first.into_iter().chain(further).collect::<Result<_, _>>()? })
     }
@@ -61,7 +61,7 @@ impl MetricReaders {
 
 /// Range of values that a metric can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Accepts {
+enum ValueRange {
     /// Values above zero: a rate of zero allows no speedup.
     Rates,
     /// Values of zero and above.
@@ -77,7 +77,7 @@ struct MetricReader {
     /// The option's text as a single expression, for the case that `NAME=` was meant as part of the
     /// expression.
     literal: Option<Regex>,
-    accepts: Accepts,
+    range: ValueRange,
     marks: Marks,
     /// Unit that the user named, if it is a known one.
     label: Option<String>,
@@ -90,7 +90,7 @@ impl MetricReader {
         name: Option<&str>,
         regex: &str,
         unit: Option<&str>,
-        accepts: Accepts,
+        range: ValueRange,
         marks: Marks,
     ) -> Result<Self, MetricError> {
         let literal = name.and_then(|name| compile(&format!("{name}={regex}")).ok());
@@ -99,8 +99,8 @@ impl MetricReader {
             metric: regex.to_owned(),
             fault: Box::new(fault),
         })?;
-        let label = unit.filter(|unit| Unit::of(unit).is_some()).map(str::to_owned);
-        Ok(Self { name: name.map(str::to_owned), regex, literal, accepts, marks, label, first_unit: None })
+        let label = unit.filter(|unit| Unit::parse(unit).is_some()).map(str::to_owned);
+        Ok(Self { name: name.map(str::to_owned), regex, literal, range, marks, label, first_unit: None })
     }
 
     fn recall(&mut self, figure: &Figure) {
@@ -126,19 +126,19 @@ impl MetricReader {
             return Err(MetricFault::NoMatch { last_line });
         };
         self.check_name(output, &found)?;
-        let printed = Printed::at(output, found);
+        let printed = PrintedNumber::new(output, found);
         let text = printed.text.to_owned();
-        if let Some(whole) = printed.whole(self.marks.known()) {
+        if let Some(whole) = printed.complete_text(self.marks.known()) {
             return Err(MetricFault::Part { text, whole });
         }
         let value = self.marks.value(&text)?;
-        match self.accepts {
-            Accepts::Rates if value <= 0.0 => return Err(MetricFault::NoRate { text }),
-            Accepts::Costs if value < 0.0 => return Err(MetricFault::NoCost { text }),
+        match self.range {
+            ValueRange::Rates if value <= 0.0 => return Err(MetricFault::NoRate { text }),
+            ValueRange::Costs if value < 0.0 => return Err(MetricFault::NoCost { text }),
             _ => {}
         }
         let (before, after) = printed.surroundings();
-        let unit = beside(&before, &after);
+        let unit = unit_beside(&before, &after);
         match self.factor(unit.as_deref()) {
             Some(factor) => Ok(Figure { name: self.name.clone(), value: value * factor, text, unit }),
             None => {
@@ -169,7 +169,7 @@ impl MetricReader {
         if first.is_some() != unit.is_some() {
             return None;
         }
-        let label = self.label.as_deref().filter(|_| unit.and_then(Unit::of).is_some());
+        let label = self.label.as_deref().filter(|_| unit.and_then(Unit::parse).is_some());
         conversion(unit, label.or(first))
     }
 }
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn reader(regex: &str) -> MetricReader {
-        MetricReader::new(None, regex, None, Accepts::Rates, Marks::new(None, "C")).unwrap()
+        MetricReader::new(None, regex, None, ValueRange::Rates, Marks::new(None, "C")).unwrap()
     }
 
     fn value(regex: &str, output: &str) -> Result<f64, MetricFault> {
@@ -220,13 +220,14 @@ mod tests {
         for text in ["ops=0", "ops=-3"] {
             assert!(matches!(value("ops=(.*)", text), Err(MetricFault::NoRate { .. })), "{text}");
         }
-        let bad = MetricReader::new(None, "(", None, Accepts::Rates, Marks::new(None, "C")).unwrap_err();
+        let bad = MetricReader::new(None, "(", None, ValueRange::Rates, Marks::new(None, "C")).unwrap_err();
         assert!(matches!(*bad.fault, MetricFault::Expression { .. }));
     }
 
     #[test]
     fn a_cost_of_zero_is_a_figure() {
-        let mut cost = MetricReader::new(None, "(.+)", None, Accepts::Costs, Marks::new(None, "C")).unwrap();
+        let mut cost =
+            MetricReader::new(None, "(.+)", None, ValueRange::Costs, Marks::new(None, "C")).unwrap();
         assert_eq!(cost.figure("0\n").unwrap().value, 0.0);
         assert_eq!(cost.figure("0.00\n").unwrap().value, 0.0);
         assert!(matches!(cost.figure("-1"), Err(MetricFault::NoCost { .. })));
@@ -257,7 +258,8 @@ mod tests {
     #[test]
     fn the_users_unit_is_held_against_the_printed_one() {
         let labelled = |unit| {
-            MetricReader::new(None, "([0-9.]+)", Some(unit), Accepts::Rates, Marks::new(None, "C")).unwrap()
+            MetricReader::new(None, "([0-9.]+)", Some(unit), ValueRange::Rates, Marks::new(None, "C"))
+                .unwrap()
         };
         assert!((labelled("ms").figure("1.5 s").unwrap().value - 1500.0).abs() < 1e-9);
         assert_eq!(labelled("ms").figure("1.5").unwrap().value, 1.5);
@@ -268,7 +270,7 @@ mod tests {
     #[test]
     fn a_name_that_the_command_prints_must_find_the_same_figure() {
         let named = |name, regex| {
-            MetricReader::new(Some(name), regex, None, Accepts::Rates, Marks::new(None, "C")).unwrap()
+            MetricReader::new(Some(name), regex, None, ValueRange::Rates, Marks::new(None, "C")).unwrap()
         };
         let output = "ops=12 time=3\n";
         assert!(matches!(named("ops", "([0-9]+)").figure(output), Err(MetricFault::NameOrText { .. })));

@@ -28,27 +28,27 @@ impl ProcessExecutor {
     pub(super) fn gather_orphans(&mut self, rusage: &mut Rusage) -> Vec<String> {
         let ended = monotonic();
         let mut survivors = Vec::new();
-        let spared = &self.control.spared;
+        let foreign = &self.control.foreign;
         loop {
             match spawn::reap_orphan() {
                 Orphan::Reaped { pid, rusage: orphan } => {
-                    if !spared.pids().contains(&pid) {
+                    if !foreign.pids().contains(&pid) {
                         add_orphan(rusage, &orphan);
                     }
                 }
                 Orphan::None => return survivors,
                 Orphan::StillRunning => {
-                    let alive = spared.others();
+                    let alive = foreign.others();
                     let waited = monotonic().since(ended);
-                    if alive.is_empty() && !spared.pids().is_empty() || waited > EXIT_TIMEOUT {
+                    if alive.is_empty() && !foreign.pids().is_empty() || waited > EXIT_TIMEOUT {
                         return survivors;
                     }
                     if waited > TAIL && survivors.is_empty() {
                         survivors = alive.iter().filter_map(|&pid| process::command_name(pid)).collect();
                         if self.plan.keep_survivors {
-                            alive.into_iter().for_each(|pid| spared.add(pid));
+                            alive.into_iter().for_each(|pid| foreign.add(pid));
                         } else {
-                            spared.kill_others();
+                            foreign.kill_others();
                         }
                     }
                     sleep(Duration::from_millis(1));

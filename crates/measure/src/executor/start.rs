@@ -13,7 +13,7 @@ use tracing::info;
 use super::{ExecuteError, ProcessExecutor};
 use crate::observer::{ObserverError, RunObserver};
 use crate::program::{self, ProgramError};
-use crate::spawn::{self, Ended, SpawnError, Start};
+use crate::spawn::{self, ProcessEnd, SpawnError, Start};
 use morecores_machine::group::StudyGroup;
 
 impl ProcessExecutor {
@@ -24,7 +24,7 @@ impl ProcessExecutor {
         point: &Point,
         input: &File,
         observer: &mut dyn RunObserver<Observation = O>,
-    ) -> Result<(Ended, Result<O, ObserverError>), ExecuteError> {
+    ) -> Result<(ProcessEnd, Result<O, ObserverError>), ExecuteError> {
         loop {
             let image = match self.images.entry(point.cell()) {
                 Entry::Occupied(image) => image.into_mut(),
@@ -40,12 +40,12 @@ impl ProcessExecutor {
                 affinity: self.limiter.child_affinity(&point.cpu_set),
                 cgroup: self.group.as_ref().and_then(StudyGroup::spawn_cgroup),
             };
-            observer.begins(point)?;
+            observer.on_begin(point)?;
             let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut self.terminal);
-            let observed = observer.ended();
+            let observed = observer.on_end();
             match ended {
                 Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
-                    self.lose_birthplace(&source);
+                    self.start_outside_cgroup(&source);
                 }
                 Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
                     let script = program::script_image(&self.command, point, &self.environment)?;
@@ -60,7 +60,7 @@ impl ProcessExecutor {
         }
     }
 
-    fn lose_birthplace(&mut self, source: &io::Error) {
+    fn start_outside_cgroup(&mut self, source: &io::Error) {
         info!("the kernel starts no process inside the version 2 cgroup (clone3): {source}");
         if let Some(group) = &mut self.group {
             group.disable_spawn_cgroup();

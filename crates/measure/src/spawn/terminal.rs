@@ -24,7 +24,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Opens the controlling terminal of this process.
-    pub fn of_this_process() -> Self {
+    pub fn from_this_process() -> Self {
         let file = File::options().read(true).write(true).open("/dev/tty").ok();
         Self { file, is_wanted: false, given: None }
     }

@@ -38,8 +38,8 @@ pub(super) fn wait_for_change(pid: libc::pid_t) -> io::Result<Change> {
     Ok(Change::Stopped(signal))
 }
 
-/// Whether a stopped `pid` continues, or ends, within `patience`.
-pub(super) fn goes_on_within(pid: libc::pid_t, patience: Nanos) -> io::Result<bool> {
+/// Whether a stopped `pid` continues, or ends, within `timeout`.
+pub(super) fn continues_within(pid: libc::pid_t, timeout: Nanos) -> io::Result<bool> {
     let stopped = monotonic();
     loop {
         let info = waitid(pid, libc::WEXITED | libc::WCONTINUED | libc::WNOWAIT | libc::WNOHANG)?;
@@ -47,7 +47,7 @@ pub(super) fn goes_on_within(pid: libc::pid_t, patience: Nanos) -> io::Result<bo
         if info.si_signo != 0 {
             return Ok(true);
         }
-        if monotonic().since(stopped) >= patience {
+        if monotonic().since(stopped) >= timeout {
             return Ok(false);
         }
         sleep(Duration::from_millis(10));
@@ -94,7 +94,7 @@ pub(super) fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<(libc::p
             // them.
             #[allow(unsafe_code)]
             let usage = unsafe { usage.assume_init() };
-            return Ok((reaped, exit_of(status), rusage_of(&usage)));
+            return Ok((reaped, parse_exit(status), convert_rusage(&usage)));
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
@@ -103,7 +103,7 @@ pub(super) fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<(libc::p
     }
 }
 
-fn exit_of(status: libc::c_int) -> Exit {
+fn parse_exit(status: libc::c_int) -> Exit {
     if libc::WIFSIGNALED(status) {
         Exit::Signal(libc::WTERMSIG(status))
     } else {
@@ -111,7 +111,7 @@ fn exit_of(status: libc::c_int) -> Exit {
     }
 }
 
-fn rusage_of(usage: &libc::rusage) -> Rusage {
+fn convert_rusage(usage: &libc::rusage) -> Rusage {
     let time = |t: libc::timeval| Nanos::from_micros(t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64);
     Rusage {
         user_ns: time(usage.ru_utime),

@@ -1,6 +1,6 @@
 //! The summary of a diagnosis, in plain words.
 
-use morecores_machine::{Diagnosis, Remedy, State, Subject};
+use morecores_machine::{CheckedFacility, Diagnosis, Remedy, State};
 use morecores_study::noise::CpuRelation;
 use morecores_view::MachineNoise;
 
@@ -20,7 +20,7 @@ pub(super) fn summary_text(diagnosis: &Diagnosis, noise: Option<&MachineNoise>) 
     sentences.join(" ")
 }
 
-fn is_fine(diagnosis: &Diagnosis, what: Subject) -> bool {
+fn is_fine(diagnosis: &Diagnosis, what: CheckedFacility) -> bool {
     diagnosis.finding(what).is_some_and(|finding| finding.state == State::Fine)
 }
 
@@ -29,9 +29,9 @@ fn timing_sentence(diagnosis: &Diagnosis) -> String {
     let most = cpus(u32::try_from(usable).unwrap_or(u32::MAX));
     let counts = if usable > 1 { format!("1 to {most}") } else { most };
     let mut limits = vec!["affinity"];
-    limits.extend(is_fine(diagnosis, Subject::LimitCpuset).then_some("cpuset"));
-    limits.extend(is_fine(diagnosis, Subject::LimitHotplug).then_some("hotplug"));
-    let split = if is_fine(diagnosis, Subject::CpuTime) {
+    limits.extend(is_fine(diagnosis, CheckedFacility::LimitCpuset).then_some("cpuset"));
+    limits.extend(is_fine(diagnosis, CheckedFacility::LimitHotplug).then_some("hotplug"));
+    let split = if is_fine(diagnosis, CheckedFacility::CpuTime) {
         "user and system time of every process are counted"
     } else {
         "user and system time of short processes are not reliable"
@@ -40,19 +40,26 @@ fn timing_sentence(diagnosis: &Diagnosis) -> String {
 }
 
 fn tracing_sentence(diagnosis: &Diagnosis) -> String {
-    let needed = [(Subject::Bpf, "BPF"), (Subject::Btf, "BTF"), (Subject::Tracepoints, "tracepoints")];
+    let needed = [
+        (CheckedFacility::Bpf, "BPF"),
+        (CheckedFacility::Btf, "BTF"),
+        (CheckedFacility::Tracepoints, "tracepoints"),
+    ];
     let missing: Vec<&str> =
         needed.iter().filter(|(what, _)| !is_fine(diagnosis, *what)).map(|(_, name)| *name).collect();
     if !missing.is_empty() {
-        let instead = if is_fine(diagnosis, Subject::OwnSwitches) {
+        let instead = if is_fine(diagnosis, CheckedFacility::OwnSwitches) {
             "; the command's context switches alone can be recorded"
         } else {
             ""
         };
         return format!("Tracing lacks {}{instead}.", join_with_and(missing));
     }
-    let counters =
-        if is_fine(diagnosis, Subject::HardwareCounters) { "" } else { ", without hardware counters" };
+    let counters = if is_fine(diagnosis, CheckedFacility::HardwareCounters) {
+        ""
+    } else {
+        ", without hardware counters"
+    };
     format!("The kernel allows tracing{counters}.")
 }
 
@@ -101,13 +108,13 @@ fn attainable_speedup_sentence(noise: &MachineNoise) -> Option<String> {
 /// Problems that spoil figures unnoticed, named once more.
 fn spoilers_sentence(diagnosis: &Diagnosis) -> Option<String> {
     let names = [
-        (Subject::Quiet, "other work"),
-        (Subject::Clock, "the slow clock"),
-        (Subject::ClockRate, "the changing clock rate"),
-        (Subject::Boost, "boost"),
-        (Subject::CoreTypes, "the mixed core types"),
-        (Subject::Hypervisor, "the hypervisor"),
-        (Subject::Swap, "swapping"),
+        (CheckedFacility::Quiet, "other work"),
+        (CheckedFacility::Clock, "the slow clock"),
+        (CheckedFacility::ClockRate, "the changing clock rate"),
+        (CheckedFacility::Boost, "boost"),
+        (CheckedFacility::CoreTypes, "the mixed core types"),
+        (CheckedFacility::Hypervisor, "the hypervisor"),
+        (CheckedFacility::Swap, "swapping"),
     ];
     let spoilers: Vec<&str> = names
         .iter()

@@ -55,7 +55,7 @@ fn stem(cell: &Cell) -> String {
     let mut stem = cell.get(CPUS_AXIS).map(ToString::to_string).unwrap_or_default();
     for (axis, value) in cell.coordinates().filter(|(axis, _)| *axis != CPUS_AXIS) {
         if axis != N_AXIS {
-            stem += &format!("-{}={}", escaped(axis), escaped(&value.to_string()));
+            stem += &format!("-{}={}", escape(axis), escape(&value.to_string()));
         } else if Some(value) != cell.get(CPUS_AXIS) {
             stem += &format!("-n{value}");
         }
@@ -64,7 +64,7 @@ fn stem(cell: &Cell) -> String {
 }
 
 /// Text with each byte that might have a meaning in a file name as `%` and two hexadecimal digits.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let escape =
         |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };

@@ -67,7 +67,7 @@ impl Counter {
     }
 
     /// Total number of lost records; absent if the kernel does not report it.
-    pub(super) fn lost(&self) -> Result<Option<u64>, PerfError> {
+    pub(super) fn read_lost_records(&self) -> Result<Option<u64>, PerfError> {
         if !self.reports_lost {
             return Ok(None);
         }

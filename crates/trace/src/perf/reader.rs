@@ -155,7 +155,7 @@ impl CpuStream {
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
     {
         batch.clear();
-        if let Some(total) = self.counter.lost()? {
+        if let Some(total) = self.counter.read_lost_records()? {
             self.decoder.report_total_loss(total, clock::monotonic(), batch);
         }
         self.deliver(batch, sink)

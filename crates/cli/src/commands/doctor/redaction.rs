@@ -21,7 +21,7 @@ pub(super) struct Redaction {
 
 impl Redaction {
     /// Names of this machine, of this process's user, and of the user who called `sudo`.
-    pub(super) fn of_this_process(host: &Host) -> Self {
+    pub(super) fn from_this_process(host: &Host) -> Self {
         let variable = |name: &str| env::var(name).unwrap_or_default();
         let uid = rustix::process::getuid().as_raw().to_string();
         let callers = ["USER", "LOGNAME", "SUDO_USER"].map(variable);

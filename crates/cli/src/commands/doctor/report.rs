@@ -105,7 +105,7 @@ pub(super) fn text(host: &Host, findings: &str) -> String {
     ];
     let sections = sections.map(|(title, text)| format!("## {title}\n\n{}\n", text.trim_end()));
     let text = format!("# morecores report, {}\n\n{}", jiff::Timestamp::now(), sections.join("\n"));
-    Redaction::of_this_process(host).apply(&text)
+    Redaction::from_this_process(host).apply(&text)
 }
 
 fn versions(host: &Host) -> String {

@@ -101,7 +101,7 @@ impl ProgressText for RunningResults {
 
     /// Speedup of the largest CPU count over the smallest: `1.93 times`. None before both have a
     /// run.
-    fn answer(&self) -> Option<String> {
+    fn headline(&self) -> Option<String> {
         let [base, .., largest] = self.points.as_slice() else { return None };
         let (there, here) = (median(&base.values)?, median(&largest.values)?);
         let better = self.plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
@@ -175,12 +175,12 @@ mod tests {
         so_far.count_run(&timed(1, 3.0));
         so_far.count_run(&Run { exit: Exit::Code(1), ..timed(2, 9.0) });
         so_far.count_run(&Run { phase: Phase::Warmup, ..timed(2, 9.0) });
-        assert_eq!(so_far.answer(), None);
+        assert_eq!(so_far.headline(), None);
         [2.0, 1.5, 0.1].into_iter().for_each(|seconds| so_far.count_run(&timed(2, seconds)));
-        assert_eq!(so_far.answer().as_deref(), Some("2.00 times"));
+        assert_eq!(so_far.headline().as_deref(), Some("2.00 times"));
         so_far.plan.metric =
             Some(Metric { name: None, regex: "x".to_owned(), unit: None, better: Better::Higher });
-        assert_eq!(so_far.answer().as_deref(), Some("0.500 times"));
+        assert_eq!(so_far.headline().as_deref(), Some("0.500 times"));
     }
 
     #[test]

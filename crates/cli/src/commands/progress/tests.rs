@@ -92,7 +92,7 @@ struct Announcement {
 impl RunRecorder<Point, Outcome> for Watcher<'_> {
     type Error = std::convert::Infallible;
 
-    fn begins(&mut self, trial: &Trial<Point>) {
+    fn on_begin(&mut self, trial: &Trial<Point>) {
         self.began = self.world.now();
         let samples = self.so_far.samples();
         let stop = &self.plan.stop;
@@ -117,7 +117,7 @@ impl RunRecorder<Point, Outcome> for Watcher<'_> {
         }
     }
 
-    fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
+    fn on_end(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
         let run = &outcome.run;
         self.costs.add(run.phase, &run.cell(), self.world.now().since(self.began));
         self.so_far.count_run(run);
@@ -153,7 +153,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
     for point in &plan.points {
         watcher.traces.remove(0);
         let trial = Trial { index: 0, round: 0, phase: Phase::Traced, cell: point.clone() };
-        watcher.begins(&trial);
+        watcher.on_begin(&trial);
         world.run(&trial);
     }
     let end = world.now();

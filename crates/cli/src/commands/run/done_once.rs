@@ -8,7 +8,7 @@ use morecores_report::duration;
 use morecores_study::{Command, Phase, Study, Variable};
 
 use super::super::resume::resume_line;
-use super::from_scratch::{Typed, UNKNOWN, other_name, undo_line};
+use super::from_scratch::{CommandLine, UNKNOWN, other_name, undo_line};
 use crate::args::RunArgs;
 
 /// Notes for the user: the observation, the line that measures the whole work in each run, and the
@@ -28,7 +28,7 @@ pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
 
 /// Warning that a build tool may do its work only once, for a study whose time ended before any
 /// timed run. A timed run would have answered the question.
-pub(super) fn doubt(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Option<String> {
+pub(super) fn warning(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Option<String> {
     let plan = &study.header.plan;
     let is_timed = study.runs.iter().any(|run| run.phase == Phase::Timed);
     let is_known = undo_line(&study.header.subject).is_some();
@@ -37,7 +37,7 @@ pub(super) fn doubt(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
 }
 
 fn happened(study: &Study, path: &Path) -> String {
-    let took = FirstRoundRuns::among(&study.header.plan, &study.runs).done_once().map(|done| {
+    let took = FirstRoundRuns::select(&study.header.plan, &study.runs).done_once().map(|done| {
         let times = if done.runs == 1 { "the next".to_owned() } else { format!("the next {}", done.runs) };
         let [first, later] = [done.first, done.later].map(|time| duration(time.as_secs_f64()));
         let at_most = if done.runs == 1 { "" } else { "at most " };
@@ -61,9 +61,9 @@ fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) 
     let env: Vec<Variable> = header.plan.env.iter().filter(|own| !is_given(own, args)).cloned().collect();
     let typed = if args.resume {
         // The options of the study's first command line are not known in their typed form.
-        Typed { words: &of_header, command: of_header.len() - shell.len(), study: None, env: &env }
+        CommandLine { words: &of_header, command: of_header.len() - shell.len(), study: None, env: &env }
     } else {
-        Typed { words, command: args.command.len(), study: args.study.as_deref(), env: &env }
+        CommandLine { words, command: args.command.len(), study: args.study.as_deref(), env: &env }
     };
     let line = typed.with_prepare(undo.as_deref().unwrap_or(UNKNOWN), &other_name(path, Path::exists));
     let named = if undo.is_some() { "" } else { ", with the results of the command for OUTPUT" };

@@ -58,17 +58,19 @@ fn undo(program: &str, name: &str, arguments: &[&str]) -> Option<Vec<String>> {
     };
     match name {
         "make" | "gmake" => {
-            let mut place = kept(arguments, &["-C", "--directory", "-f", "--file", "--makefile"]);
+            let mut place = location_options(arguments, &["-C", "--directory", "-f", "--file", "--makefile"]);
             place.extend(arguments.iter().filter(|word| is_assignment(word)));
             line(place, &["clean"])
         }
-        "ninja" | "ninja-build" | "samu" => line(kept(arguments, &["-C", "-f"]), &["-t", "clean"]),
+        "ninja" | "ninja-build" | "samu" => {
+            line(location_options(arguments, &["-C", "-f"]), &["-t", "clean"])
+        }
         "cargo" => {
             let toolchain = arguments.iter().copied().take_while(|word| word.starts_with('+'));
-            let place = kept(arguments, &["--manifest-path", "--target-dir"]);
+            let place = location_options(arguments, &["--manifest-path", "--target-dir"]);
             line(toolchain.chain(["clean"]).chain(place).collect(), &[])
         }
-        "cmake" => match (kept(arguments, &["--build"]), kept(arguments, &["-B"])) {
+        "cmake" => match (location_options(arguments, &["--build"]), location_options(arguments, &["-B"])) {
             (build, _) if !build.is_empty() => line(build, &["--target", "clean"]),
             (_, configured) if !configured.is_empty() => {
                 let directory = configured.last()?.trim_start_matches("-B");
@@ -93,7 +95,7 @@ fn undo(program: &str, name: &str, arguments: &[&str]) -> Option<Vec<String>> {
 }
 
 /// Given `options` among the `arguments`, with their values: `-C DIR`, `-CDIR`, `--file=FILE`.
-fn kept<'a>(arguments: &[&'a str], options: &[&str]) -> Vec<&'a str> {
+fn location_options<'a>(arguments: &[&'a str], options: &[&str]) -> Vec<&'a str> {
     let mut found = Vec::new();
     let mut words = arguments.iter().copied();
     while let Some(word) = words.next() {
@@ -117,7 +119,7 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// `morecores run` command line as the user typed it.
-pub(super) struct Typed<'a> {
+pub(super) struct CommandLine<'a> {
     /// Words after `morecores run`.
     pub(super) words: &'a [OsString],
     /// Number of words at the end that belong to the command.
@@ -128,7 +130,7 @@ pub(super) struct Typed<'a> {
     pub(super) env: &'a [Variable],
 }
 
-impl Typed<'_> {
+impl CommandLine<'_> {
     /// Command line with `--prepare` added. A study named with `-o` is replaced by `other_study`,
     /// since a study is never overwritten.
     pub(super) fn with_prepare(&self, line: &str, other_study: &Path) -> String {

@@ -13,7 +13,7 @@ use super::super::resume::resume_line;
 const MARGIN: f64 = 1.25;
 
 /// Message on the longest duration of the study; none if the user set the limit.
-pub(super) fn at_start(stop: &Stop) -> Option<String> {
+pub(super) fn start_note(stop: &Stop) -> Option<String> {
     let budget = duration(stop.budget?.as_secs_f64());
     Some(format!(
         "measures for {budget} at most, warm-up and traced runs included; --max-time 30m measures longer, --max-time 0 \
@@ -31,7 +31,7 @@ pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
             let expected = duration(needs.as_secs_f64() / MARGIN);
             (
                 format!(" before the next step, which takes about {expected}"),
-                format!("--max-time {} ", typed(needs)),
+                format!("--max-time {} ", format_time(needs)),
             )
         }
         None => (String::new(), String::new()),
@@ -44,7 +44,7 @@ pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
 }
 
 /// Time in the form of an option's value, rounded up: `40s`, `12m`.
-fn typed(time: Nanos) -> String {
+fn format_time(time: Nanos) -> String {
     let seconds = time.as_secs_f64();
     if seconds <= 90.0 {
         format!("{:.0}s", (seconds / 10.0).ceil() * 10.0)
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_limit_that_nobody_gave_is_said() {
-        assert!(at_start(&stop(None, Some(300))).is_some_and(|text| text.contains("for 5 min at most")));
-        assert_eq!(at_start(&stop(Some(300), None)), None);
-        assert_eq!(at_start(&stop(None, None)), None);
+        assert!(start_note(&stop(None, Some(300))).is_some_and(|text| text.contains("for 5 min at most")));
+        assert_eq!(start_note(&stop(Some(300), None)), None);
+        assert_eq!(start_note(&stop(None, None)), None);
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         );
         assert!(at_end(stop(Some(60), None), None).ends_with("--resume -o 'a b.study'"));
         assert_eq!(
-            [seconds(41), seconds(90), seconds(91)].map(|time| typed(time.unwrap())),
+            [seconds(41), seconds(90), seconds(91)].map(|time| format_time(time.unwrap())),
             ["50s", "90s", "2m"]
         );
     }

@@ -18,10 +18,10 @@ const MOST: usize = 8;
 /// Path, time of the last change and length of each file behind a page.
 type Stamp = Vec<(PathBuf, SystemTime, u64)>;
 
-/// Cached answers, by the study's directory.
+/// Cached replies, by the study's directory.
 #[derive(Default)]
 pub(super) struct Cache {
-    answers: HashMap<PathBuf, (Stamp, Reply)>,
+    replies: HashMap<PathBuf, (Stamp, Reply)>,
 }
 
 impl Cache {
@@ -30,21 +30,25 @@ impl Cache {
     ///
     /// # Errors
     /// Those of `make`.
-    pub(super) fn answer(&mut self, path: &Path, make: impl FnOnce() -> Result<Reply>) -> Result<Reply> {
+    pub(super) fn cached_reply(
+        &mut self,
+        path: &Path,
+        make: impl FnOnce() -> Result<Reply>,
+    ) -> Result<Reply> {
         // The stamp is taken before the files are read. If a file changes in between, the next
         // request makes the page again.
         let stamp = stamp(path);
-        if let Some((_, answer)) = self.answers.get(path).filter(|(made_of, _)| *made_of == stamp) {
-            return Ok(answer.clone());
+        if let Some((_, reply)) = self.replies.get(path).filter(|(made_of, _)| *made_of == stamp) {
+            return Ok(reply.clone());
         }
-        let answer = make()?;
-        if !answer.changes {
-            if self.answers.len() >= MOST {
-                self.answers.clear();
+        let reply = make()?;
+        if !reply.changes {
+            if self.replies.len() >= MOST {
+                self.replies.clear();
             }
-            self.answers.insert(path.to_owned(), (stamp, answer.clone()));
+            self.replies.insert(path.to_owned(), (stamp, reply.clone()));
         }
-        Ok(answer)
+        Ok(reply)
     }
 }
 
@@ -66,9 +70,9 @@ fn stamp(path: &Path) -> Stamp {
 mod tests {
     use super::*;
 
-    fn answered(cache: &mut Cache, path: &Path, text: &str, changes: bool) -> String {
+    fn cached_text(cache: &mut Cache, path: &Path, text: &str, changes: bool) -> String {
         let made = Reply { changes, ..Reply::plain(200, text.to_owned()) };
-        cache.answer(path, || Ok(made)).map(|answer| answer.text).unwrap_or_default()
+        cache.cached_reply(path, || Ok(made)).map(|reply| reply.text).unwrap_or_default()
     }
 
     #[test]
@@ -76,13 +80,13 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let mut cache = Cache::default();
         fs::write(dir.path().join("runs.jsonl"), "1").expect("written");
-        assert_eq!(answered(&mut cache, dir.path(), "first", false), "first");
-        assert_eq!(answered(&mut cache, dir.path(), "second", false), "first");
+        assert_eq!(cached_text(&mut cache, dir.path(), "first", false), "first");
+        assert_eq!(cached_text(&mut cache, dir.path(), "second", false), "first");
         fs::write(dir.path().join("runs.jsonl"), "12").expect("written");
-        assert_eq!(answered(&mut cache, dir.path(), "third", false), "third");
+        assert_eq!(cached_text(&mut cache, dir.path(), "third", false), "third");
         // An answer that changes is not cached.
         let other = tempfile::tempdir().expect("a directory");
-        assert_eq!(answered(&mut cache, other.path(), "now", true), "now");
-        assert_eq!(answered(&mut cache, other.path(), "later", true), "later");
+        assert_eq!(cached_text(&mut cache, other.path(), "now", true), "now");
+        assert_eq!(cached_text(&mut cache, other.path(), "later", true), "later");
     }
 }

@@ -66,8 +66,8 @@ pub(super) fn parse_route(method: &str, hosts: &[&str], port: u16, url: &str) ->
         return Err(Refusal::Method);
     }
     let ours = ["localhost", "127.0.0.1"].map(|name| format!("{name}:{port}"));
-    let is_ours = |host: &str| ours.iter().any(|name| host.eq_ignore_ascii_case(name));
-    if !matches!(hosts, [host] if is_ours(host)) {
+    let is_own_host = |host: &str| ours.iter().any(|name| host.eq_ignore_ascii_case(name));
+    if !matches!(hosts, [host] if is_own_host(host)) {
         return Err(Refusal::Host);
     }
     let (path, query) = url.split_once('?').unwrap_or((url, ""));

@@ -17,7 +17,7 @@ use super::super::signals::{EndAfterMeasuring, SignalListener};
 use crate::log;
 
 /// Outcome of the child process.
-pub(super) enum Ended {
+pub(super) enum ChildEnd {
     Well,
     /// Exit status of a child that failed.
     Failed(i32),
@@ -57,7 +57,7 @@ impl Runner {
     }
 
     /// Runs morecores with these arguments. Its report is discarded: only the study is needed.
-    pub(super) fn run(&self, arguments: &[OsString]) -> Result<Ended> {
+    pub(super) fn run(&self, arguments: &[OsString]) -> Result<ChildEnd> {
         let us = env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(&us);
         command
@@ -87,12 +87,12 @@ impl Runner {
         let status = process.wait().context("cannot wait for this program")?;
         info!("process {} ended: {status}", process.id());
         if let Some(signal) = signal {
-            return Ok(Ended::BySignal(signal));
+            return Ok(ChildEnd::BySignal(signal));
         }
         Ok(match (status.code(), status.signal()) {
-            (Some(0), _) => Ended::Well,
-            (Some(status), _) => Ended::Failed(status),
-            (None, signal) => Ended::Failed(128 + signal.unwrap_or_default()),
+            (Some(0), _) => ChildEnd::Well,
+            (Some(status), _) => ChildEnd::Failed(status),
+            (None, signal) => ChildEnd::Failed(128 + signal.unwrap_or_default()),
         })
     }
 }

@@ -14,7 +14,7 @@ use super::number::{Readings, is_separator};
 
 /// A number with the surrounding text of its line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Printed<'a> {
+pub(super) struct PrintedNumber<'a> {
     pub(super) before: &'a str,
     /// Text that the expression matched as the number.
     pub(super) text: &'a str,
@@ -81,9 +81,9 @@ fn expressions(texts: &[&str]) -> Vec<Regex> {
     texts.iter().map(|text| expression(text)).collect()
 }
 
-impl<'a> Printed<'a> {
+impl<'a> PrintedNumber<'a> {
     /// The number at `number` in an output, with its line.
-    pub(super) fn at(output: &'a str, number: Range<usize>) -> Self {
+    pub(super) fn new(output: &'a str, number: Range<usize>) -> Self {
         let found = &output[number.clone()];
         let text = found.trim();
         let start = number.start + (found.len() - found.trim_start().len());
@@ -101,7 +101,7 @@ impl<'a> Printed<'a> {
 
     /// Complete printed text, if it means another number than the text alone. `mark` is the decimal
     /// mark, if known.
-    pub(super) fn whole(&self, mark: Option<DecimalMark>) -> Option<String> {
+    pub(super) fn complete_text(&self, mark: Option<DecimalMark>) -> Option<String> {
         let (before, after) = self.surroundings();
         let word = || {
             let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
@@ -135,14 +135,15 @@ impl<'a> Printed<'a> {
 
     /// A longer number that contains the text, with digits before it, after it, or both.
     fn longer_number(&self, before: &str, after: &str, mark: Option<DecimalMark>) -> Option<String> {
-        let own = Readings::of(self.text);
+        let own = Readings::parse(self.text);
         let starts = starts(before);
         let ends = ends(after);
         let pairs = starts.iter().flat_map(|start| ends.iter().map(move |end| (*start, *end)));
         pairs.map(|(start, end)| format!("{}{}{}", &before[start..], self.text, &after[..end])).find(
             |longer| {
-                let readings = Readings::of(longer);
-                let is_other = |mark| readings.by(mark).is_some_and(|value| own.by(mark) != Some(value));
+                let readings = Readings::parse(longer);
+                let is_other =
+                    |mark| readings.value(mark).is_some_and(|value| own.value(mark) != Some(value));
                 // If the decimal mark is known to be a point, commas may separate the items of a
                 // list.
                 is_other(DecimalMark::Point)
@@ -201,16 +202,16 @@ mod tests {
     use super::*;
 
     /// Whole number around the text in brackets ⟦ ⟧ of a line.
-    fn whole(line: &str, mark: Option<DecimalMark>) -> Option<String> {
+    fn complete_text(line: &str, mark: Option<DecimalMark>) -> Option<String> {
         let (start, end) = (line.find('⟦').unwrap(), line.find('⟧').unwrap());
         let open = '⟦'.len_utf8();
         let text = line.replace(['⟦', '⟧'], "");
-        Printed::at(&text, start..end - open).whole(mark)
+        PrintedNumber::new(&text, start..end - open).complete_text(mark)
     }
 
     #[track_caller]
     fn cut(line: &str, expected: &str) {
-        assert_eq!(whole(line, None).as_deref(), Some(expected), "{line}");
+        assert_eq!(complete_text(line, None).as_deref(), Some(expected), "{line}");
     }
 
     #[test]
@@ -247,7 +248,7 @@ mod tests {
         cut("real ⟦1⟧m30.5s", "1m30.5s");
         cut("took 2 min ⟦30⟧ s", "2 min 30");
         for line in ["real 0m⟦1.5⟧s", "took 0:⟦23.45⟧", "took 00:⟦23⟧"] {
-            assert_eq!(whole(line, None), None, "{line}");
+            assert_eq!(complete_text(line, None), None, "{line}");
         }
     }
 
@@ -273,15 +274,15 @@ mod tests {
             "(⟦12.5⟧ per second)",
             "took ⟦1.5⟧ms",
         ] {
-            assert_eq!(whole(line, None), None, "{line}");
+            assert_eq!(complete_text(line, None), None, "{line}");
         }
     }
 
     #[test]
     fn a_known_mark_tells_a_list_from_a_number() {
         cut("⟦12⟧,13", "12,13");
-        assert_eq!(whole("⟦12⟧,13", Some(DecimalMark::Point)), None);
-        assert_eq!(whole("⟦12⟧,134", Some(DecimalMark::Point)).as_deref(), Some("12,134"));
-        assert_eq!(whole("⟦12⟧.5", Some(DecimalMark::Comma)).as_deref(), Some("12.5"));
+        assert_eq!(complete_text("⟦12⟧,13", Some(DecimalMark::Point)), None);
+        assert_eq!(complete_text("⟦12⟧,134", Some(DecimalMark::Point)).as_deref(), Some("12,134"));
+        assert_eq!(complete_text("⟦12⟧.5", Some(DecimalMark::Comma)).as_deref(), Some("12.5"));
     }
 }

@@ -45,7 +45,7 @@ impl Marks {
 
     /// Value of a number. The function also learns about the marks from the number.
     pub(super) fn value(&mut self, text: &str) -> Result<f64, MetricFault> {
-        let readings = Readings::of(text);
+        let readings = Readings::parse(text);
         let two_readings = |point, comma| MetricFault::TwoReadings { text: text.to_owned(), point, comma };
         match (readings.point, readings.comma) {
             (None, None) => Err(MetricFault::NotANumber { text: text.to_owned() }),
@@ -63,7 +63,7 @@ impl Marks {
                 Ok(point)
             }
             (Some(point), Some(comma)) => match self.known {
-                Some(mark) => readings.by(mark).ok_or_else(|| two_readings(point, comma)),
+                Some(mark) => readings.value(mark).ok_or_else(|| two_readings(point, comma)),
                 // Without groups, the second reading is impossible.
                 None if self.ungrouped => Ok(point.min(comma)),
                 None if text.contains(',') || self.comma_locale => Err(two_readings(point, comma)),

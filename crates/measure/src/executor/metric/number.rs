@@ -24,14 +24,14 @@ pub(super) struct Readings {
 
 impl Readings {
     /// Reads a text. A single point or comma at its end belongs to the sentence, and is ignored.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         let text = text.strip_suffix(['.', ',']).unwrap_or(text);
         Self { point: value(text, '.', ','), comma: value(text, ',', '.') }
     }
 
     /// Value with the given decimal mark.
-    pub(super) fn by(self, mark: DecimalMark) -> Option<f64> {
+    pub(super) fn value(self, mark: DecimalMark) -> Option<f64> {
         match mark {
             DecimalMark::Point => self.point,
             DecimalMark::Comma => self.comma,
@@ -101,7 +101,7 @@ mod tests {
     /// Checks the value with a decimal point and the value with a decimal comma.
     #[track_caller]
     fn reads(text: &str, point: Option<f64>, comma: Option<f64>) {
-        assert_eq!(Readings::of(text), Readings { point, comma }, "{text:?}");
+        assert_eq!(Readings::parse(text), Readings { point, comma }, "{text:?}");
     }
 
     #[test]

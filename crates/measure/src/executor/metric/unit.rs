@@ -33,34 +33,34 @@ fn expression(text: &str) -> Regex {
 }
 
 /// Unit beside a number: the word after it, or otherwise the word or the bracket before it.
-pub(super) fn beside(before: &str, after: &str) -> Option<String> {
-    behind(after).or_else(|| ahead(before))
+pub(super) fn unit_beside(before: &str, after: &str) -> Option<String> {
+    unit_after(after).or_else(|| unit_before(before))
 }
 
-fn behind(after: &str) -> Option<String> {
+fn unit_after(after: &str) -> Option<String> {
     let word = after.trim_start_matches([' ', '\t', '\u{a0}', '\u{202f}']).split_whitespace().next()?;
-    word_of(word.trim_start_matches(['[', '(']))
+    parse_word(word.trim_start_matches(['[', '(']))
 }
 
 /// Unit before a number: any possible unit in brackets, but only a known unit without brackets.
-fn ahead(before: &str) -> Option<String> {
+fn unit_before(before: &str) -> Option<String> {
     let label = before.trim_end_matches(|c: char| c.is_whitespace() || ":=\"'>".contains(c));
     if let Some(bracket) = label.strip_suffix([')', ']']) {
-        return word_of(&bracket[bracket.rfind(['(', '['])? + 1..]);
+        return parse_word(&bracket[bracket.rfind(['(', '['])? + 1..]);
     }
     let from = label.rfind(|c: char| !(c.is_alphabetic() || "/%$€".contains(c)));
     let word = &label[from.map_or(0, |at| at + label[at..].chars().next().map_or(1, char::len_utf8))..];
-    word_of(word).filter(|word| Unit::of(word).is_some() || ["$", "€", "%"].contains(&word.as_str()))
+    parse_word(word).filter(|word| Unit::parse(word).is_some() || ["$", "€", "%"].contains(&word.as_str()))
 }
 
-fn word_of(word: &str) -> Option<String> {
+fn parse_word(word: &str) -> Option<String> {
     let word = word.trim_end_matches([',', ';', ':', '.', ')', ']', '}', '"', '\'', '!']);
     (word.chars().count() <= LONGEST && WORD.is_match(word)).then(|| word.to_owned())
 }
 
 impl Unit {
     /// Parses a known unit.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (head, per) = match text.split_once('/') {
             Some((head, "s" | "sec" | "second")) => (head, "/s".to_owned()),
             Some((head, rest)) => (head, format!("/{rest}")),
@@ -118,7 +118,7 @@ pub(super) fn conversion(from: Option<&str>, to: Option<&str>) -> Option<f64> {
     if from == to || is_plural(from, to) || is_plural(to, from) {
         return Some(1.0);
     }
-    let (from, to) = (Unit::of(from?)?, Unit::of(to?)?);
+    let (from, to) = (Unit::parse(from?)?, Unit::parse(to?)?);
     if from.kind == to.kind { Some(from.scale? / to.scale?) } else { None }
 }
 
@@ -151,7 +151,7 @@ mod tests {
             ("", ",13.7", None),
             ("", "  3.4", None),
         ] {
-            assert_eq!(beside(before, after).as_deref(), expected, "{before}…{after}");
+            assert_eq!(unit_beside(before, after).as_deref(), expected, "{before}…{after}");
         }
     }
 

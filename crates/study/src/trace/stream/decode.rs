@@ -1,6 +1,6 @@
-//! Decoder of a frame's bytes into events: the inverse of `encode`. The input may be any bytes. For
-//! other input than an encoder's, the result is arbitrary events or [`Damaged`], within the bounds
-//! of a frame.
+//! Decoder of a frame's bytes into events: the inverse of `encode`. The input may be any bytes.
+//! For other input than an encoder's, the result is arbitrary events or [`DecodeError`], within the
+//! bounds of a frame.
 
 use crate::cpu::MAX_CPU;
 use crate::trace::{
@@ -11,11 +11,11 @@ use crate::{CpuId, CpuSet, Nanos};
 
 use super::frame::{FrameHeader, MOST_CONFINED_CPUS};
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure, kind};
-use super::varint::{ByteReader, Damaged};
+use super::varint::{ByteReader, DecodeError};
 
 /// Decodes all events of a frame; returns them, and the number of events whose kind this version
 /// does not know.
-pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>, u64), Damaged> {
+pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>, u64), DecodeError> {
     let mut decoder = Decoder { input: ByteReader::new(padded), state: State::new(header.time), confined: 0 };
     // `FrameHeader::parse` ensures the bounds.
     let mut events = Vec::with_capacity(header.events as usize);
@@ -26,7 +26,7 @@ pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>,
             None => unknown += 1,
         }
     }
-    if decoder.input.is_empty() { Ok((events, unknown)) } else { Err(Damaged) }
+    if decoder.input.is_empty() { Ok((events, unknown)) } else { Err(DecodeError) }
 }
 
 struct Decoder<'a> {
@@ -39,7 +39,7 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     /// Next event; `None` if its kind is unknown.
     #[inline]
-    fn event(&mut self) -> Result<Option<(Nanos, EventKind)>, Damaged> {
+    fn event(&mut self) -> Result<Option<(Nanos, EventKind)>, DecodeError> {
         let first = self.input.byte()?;
         let distance = self.input.number()?;
         let before = self.state.time;
@@ -63,7 +63,7 @@ impl Decoder<'_> {
     }
 
     #[inline]
-    fn switch(&mut self, interrupted: bool, expected: bool) -> Result<EventKind, Damaged> {
+    fn switch(&mut self, interrupted: bool, expected: bool) -> Result<EventKind, DecodeError> {
         let prev = if expected { self.state.running } else { self.thread()? };
         let (left, call) = departure(self.input.number()?)?;
         let ran = self.state.ran();
@@ -75,13 +75,13 @@ impl Decoder<'_> {
     }
 
     #[inline]
-    fn waking(&mut self, io_wait: bool, by_running: bool) -> Result<EventKind, Damaged> {
+    fn waking(&mut self, io_wait: bool, by_running: bool) -> Result<EventKind, DecodeError> {
         let tid = self.thread()?;
         let by = if by_running { Waker::Thread(self.state.running) } else { self.waker()? };
         Ok(EventKind::Waking(Waking { tid, by, io_wait }))
     }
 
-    fn rarer(&mut self, kind: u8, flags: u8) -> Result<EventKind, Damaged> {
+    fn rarer(&mut self, kind: u8, flags: u8) -> Result<EventKind, DecodeError> {
         Ok(match kind {
             kind::FORK => {
                 let (parent, child, process) = (self.thread()?, self.thread()?, self.thread()?);
@@ -111,38 +111,38 @@ impl Decoder<'_> {
                 EventKind::SystemCall(SystemCall { tid, number, took, result, object: self.object(flags)? })
             }
             kind::LOST => EventKind::Lost { events: self.input.number()? },
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError),
         })
     }
 
     /// Decodes a futex wait. Fields after the known ones come from a later version.
-    fn futex_wait(&mut self) -> Result<EventKind, Damaged> {
+    fn futex_wait(&mut self) -> Result<EventKind, DecodeError> {
         let length = self.input.number()?;
-        let before = self.input.left();
+        let before = self.input.remaining();
         let tid = Tid(self.input.small()?);
         let wait = FutexWait { operation: self.input.small()?, expected: self.input.small()? };
-        let read = before - self.input.left();
-        self.input.skip(length.checked_sub(read as u64).ok_or(Damaged)?)?;
+        let read = before - self.input.remaining();
+        self.input.skip(length.checked_sub(read as u64).ok_or(DecodeError)?)?;
         Ok(EventKind::FutexWait { tid, wait })
     }
 
     /// Decodes a held thread. Fields after the known ones come from a later version.
-    fn held(&mut self, by: u8) -> Result<EventKind, Damaged> {
+    fn held(&mut self, by: u8) -> Result<EventKind, DecodeError> {
         let by = match by {
             0 => HeldBy::Quota,
             1 => HeldBy::Freezer,
             2 => HeldBy::RealTimeBudget,
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError),
         };
         let length = self.input.number()?;
-        let before = self.input.left();
+        let before = self.input.remaining();
         let tid = Tid(self.input.small()?);
-        let read = before - self.input.left();
-        self.input.skip(length.checked_sub(read as u64).ok_or(Damaged)?)?;
+        let read = before - self.input.remaining();
+        self.input.skip(length.checked_sub(read as u64).ok_or(DecodeError)?)?;
         Ok(EventKind::Held { tid, by })
     }
 
-    fn contention(&mut self, known: u8) -> Result<Contention, Damaged> {
+    fn contention(&mut self, known: u8) -> Result<Contention, DecodeError> {
         let tid = self.thread()?;
         let lock = self.state.lock.value(self.input.number()?);
         let waited = Nanos(self.input.number()?);
@@ -151,66 +151,66 @@ impl Decoder<'_> {
             0 => KnownLock::None,
             1 => KnownLock::MmapLock,
             2 => KnownLock::RunQueue,
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError),
         };
         let stack = match self.input.number()? {
             0 => None,
-            stack => Some(u32::try_from(stack - 1).map_err(|_| Damaged)?),
+            stack => Some(u32::try_from(stack - 1).map_err(|_| DecodeError)?),
         };
         Ok(Contention { tid, lock, waited, flags, known, stack })
     }
 
-    fn sample(&mut self, mode_code: u8) -> Result<Sample, Damaged> {
+    fn sample(&mut self, mode_code: u8) -> Result<Sample, DecodeError> {
         let mode = match mode_code {
             0 => SampleMode::User,
             1 => SampleMode::Kernel,
             2 => SampleMode::Interrupt,
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError),
         };
         let tid = self.thread()?;
         let spins = match self.input.byte()? {
             0 => false,
             1 => true,
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError),
         };
         let address = self.state.address[usize::from(mode_code)].value(self.input.number()?);
         Ok(Sample { tid, mode, address, spins })
     }
 
     #[inline]
-    fn thread(&mut self) -> Result<Tid, Damaged> {
+    fn thread(&mut self) -> Result<Tid, DecodeError> {
         let code = self.input.number()?;
         self.state.thread(code)
     }
 
-    fn waker(&mut self) -> Result<Waker, Damaged> {
+    fn waker(&mut self) -> Result<Waker, DecodeError> {
         Ok(match self.input.byte()? {
             0 => Waker::Unknown,
             1 => Waker::Thread(self.thread()?),
             2 => Waker::Interrupt(self.interrupt()?),
             3 => Waker::SoftIrqOfThread { vector: self.input.byte()?, tid: self.thread()? },
             4 => Waker::SoftIrqOfInterrupt { vector: self.input.byte()?, interrupt: self.interrupt()? },
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError),
         })
     }
 
-    fn interrupt(&mut self) -> Result<Interrupt, Damaged> {
+    fn interrupt(&mut self) -> Result<Interrupt, DecodeError> {
         Ok(match self.input.number()? {
             0 => Interrupt::Other,
             1 => Interrupt::Timer,
-            number => Interrupt::Device(u32::try_from(number - 2).map_err(|_| Damaged)?),
+            number => Interrupt::Device(u32::try_from(number - 2).map_err(|_| DecodeError)?),
         })
     }
 
-    fn name(&mut self) -> Result<Comm, Damaged> {
+    fn name(&mut self) -> Result<Comm, DecodeError> {
         let length = usize::from(self.input.byte()?);
         let bytes = self.input.bytes(length)?;
         let mut name = Comm::default();
-        name.0.get_mut(..length).ok_or(Damaged)?.copy_from_slice(bytes);
+        name.0.get_mut(..length).ok_or(DecodeError)?.copy_from_slice(bytes);
         Ok(name)
     }
 
-    fn accounts(&mut self, tid: Tid) -> Result<Accounts, Damaged> {
+    fn accounts(&mut self, tid: Tid) -> Result<Accounts, DecodeError> {
         Ok(Accounts {
             runtime: Nanos(self.state.runtime(tid, 0, self.input.number()?)),
             user: Nanos(self.input.number()?),
@@ -220,7 +220,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn object(&mut self, code: u8) -> Result<Object, Damaged> {
+    fn object(&mut self, code: u8) -> Result<Object, DecodeError> {
         Ok(match code {
             0 => Object::None,
             1 => Object::Futex(self.state.futex.value(self.input.number()?)),
@@ -229,7 +229,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn cpus(&mut self) -> Result<CpuSet, Damaged> {
+    fn cpus(&mut self) -> Result<CpuSet, DecodeError> {
         let mut set = CpuSet::new();
         let mut free = 0_u32;
         loop {
@@ -237,14 +237,14 @@ impl Decoder<'_> {
             if distance == 0 {
                 return Ok(set);
             }
-            let first = free.checked_add(distance - 1).ok_or(Damaged)?;
+            let first = free.checked_add(distance - 1).ok_or(DecodeError)?;
             let last =
-                first.checked_add(self.input.small()?).filter(|&last| last <= MAX_CPU).ok_or(Damaged)?;
+                first.checked_add(self.input.small()?).filter(|&last| last <= MAX_CPU).ok_or(DecodeError)?;
             // A few bytes can stand for thousands of CPUs. The CPUs are counted, so that they
             // cannot fill the memory.
             self.confined += last - first + 1;
             if self.confined > MOST_CONFINED_CPUS {
-                return Err(Damaged);
+                return Err(DecodeError);
             }
             (first..=last).for_each(|cpu| {
                 set.insert(CpuId(cpu));

@@ -14,7 +14,7 @@ use super::decode::decode;
 use super::frame::{
     END, EVENTS, FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, MOST_RAW_BYTES, MOST_STORED_BYTES,
 };
-use super::varint::{ByteReader, Damaged};
+use super::varint::{ByteReader, DecodeError};
 use super::{FILE_HEADER_BYTES, MAGIC, StreamError, VERSION};
 
 /// Events of one CPU, in the order in which they were written. If previous frames of this CPU were
@@ -124,12 +124,13 @@ impl<R: Read> StreamReader<R> {
                 // The content of a later version's frame kind may not even be compressed.
                 && (!matches!(header.kind, EVENTS | END)
                     || expand(&mut self.decompressor, content, &header, &mut self.raw).is_some());
-            let frame = if self.is_next(&header) && intact { self.content(&header) } else { Err(Damaged) };
+            let frame =
+                if self.is_next(&header) && intact { self.content(&header) } else { Err(DecodeError) };
             self.input.skip(header.stored as usize);
             match frame {
                 Ok(None) => {}
                 Ok(Some(frame)) => return Ok(Some(frame)),
-                Err(Damaged) => self.damaged_frames += 1,
+                Err(DecodeError) => self.damaged_frames += 1,
             }
         }
         Ok(None)
@@ -145,7 +146,7 @@ impl<R: Read> StreamReader<R> {
     }
 
     /// Events of the frame whose content was expanded; `None` if the frame holds no events.
-    fn content(&mut self, header: &FrameHeader) -> Result<Option<EventFrame>, Damaged> {
+    fn content(&mut self, header: &FrameHeader) -> Result<Option<EventFrame>, DecodeError> {
         let padded = &self.raw[..header.raw as usize + ByteReader::PADDING];
         match header.kind {
             EVENTS => {
@@ -243,17 +244,17 @@ fn expand(
 }
 
 /// Number of events of each CPU, as the end of a stream gives it.
-fn totals(padded: &[u8]) -> Result<Vec<(u32, u64)>, Damaged> {
+fn totals(padded: &[u8]) -> Result<Vec<(u32, u64)>, DecodeError> {
     let mut input = ByteReader::new(padded);
     let cpus: u32 = input.small()?;
     if cpus > MAX_CPU + 1 {
-        return Err(Damaged);
+        return Err(DecodeError);
     }
     let mut totals = Vec::with_capacity(cpus as usize);
     for _ in 0..cpus {
         let cpu = input.small()?;
         if cpu > MAX_CPU {
-            return Err(Damaged);
+            return Err(DecodeError);
         }
         totals.push((cpu, input.number()?));
     }

@@ -4,7 +4,7 @@
 
 use crate::trace::{Call, Left, Tid};
 
-use super::varint::{Damaged, unzigzag, zigzag};
+use super::varint::{DecodeError, unzigzag, zigzag};
 
 /// Kinds of events: the low five bits of the first byte.
 pub(super) mod kind {
@@ -117,12 +117,12 @@ impl State {
     }
 
     #[inline]
-    pub(super) fn thread(&mut self, code: u64) -> Result<Tid, Damaged> {
+    pub(super) fn thread(&mut self, code: u64) -> Result<Tid, DecodeError> {
         match code {
             IDLE_CODE => Ok(Tid::IDLE),
             RUNNING_CODE => Ok(self.running),
             code => {
-                let distance = i32::try_from(unzigzag(code - FIRST_DELTA)).map_err(|_| Damaged)?;
+                let distance = i32::try_from(unzigzag(code - FIRST_DELTA)).map_err(|_| DecodeError)?;
                 self.thread = self.thread.wrapping_add_signed(distance);
                 Ok(Tid(self.thread))
             }
@@ -190,7 +190,7 @@ pub(super) fn departure_code(left: Left, call: Call) -> u64 {
 
 /// Inverse of [`departure_code`].
 #[inline]
-pub(super) fn departure(code: u64) -> Result<(Left, Call), Damaged> {
+pub(super) fn departure(code: u64) -> Result<(Left, Call), DecodeError> {
     let left = match code & 7 {
         0 => Left::Preempted,
         1 => Left::Asleep,
@@ -199,12 +199,12 @@ pub(super) fn departure(code: u64) -> Result<(Left, Call), Damaged> {
         4 => Left::Dead,
         5 => Left::Idle,
         6 => Left::Unknown,
-        _ => return Err(Damaged),
+        _ => return Err(DecodeError),
     };
     let call = match code >> 3 {
         0 => Call::Unknown,
         1 => Call::Fault,
-        number => Call::Number(u16::try_from(number - 2).map_err(|_| Damaged)?),
+        number => Call::Number(u16::try_from(number - 2).map_err(|_| DecodeError)?),
     };
     Ok((left, call))
 }

@@ -7,7 +7,7 @@
 
 /// Error for bytes that no writer wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Damaged;
+pub(super) struct DecodeError;
 
 /// Longest form of a number, in bytes.
 const LONGEST: usize = 9;
@@ -104,31 +104,31 @@ impl<'a> ByteReader<'a> {
     }
 
     /// Number of bytes that are still to be read.
-    pub(super) const fn left(&self) -> usize {
+    pub(super) const fn remaining(&self) -> usize {
         self.end.saturating_sub(self.at)
     }
 
     /// Skips `count` bytes.
-    pub(super) fn skip(&mut self, count: u64) -> Result<(), Damaged> {
-        self.bytes(usize::try_from(count).map_err(|_| Damaged)?).map(|_| ())
+    pub(super) fn skip(&mut self, count: u64) -> Result<(), DecodeError> {
+        self.bytes(usize::try_from(count).map_err(|_| DecodeError)?).map(|_| ())
     }
 
-    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
-        let rest = self.bytes.get(self.at..self.end).ok_or(Damaged)?;
-        let taken = rest.get(..count).ok_or(Damaged)?;
+    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let rest = self.bytes.get(self.at..self.end).ok_or(DecodeError)?;
+        let taken = rest.get(..count).ok_or(DecodeError)?;
         self.at += count;
         Ok(taken)
     }
 
     #[inline]
-    pub(super) fn byte(&mut self) -> Result<u8, Damaged> {
-        let byte = *self.bytes.get(self.at).ok_or(Damaged)?;
+    pub(super) fn byte(&mut self) -> Result<u8, DecodeError> {
+        let byte = *self.bytes.get(self.at).ok_or(DecodeError)?;
         self.advance(1)?;
         Ok(byte)
     }
 
     #[inline]
-    pub(super) fn number(&mut self) -> Result<u64, Damaged> {
+    pub(super) fn number(&mut self) -> Result<u64, DecodeError> {
         let word = self.word(0)?;
         let length = (word as u8).trailing_zeros() + 1;
         if length as usize == LONGEST {
@@ -142,26 +142,26 @@ impl<'a> ByteReader<'a> {
     }
 
     #[inline]
-    pub(super) fn signed(&mut self) -> Result<i64, Damaged> {
+    pub(super) fn signed(&mut self) -> Result<i64, DecodeError> {
         self.number().map(unzigzag)
     }
 
     /// Number that fits a smaller type.
     #[inline]
-    pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damaged> {
-        T::try_from(self.number()?).map_err(|_| Damaged)
+    pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, DecodeError> {
+        T::try_from(self.number()?).map_err(|_| DecodeError)
     }
 
     #[inline]
-    fn word(&self, offset: usize) -> Result<u64, Damaged> {
-        let rest = self.bytes.get(self.at + offset..).ok_or(Damaged)?;
-        rest.first_chunk().map(|chunk| u64::from_le_bytes(*chunk)).ok_or(Damaged)
+    fn word(&self, offset: usize) -> Result<u64, DecodeError> {
+        let rest = self.bytes.get(self.at + offset..).ok_or(DecodeError)?;
+        rest.first_chunk().map(|chunk| u64::from_le_bytes(*chunk)).ok_or(DecodeError)
     }
 
     #[inline]
-    fn advance(&mut self, count: usize) -> Result<(), Damaged> {
+    fn advance(&mut self, count: usize) -> Result<(), DecodeError> {
         self.at += count;
-        if self.at <= self.end { Ok(()) } else { Err(Damaged) }
+        if self.at <= self.end { Ok(()) } else { Err(DecodeError) }
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
             let mut bytes = written(&[value]);
             bytes.truncate(bytes.len() - 1 - cut.min(bytes.len() - 1));
             let bytes = padded(bytes);
-            prop_assert_eq!(ByteReader::new(&bytes).number(), Err(Damaged));
+            prop_assert_eq!(ByteReader::new(&bytes).number(), Err(DecodeError));
         }
     }
 }

@@ -56,7 +56,7 @@ fn typed(options: &str, study: Option<&str>, command: &str) -> String {
     let words: Vec<OsString> =
         options.split_whitespace().chain(command.split_whitespace()).map(OsString::from).collect();
     let command = command.split_whitespace().count();
-    let typed = Typed { words: &words, command, study: study.map(Path::new), env: &[] };
+    let typed = CommandLine { words: &words, command, study: study.map(Path::new), env: &[] };
     typed.with_prepare("make clean", Path::new("b-2.study"))
 }
 
@@ -92,7 +92,7 @@ fn a_study_that_was_named_gets_another_name() {
 fn variables_of_the_environment_stand_before_it() {
     let env = [Variable { name: "MAKEFLAGS".into(), value: Some("-j{n}".into()) }];
     let words = ["make".into()];
-    let typed = Typed { words: &words, command: 1, study: None, env: &env };
+    let typed = CommandLine { words: &words, command: 1, study: None, env: &env };
     assert_eq!(
         typed.with_prepare("make clean", Path::new("x")),
         "MAKEFLAGS=-j{n} morecores run --prepare 'make clean' make"

@@ -72,8 +72,8 @@ pub(super) fn how_it_ended(outcome: &Outcome) -> String {
         Exit::Code(code) => format!("exited with status {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),
         Exit::Stopped(signal) => {
-            let patience = STOPPED_FOR.as_secs_f64();
-            format!("was stopped by {} and ended after {patience:.0} s", stop_signal(signal))
+            let seconds = STOPPED_FOR.as_secs_f64();
+            format!("was stopped by {} and ended after {seconds:.0} s", stop_signal(signal))
         }
         Exit::TimedOut => "ran past --timeout and was ended".to_owned(),
     }
@@ -122,7 +122,7 @@ fn stop_signal(signal: i32) -> String {
 
 /// Note on a trace that records only when threads ran, and on how to get a full one; none for a
 /// full trace.
-pub(super) fn reduced(tracer: &RunTracer) -> Option<String> {
+pub(super) fn missing_causes_note(tracer: &RunTracer) -> Option<String> {
     tracer
         .shortfall
         .as_ref()

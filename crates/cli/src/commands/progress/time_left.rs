@@ -105,7 +105,7 @@ mod tests {
     }
 
     /// Seconds left at the start of the first run of a round: minimum and maximum.
-    fn left(
+    fn seconds_left(
         phase: Phase,
         round: u32,
         rounds: RangeInclusive<usize>,
@@ -136,10 +136,14 @@ mod tests {
 
     #[test]
     fn rounds_and_traces_that_are_to_come_are_counted() {
-        assert_eq!(left(Phase::Timed, 1, 6..=9, &[], None), [150.0, 240.0]);
-        assert_eq!(left(Phase::Warmup, 0, 6..=6, &[], None), [210.0; 2]);
+        assert_eq!(seconds_left(Phase::Timed, 1, 6..=9, &[], None), [150.0, 240.0]);
+        assert_eq!(seconds_left(Phase::Warmup, 0, 6..=6, &[], None), [210.0; 2]);
         let traces = [point(1), point(2)];
-        assert_eq!(left(Phase::Timed, 5, 6..=6, &traces, None), [66.0; 2], "traced runs take a fifth longer");
+        assert_eq!(
+            seconds_left(Phase::Timed, 5, 6..=6, &traces, None),
+            [66.0; 2],
+            "traced runs take a fifth longer"
+        );
     }
 
     #[test]
@@ -147,8 +151,8 @@ mod tests {
         // This round takes 30 s and the traces take 36 s. The remaining 84 s suffice for two
         // rounds.
         let traces = [point(1), point(2)];
-        assert_eq!(left(Phase::Timed, 1, 6..=30, &traces, Some(150)), [126.0; 2]);
-        assert_eq!(left(Phase::Timed, 1, 3..=30, &traces, Some(150)), [96.0, 126.0]);
+        assert_eq!(seconds_left(Phase::Timed, 1, 6..=30, &traces, Some(150)), [126.0; 2]);
+        assert_eq!(seconds_left(Phase::Timed, 1, 3..=30, &traces, Some(150)), [96.0, 126.0]);
     }
 
     #[test]

@@ -55,7 +55,10 @@ impl Fixture {
         self.dir.path().join("study")
     }
 
-    fn trace(&self, open: impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static) -> Traced {
+    fn trace(
+        &self,
+        open: impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static,
+    ) -> TraceOutcome {
         self.trace_within(None, open)
     }
 
@@ -65,7 +68,7 @@ impl Fixture {
         &self,
         time: Option<Nanos>,
         open: impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static,
-    ) -> Traced {
+    ) -> TraceOutcome {
         let mut executor = ProcessExecutor::new(
             &self.header.subject,
             &self.header.plan,
@@ -82,7 +85,7 @@ impl Fixture {
         let study = Study::read(&self.path()).expect("the study");
         let missing = missing_traces(&study).iter().map(InCell::cell).collect();
         let mut budget = Budget::new(Nanos::ZERO, time, &[], missing);
-        let tracing = Tracing {
+        let tracing = TracePhase {
             study: &study,
             path: &self.path(),
             timed: timed_runs(&study.runs, &study.header.plan),
@@ -145,7 +148,7 @@ impl Pretend {
 impl RunObserver for Pretending {
     type Observation = TraceFacts;
 
-    fn begins(&mut self, point: &Point) -> Result<(), ObserverError> {
+    fn on_begin(&mut self, point: &Point) -> Result<(), ObserverError> {
         let sink = self.files.begin(point)?;
         if self.told.refuses {
             return Err(ObserverError::new("the buffers are too large"));
@@ -155,7 +158,7 @@ impl RunObserver for Pretending {
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<TraceFacts, ObserverError> {
+    fn on_end(&mut self) -> Result<TraceFacts, ObserverError> {
         let mut sink = self.sink.take().expect("begun");
         sink(CpuId(0), &[seen()]).map_err(ObserverError::new)?;
         if self.told.loses_all {
@@ -187,7 +190,7 @@ impl RunObserver for Pretending {
 #[test]
 fn every_count_gets_a_trace_that_is_no_run_of_the_study() {
     let study = Fixture::new("exit 0");
-    assert_eq!(study.trace(Pretend::default().open()), Traced::default());
+    assert_eq!(study.trace(Pretend::default().open()), TraceOutcome::default());
     assert_eq!(study.traced(), [1, 2]);
     for trace in study.traces() {
         let run = &trace.run;
@@ -221,7 +224,7 @@ fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
                 Pretend::default().open()(wanted, study)
             }
         };
-        assert_eq!(study.trace(counting), Traced::default());
+        assert_eq!(study.trace(counting), TraceOutcome::default());
         assert_eq!((study.traced(), opened.load(Ordering::SeqCst)), (vec![1, 2], made));
     }
 }
@@ -266,15 +269,19 @@ fn only_missing_traces_are_made_when_a_study_is_gone_on_with() {
     let first = study.trace(counting(&opened, 1));
     assert_eq!(first.notes, ["not traced from 1 CPU on: no more"]);
     assert_eq!((study.traced(), opened.load(Ordering::SeqCst)), (vec![1], 2));
-    assert_eq!(study.trace(counting(&opened, 9)), Traced::default());
+    assert_eq!(study.trace(counting(&opened, 9)), TraceOutcome::default());
     assert_eq!((study.traced(), opened.load(Ordering::SeqCst)), (vec![1, 2], 3));
-    assert_eq!(study.trace(counting(&opened, 0)), Traced::default(), "nothing is missing, nothing is opened");
+    assert_eq!(
+        study.trace(counting(&opened, 0)),
+        TraceOutcome::default(),
+        "nothing is missing, nothing is opened"
+    );
 }
 
 #[test]
 fn nothing_is_traced_where_the_user_wants_none() {
     let study = Fixture::with("exit 0", |plan| plan.trace = TraceMode::Off);
-    assert_eq!(study.trace(|_, _| panic!("opened")), Traced::default());
+    assert_eq!(study.trace(|_, _| panic!("opened")), TraceOutcome::default());
     assert!(study.traced().is_empty());
 }
 
@@ -316,7 +323,7 @@ fn what_a_trace_lacks_is_said_once() {
 #[test]
 fn a_lossy_trace_is_kept_with_its_losses() {
     let study = Fixture::new("exit 0");
-    assert_eq!(study.trace(Pretend { lost: 41, ..Pretend::default() }.open()), Traced::default());
+    assert_eq!(study.trace(Pretend { lost: 41, ..Pretend::default() }.open()), TraceOutcome::default());
     assert_eq!(study.traced(), [1, 2]);
     assert!(study.traces().iter().all(|trace| trace.facts.lost[0].dropped == 41));
     let LoadedStudy { view, unread, .. } =
@@ -342,7 +349,7 @@ fn the_user_s_wish_to_stop_ends_it_between_runs_and_in_one() {
     let study = Fixture::new("exit 0");
     study.control.interrupt(Signal::INT);
     let traced = study.trace(|_, _| panic!("opened"));
-    assert_eq!(traced, Traced { notes: vec![], interrupted: true, out_of_time: false });
+    assert_eq!(traced, TraceOutcome { notes: vec![], interrupted: true, out_of_time: false });
     drop(study);
 
     // The command may die of the signal, or take it as a request to end and end well.
@@ -365,7 +372,7 @@ fn stopped_in_a_run(line: &str) {
     });
     let traced = study.trace(Pretend::default().open());
     stopper.join().expect("the stopper");
-    assert_eq!(traced, Traced { notes: vec![], interrupted: true, out_of_time: false });
+    assert_eq!(traced, TraceOutcome { notes: vec![], interrupted: true, out_of_time: false });
     assert!(study.traced().is_empty());
 }
 

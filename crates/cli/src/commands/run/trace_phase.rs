@@ -19,7 +19,7 @@ use morecores_study::trace::TraceHeader;
 use morecores_study::{Exit, InCell, Nanos, Phase, Plan, Point, Run, Study, TraceMode};
 
 use super::super::progress::{Progress, RunningResults};
-use super::super::traced::{TracedRun, how_it_ended, reduced};
+use super::super::traced_run::{TracedRun, how_it_ended, missing_causes_note};
 use crate::tracer::{Open, TraceRequest};
 
 /// Time limit of a run for a prediction: this multiple of the longest timed run, plus
@@ -40,7 +40,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Outcome of the traced runs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Traced {
+pub(super) struct TraceOutcome {
     /// Notes for the user, in chronological order.
     pub(super) notes: Vec<String>,
     /// Whether the user stopped the tracing.
@@ -50,7 +50,7 @@ pub(super) struct Traced {
 }
 
 /// Inputs of the traced runs.
-pub(super) struct Tracing<'a> {
+pub(super) struct TracePhase<'a> {
     pub(super) study: &'a Study,
     /// Path of the study.
     pub(super) path: &'a Path,
@@ -63,10 +63,10 @@ pub(super) struct Tracing<'a> {
     pub(super) progress: &'a Progress<RunningResults>,
 }
 
-impl Tracing<'_> {
+impl TracePhase<'_> {
     /// Makes the missing traced runs for which there is time.
-    pub(super) fn make(&self, executor: &mut ProcessExecutor, budget: &mut Budget) -> Traced {
-        let mut traced = Traced::default();
+    pub(super) fn make(&self, executor: &mut ProcessExecutor, budget: &mut Budget) -> TraceOutcome {
+        let mut traced = TraceOutcome::default();
         let missing = missing_traces(self.study);
         let is_beyond = |point: &Point| !self.study.header.plan.points.contains(point);
         let beyond = missing.iter().filter(|point| is_beyond(point)).count();
@@ -87,7 +87,7 @@ impl Tracing<'_> {
                 is_limited = true;
             }
             let mut trial = Trial { index, round: 0, phase: Phase::Traced, cell: point };
-            let attempts = Attempts::of(&self.timed, &trial.cell);
+            let attempts = Attempts::new(&self.timed, &trial.cell);
             match self.least_disturbed(&mut trial, attempts, executor, budget) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
@@ -125,7 +125,7 @@ impl Tracing<'_> {
         };
         let limit = Nanos::from_secs_f64(LIMIT_TIMES * longest) + LIMIT_LEAST;
         self.control.set_limit(Some(limit));
-        self.progress.say(&format!(
+        self.progress.print_note(&format!(
             "--predict: {runs} more traced run{}, some {} each; one that takes {} is ended",
             if runs == 1 { "" } else { "s" },
             duration(usual),
@@ -143,7 +143,7 @@ impl Tracing<'_> {
         budget: &Budget,
     ) -> anyhow::Result<Option<String>> {
         loop {
-            self.progress.begins(trial);
+            self.progress.on_begin(trial);
             let note = self.one(trial, &mut attempts, executor)?;
             let has_time =
                 !self.control.is_out_of_time() && budget.allows_traced_run(monotonic(), &trial.cell.cell());
@@ -193,7 +193,7 @@ impl Tracing<'_> {
         if attempts.is_best(made.outcome.run.elapsed_ns.as_secs_f64()) {
             made.keep()?;
         }
-        Ok(reduced(&tracer))
+        Ok(missing_causes_note(&tracer))
     }
 }
 
@@ -234,7 +234,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    fn of(timed: &[Run], point: &Point) -> Self {
+    fn new(timed: &[Run], point: &Point) -> Self {
         let ours = timed.iter().filter(|run| run.cell() == point.cell());
         let times: Vec<f64> = ours.map(|run| run.elapsed_ns.as_secs_f64()).collect();
         Self { usual: median(&times), best: None, left: ATTEMPTS }
@@ -269,7 +269,7 @@ fn untraced<'a>(points: &'a [Point], traces: &'a [TraceHeader]) -> impl Iterator
     points.iter().filter(move |point| !has_one(point))
 }
 
-impl Traced {
+impl TraceOutcome {
     /// Adds a note. Equal notes for several CPU counts appear once.
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {

@@ -25,12 +25,12 @@ struct State {
 }
 
 /// Process bound to CPU 1 and, if cpusets have version 1, a cpuset that contains CPU 1.
-struct Witnesses {
+struct ObservedState {
     bound: Child,
     cpuset: Option<PathBuf>,
 }
 
-impl Witnesses {
+impl ObservedState {
     fn new() -> Self {
         let sleep = ["-c", "1", "sleep", "600"];
         let bound =
@@ -47,9 +47,9 @@ impl Witnesses {
             }
             inner
         });
-        let witnesses = Self { bound, cpuset };
-        wait_until("a process is bound to CPU 1", || witnesses.affinity() == "1");
-        witnesses
+        let observed = Self { bound, cpuset };
+        wait_until("a process is bound to CPU 1", || observed.affinity() == "1");
+        observed
     }
 
     fn affinity(&self) -> String {
@@ -69,7 +69,7 @@ impl Witnesses {
     }
 }
 
-impl Drop for Witnesses {
+impl Drop for ObservedState {
     fn drop(&mut self) {
         // The clean-up also follows a failure: the next test needs its CPUs.
         let _ = fs::write(CPU_1, "1");
@@ -83,12 +83,12 @@ impl Drop for Witnesses {
 
 /// Runs a study of a long command on CPU 0 alone, and sends it a signal in the middle of its first
 /// run.
-fn interrupted(limit: &str, signal: &str, witnesses: &Witnesses) -> Ran {
+fn interrupted(limit: &str, signal: &str, observed: &ObservedState) -> Ran {
     let world = World::new();
     let options = format!("-q --cpus 1 --limit {limit}");
     let study = start(world.run_command(&options, &["sh", "-c", "echo >started; exec sleep 600"]));
     wait_until("the command runs", || world.path("started").exists());
-    let during = witnesses.state();
+    let during = observed.state();
     let pid = study.pid();
     assert!(left_by(pid).len() >= 2, "a cgroup and a journal: {:?}", left_by(pid));
     if limit == "hotplug" {
@@ -120,10 +120,10 @@ fn whatever_was_changed_is_put_back() {
     } else {
         report_skip(NAME, "CPU 1 cannot be taken offline; the part with cpusets ran");
     }
-    let witnesses = Witnesses::new();
-    let before = witnesses.state();
+    let observed = ObservedState::new();
+    let before = observed.state();
     for limit in limits {
-        put_back_after_everything(limit, &witnesses, &before);
+        put_back_after_everything(limit, &observed, &before);
         if limit == "hotplug" {
             an_offline_cpu_is_refused_as_such();
         }
@@ -148,9 +148,9 @@ fn an_offline_cpu_is_refused_as_such() {
     assert_eq!(world.names(), ["study".to_owned()].into(), "nothing else was run or made\n{ran}");
 }
 
-fn put_back_after_everything(limit: &str, witnesses: &Witnesses, before: &State) {
+fn put_back_after_everything(limit: &str, observed: &ObservedState, before: &State) {
     let is_as_before = |when: &str, ran: &Ran| {
-        assert_eq!(witnesses.state(), *before, "{limit}: after {when}\n{ran}");
+        assert_eq!(observed.state(), *before, "{limit}: after {when}\n{ran}");
         assert_eq!(left_by(ran.pid), Default::default(), "{limit}: after {when}\n{ran}");
     };
     let options = format!("-q --cpus 1,2 --runs 3 --warmup 0 --precision 0 --limit {limit}");
@@ -167,13 +167,13 @@ fn put_back_after_everything(limit: &str, witnesses: &Witnesses, before: &State)
     is_as_before("an error in mid-study", impossible.code(1).says(&["matched nothing"]));
 
     for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
-        let ran = interrupted(limit, signal, witnesses);
+        let ran = interrupted(limit, signal, observed);
         is_as_before(signal, ran.code(status));
     }
 
-    let killed = interrupted(limit, "KILL", witnesses);
+    let killed = interrupted(limit, "KILL", observed);
     assert_ne!(left_by(killed.pid), Default::default(), "{limit}: SIGKILL leaves everything as it is");
-    assert_eq!(witnesses.state() == *before, limit == "cpuset");
+    assert_eq!(observed.state() == *before, limit == "cpuset");
     let next = World::new().run("-q --runs 1 --warmup 0", &["true"]);
     let repaired = format!("undid a change that process {} left when it was killed", killed.pid);
     is_as_before("SIGKILL and the next start", next.success().says(&[&repaired]));

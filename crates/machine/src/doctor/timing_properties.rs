@@ -1,7 +1,7 @@
 //! Findings about properties that affect every figure of this machine: its clock, its clock rate,
 //! its CPUs.
 
-use crate::{Finding, Remedy, State, Subject};
+use crate::{CheckedFacility, Finding, Remedy, State};
 use morecores_study::topology::CoreClass;
 use morecores_study::{Bytes, Nanos};
 
@@ -19,7 +19,7 @@ const SLOW_READING: Nanos = Nanos(200);
 
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// Findings about the machine, in the order of [`Subject`].
+/// Findings about the machine, in the order of [`CheckedFacility`].
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     vec![
         clock(facts),
@@ -37,7 +37,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 fn clock(facts: &Facts) -> Finding {
-    let what = Subject::Clock;
+    let what = CheckedFacility::Clock;
     let matters = "the times of short commands, and programs that read the clock often";
     let source = facts.host.clocksource.as_deref().unwrap_or("unknown");
     let cost = facts.clock.read_cost;
@@ -58,7 +58,7 @@ fn clock(facts: &Facts) -> Finding {
 }
 
 fn clock_rate(facts: &Facts) -> Finding {
-    let what = Subject::ClockRate;
+    let what = CheckedFacility::ClockRate;
     let matters = "comparing CPU counts: a rate that falls with more busy CPUs looks like poor scaling";
     let frequency = &facts.host.frequency;
     let driver = frequency.driver.as_deref().map(|driver| format!(" ({driver})")).unwrap_or_default();
@@ -90,7 +90,7 @@ fn clock_rate(facts: &Facts) -> Finding {
 }
 
 fn boost(facts: &Facts) -> Finding {
-    let what = Subject::Boost;
+    let what = CheckedFacility::Boost;
     let matters = "comparing CPU counts: one busy CPU is boosted further than many";
     match (facts.host.frequency.boost, &facts.settings.boost_switch) {
         (Some(false), _) => fine_finding(what, "off", matters),
@@ -111,7 +111,7 @@ fn boost(facts: &Facts) -> Finding {
 }
 
 fn smt(facts: &Facts) -> Finding {
-    let what = Subject::Smt;
+    let what = CheckedFacility::Smt;
     let matters = "what one more CPU is: a second thread of a core gives less than a core";
     let topology = &facts.host.topology;
     let threads = topology.threads_per_core();
@@ -132,7 +132,7 @@ fn smt(facts: &Facts) -> Finding {
 }
 
 fn core_types(facts: &Facts) -> Finding {
-    let what = Subject::CoreTypes;
+    let what = CheckedFacility::CoreTypes;
     let matters = "efficiency and serial fraction, which are valid only among equal cores";
     let types = &facts.host.topology.core_types;
     if types.len() < 2 {
@@ -159,7 +159,7 @@ fn core_types(facts: &Facts) -> Finding {
 }
 
 fn hypervisor(facts: &Facts) -> Finding {
-    let what = Subject::Hypervisor;
+    let what = CheckedFacility::Hypervisor;
     let matters =
         "time that a hypervisor takes from a CPU (steal), which otherwise looks like the command's own";
     match (&facts.host.hypervisor, facts.settings.tells_steal) {
@@ -191,7 +191,7 @@ fn hypervisor(facts: &Facts) -> Finding {
 const SHORTEST_TICK: Nanos = Nanos::from_micros(100);
 
 fn tick(facts: &Facts) -> Finding {
-    let what = Subject::Tick;
+    let what = CheckedFacility::Tick;
     let matters = "the split into user and system time, which the kernel samples at each tick";
     let tick = facts.settings.tick;
     let fact = if tick < SHORTEST_TICK {
@@ -204,7 +204,7 @@ fn tick(facts: &Facts) -> Finding {
 }
 
 fn swap(facts: &Facts) -> Finding {
-    let what = Subject::Swap;
+    let what = CheckedFacility::Swap;
     let matters = "runs that need memory: swapped-out memory waits for a device";
     let settings = &facts.settings;
     if settings.swap_used > Bytes(0) {
@@ -226,7 +226,7 @@ fn swap(facts: &Facts) -> Finding {
 }
 
 fn pressure(facts: &Facts) -> Finding {
-    let what = Subject::Pressure;
+    let what = CheckedFacility::Pressure;
     let matters = "seeing how long work waited for CPUs, memory or disks (PSI)";
     if facts.settings.pressure {
         return fine_finding(what, "reported by the kernel", matters);
@@ -247,7 +247,7 @@ fn pressure(facts: &Facts) -> Finding {
 }
 
 fn aslr(facts: &Facts) -> Finding {
-    let what = Subject::Aslr;
+    let what = CheckedFacility::Aslr;
     let matters = "differences between runs: a program with a new layout in each run averages over layouts";
     let fact = match facts.settings.aslr {
         Some(0) => "off: every run has the same layout, fast or slow",
@@ -258,7 +258,7 @@ fn aslr(facts: &Facts) -> Finding {
 }
 
 fn huge_pages(facts: &Facts) -> Finding {
-    let what = Subject::HugePages;
+    let what = CheckedFacility::HugePages;
     let matters = "memory-bound programs, which may be faster or slower with them from run to run";
     fine_finding(what, facts.settings.huge_pages.as_deref().unwrap_or("not in this kernel"), matters)
 }

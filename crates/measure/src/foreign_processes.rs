@@ -23,9 +23,9 @@ struct Identity {
 
 /// Set of spared processes.
 #[derive(Debug, Default)]
-pub(crate) struct Spared(Mutex<Vec<Identity>>);
+pub(crate) struct ForeignProcesses(Mutex<Vec<Identity>>);
 
-impl Spared {
+impl ForeignProcesses {
     /// Adds a process, and thereby all processes below it.
     pub(crate) fn add(&self, pid: u32) {
         self.lock().push(Identity { pid, start_time: process::start_time(pid) });

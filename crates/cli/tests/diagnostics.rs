@@ -23,14 +23,14 @@ fn by_default(world: &World, mut command: Command) -> Command {
 fn morecores(world: &World, arguments: &[&str]) -> Ran {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(arguments);
-    Ran::of(by_default(world, command))
+    Ran::start_and_wait(by_default(world, command))
 }
 
 /// Makes a study with these options, the default diagnostics and these variables.
 fn study(world: &World, options: &str, variables: &[(&str, &str)]) -> Ran {
     let mut command = by_default(world, world.run_command(&format!("{ONE} {options}"), &["true"]));
     command.envs(variables.iter().copied());
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     ran.success();
     fs::remove_dir_all(world.path("study")).expect("the study");
     ran
@@ -103,7 +103,7 @@ fn a_variable_without_a_meaning_is_refused() {
         let mut command = by_default(&world, world.run_command(ONE, &["touch", "trace"]));
         command.env("MORECORES_LOG", value);
         let part = value.rsplit(',').next().unwrap_or_default();
-        let ran = Ran::of(command);
+        let ran = Ran::start_and_wait(command);
         ran.refused(
             2,
             &[&format!("MORECORES_LOG={value}: `{part}` is neither a level"), "morecores_machine"],
@@ -242,7 +242,7 @@ fn a_report_names_no_host_no_user_and_no_home() {
         ("LD_PRELOAD", ""),
         ("TMPDIR", "/srv/quentina/tmp"),
     ]);
-    let ran = Ran::of(command);
+    let ran = Ran::start_and_wait(command);
     ran.success();
     assert_eq!(ran.stderr, "", "{ran}");
     for name in ["build17", "BUILD17", "quentina", "otto"] {
