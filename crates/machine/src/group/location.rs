@@ -7,8 +7,12 @@
 //!
 //! The study's cgroup is therefore created beside the cgroup of this process. It gets a copy of
 //! that cgroup's limits and weights. The command thus escapes no limit, and keeps its share of the
-//! machine. If the parent is out of reach, the study's cgroup is created below the cgroup of this
-//! process. It then has only the counters that need no controller.
+//! machine. It is created below the cgroup of this process in three cases: that cgroup is the
+//! highest visible one, its parent gives no memory controller to children, or this user may not
+//! write to the parent. It then has only the counters that need no controller.
+//!
+//! `--limit cpuset` needs a writable place that offers the cpuset controller. If neither place
+//! does, the controller is enabled in the first place that allows it, after a note in the journal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,53 +59,71 @@ impl GroupLocation {
     /// Chooses the place. With `cpuset`, the place must offer the cpuset controller, which is
     /// enabled if necessary and possible.
     pub(super) fn find(own: &CgroupDir, cpuset: bool, journal: &mut Journal) -> Result<Self, GroupError> {
-        let below = Self { parent: own.own().to_owned(), limits_from: None };
-        let above = own.own().parent().filter(|_| own.own() != own.mount());
-        let beside =
-            above.map(|parent| Self { parent: parent.to_owned(), limits_from: Some(own.own().to_owned()) });
-        let offers = |location: &Self, controller: &str| {
-            list_contains(&location.parent.join("cgroup.subtree_control"), controller)
-        };
         if !cpuset {
-            let flaw = match &beside {
-                None => Some("it is the highest visible one"),
-                Some(location) if !offers(location, "memory") => {
-                    Some("its parent gives no memory controller to children")
-                }
-                Some(location) if !is_writable(&location.parent) => {
-                    Some("this user may not write to its parent")
-                }
-                Some(_) => None,
-            };
-            let place = if flaw.is_none() { "beside" } else { "below" };
-            let why = flaw.map(|flaw| format!(": {flaw}")).unwrap_or_default();
-            debug!("place of the new cgroup: {place} {}{why}", own.own().display());
-            return Ok(beside.filter(|_| flaw.is_none()).unwrap_or(below));
+            return Ok(Self::choose_for_counters(own));
         }
-        let locations: Vec<Self> =
-            beside.into_iter().chain([below]).filter(|location| is_writable(&location.parent)).collect();
-        if let Some(location) = locations.iter().find(|location| offers(location, "cpuset")) {
-            return Ok(location.clone());
+        let location = Self::choose_for_cpuset(own)?;
+        if !location.offers("cpuset") {
+            location.enable_cpuset(journal)?;
         }
+        Ok(location)
+    }
+
+    fn below(own: &CgroupDir) -> Self {
+        Self { parent: own.own().to_owned(), limits_from: None }
+    }
+
+    /// Place beside the cgroup of this process; none if that cgroup is the highest visible one.
+    fn beside(own: &CgroupDir) -> Option<Self> {
+        let above = own.own().parent().filter(|_| own.own() != own.mount())?;
+        Some(Self { parent: above.to_owned(), limits_from: Some(own.own().to_owned()) })
+    }
+
+    fn offers(&self, controller: &str) -> bool {
+        list_contains(&self.parent.join("cgroup.subtree_control"), controller)
+    }
+
+    fn choose_for_counters(own: &CgroupDir) -> Self {
+        let beside = Self::beside(own);
+        let flaw = match &beside {
+            None => Some("it is the highest visible one"),
+            Some(location) if !location.offers("memory") => {
+                Some("its parent gives no memory controller to children")
+            }
+            Some(location) if !is_writable(&location.parent) => Some("this user may not write to its parent"),
+            Some(_) => None,
+        };
+        let place = if flaw.is_none() { "beside" } else { "below" };
+        let why = flaw.map(|flaw| format!(": {flaw}")).unwrap_or_default();
+        debug!("place of the new cgroup: {place} {}{why}", own.own().display());
+        beside.filter(|_| flaw.is_none()).unwrap_or_else(|| Self::below(own))
+    }
+
+    /// Chooses a writable place that offers cpusets, or otherwise one where they can be enabled.
+    fn choose_for_cpuset(own: &CgroupDir) -> Result<Self, GroupError> {
+        let places = Self::beside(own).into_iter().chain([Self::below(own)]);
+        let locations: Vec<Self> = places.filter(|location| is_writable(&location.parent)).collect();
         let can_enable = |location: &&Self| {
             list_contains(&location.parent.join("cgroup.controllers"), "cpuset")
                 && may_have_controllers(&location.parent, own)
         };
-        let Some(location) = locations.iter().find(can_enable) else {
-            return Err(GroupError::NoCpuset(
+        let offering = locations.iter().find(|location| location.offers("cpuset"));
+        offering.or_else(|| locations.iter().find(can_enable)).cloned().ok_or_else(|| {
+            GroupError::NoCpuset(
                 "no writable cgroup gives its children cpusets: use sudo, or \
                  `systemd-run --scope -p Delegate=yes` in front, or --limit affinity"
                     .to_owned(),
-            ));
-        };
-        journal.note(Change::ControllerEnabled {
-            dir: location.parent.clone(),
-            controller: "cpuset".to_owned(),
-        })?;
-        let file = location.parent.join("cgroup.subtree_control");
+            )
+        })
+    }
+
+    fn enable_cpuset(&self, journal: &mut Journal) -> Result<(), GroupError> {
+        journal
+            .note(Change::ControllerEnabled { dir: self.parent.clone(), controller: "cpuset".to_owned() })?;
+        let file = self.parent.join("cgroup.subtree_control");
         fs::write(&file, "+cpuset").map_err(io_error("write", &file))?;
-        debug!("enabled the cpuset controller below {}", location.parent.display());
-        Ok(location.clone())
+        debug!("enabled the cpuset controller below {}", self.parent.display());
+        Ok(())
     }
 
     /// Copies the limits and weights of this process's cgroup to the study's cgroup `dir`. If `dir`
