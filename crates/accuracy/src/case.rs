@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::program::{
-    BusyWithNeighbour, Calls, Disk, Faults, Mutex, PinnedThreads, PipeChain, Pool, Program, SerialFork,
+    AnyProgram, BusyWithNeighbour, Calls, Disk, Faults, Mutex, PinnedThreads, PipeChain, Pool, SerialFork,
     SerialThreads, Sleeper, Storm,
 };
 
@@ -32,7 +32,7 @@ const PROCESSES_PER_S: f64 = 1_000.0;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// A program of this crate.
-    Program(Program),
+    Program(AnyProgram),
     /// `stress-ng --dentry`: many waits for the kernel's locks.
     DirectoryStorm {
         /// Length in seconds.
@@ -71,30 +71,30 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |name: String, program| cases.push(Case::new(name, Body::Program(program)));
     for percent in [0.0, 10.0, 30.0, 50.0] {
-        add(format!("serial {percent}%, fork"), Program::SerialFork(SerialFork { percent, work_s: s }));
+        add(format!("serial {percent}%, fork"), AnyProgram::SerialFork(SerialFork { percent, work_s: s }));
     }
     for percent in [0.0, 10.0, 30.0, 50.0] {
         let program = SerialThreads { percent, work_s: s };
-        add(format!("serial {percent}%, threads"), Program::SerialThreads(program));
+        add(format!("serial {percent}%, threads"), AnyProgram::SerialThreads(program));
     }
     for percent in [5.0, 20.0, 50.0] {
-        add(format!("mutex held {percent}%"), Program::Mutex(Mutex { percent, elapsed_s: s }));
+        add(format!("mutex held {percent}%"), AnyProgram::Mutex(Mutex { percent, elapsed_s: s }));
     }
-    add("pipe chain".to_owned(), Program::PipeChain(PipeChain { work_s: s }));
+    add("pipe chain".to_owned(), AnyProgram::PipeChain(PipeChain { work_s: s }));
     let file = disk_file_path(&settings.dir);
-    add("file past the page cache".to_owned(), Program::Disk(Disk { file, elapsed_s: s }));
-    add("sleeper".to_owned(), Program::Sleeper(Sleeper::with_seconds(s)));
+    add("file past the page cache".to_owned(), AnyProgram::Disk(Disk { file, elapsed_s: s }));
+    add("sleeper".to_owned(), AnyProgram::Sleeper(Sleeper::with_seconds(s)));
     // The process number is known at run time.
     let neighboured = BusyWithNeighbour { threads: cpus, pid: 0, elapsed_s: s };
-    add("neighbour on half a CPU".to_owned(), Program::Neighboured(neighboured));
+    add("neighbour on half a CPU".to_owned(), AnyProgram::Neighboured(neighboured));
     let percent = 30.0;
     let work_s = s.max(sampling_seconds(percent));
     let threads = cpus;
-    add(format!("system calls {percent}%"), Program::Calls(Calls { percent, work_s, threads }));
-    add(format!("page faults {percent}%"), Program::Faults(Faults { percent, work_s, threads }));
-    add("thread pool".to_owned(), Program::Pool(Pool::with_work(s)));
-    add("pins itself".to_owned(), Program::Pinned(PinnedThreads { work_s: s }));
-    add("short processes".to_owned(), Program::Storm(Storm { processes: (s * PROCESSES_PER_S) as u32 }));
+    add(format!("system calls {percent}%"), AnyProgram::Calls(Calls { percent, work_s, threads }));
+    add(format!("page faults {percent}%"), AnyProgram::Faults(Faults { percent, work_s, threads }));
+    add("thread pool".to_owned(), AnyProgram::Pool(Pool::with_work(s)));
+    add("pins itself".to_owned(), AnyProgram::Pinned(PinnedThreads { work_s: s }));
+    add("short processes".to_owned(), AnyProgram::Storm(Storm { processes: (s * PROCESSES_PER_S) as u32 }));
 
     let seconds = s.ceil() as u32;
     cases.push(Case::new("directory entries".to_owned(), Body::DirectoryStorm { seconds }));
@@ -161,7 +161,7 @@ mod tests {
         #[derive(Parser)]
         struct Cli {
             #[command(subcommand)]
-            program: Program,
+            program: AnyProgram,
         }
         for case in cases(2, &settings()) {
             if let Body::Program(program) = case.body {

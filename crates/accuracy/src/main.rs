@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser};
 use morecores_accuracy::case::{Settings, cases};
 use morecores_accuracy::judge::Judgement;
-use morecores_accuracy::program::Program;
+use morecores_accuracy::program::AnyProgram;
 use morecores_accuracy::session::Session;
 use morecores_accuracy::table::{self, FailedCase, RunConditions};
 use morecores_accuracy::{AccuracyError, neighbour, quiet};
@@ -28,7 +28,7 @@ enum Cli {
         #[arg(long, value_name = "FILE")]
         truth: Option<PathBuf>,
         #[command(subcommand)]
-        program: Box<Program>,
+        program: Box<AnyProgram>,
     },
     /// Run all programs under `morecores trace`, and compare
     Judge(JudgeArgs),

@@ -56,9 +56,9 @@ fn is_behind(elapsed: Nanos, cpu_time: Nanos) -> bool {
 
 /// A running neighbour; ended on drop.
 #[derive(Debug)]
-pub struct Neighbour(Child);
+pub struct NeighbourProcess(Child);
 
-impl Neighbour {
+impl NeighbourProcess {
     /// Starts a neighbour on `cpu`.
     pub fn start(cpu: CpuId) -> Result<Self, AccuracyError> {
         let failed = |error: io::Error| AccuracyError::Start { command: "neighbour".to_owned(), error };
@@ -73,7 +73,7 @@ impl Neighbour {
     }
 }
 
-impl Drop for Neighbour {
+impl Drop for NeighbourProcess {
     fn drop(&mut self) {
         // The neighbour may have ended by itself; then there is nothing left to do.
         self.0.kill().ok();

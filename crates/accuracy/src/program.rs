@@ -50,7 +50,7 @@ pub trait KnownProgram {
 
 /// A program, by its arguments.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
-pub enum Program {
+pub enum AnyProgram {
     /// A part of the work in turn, the rest by two forked processes at once
     SerialFork(SerialFork),
     /// A part of the work in turn, the rest by two threads at once that wait for a condition
@@ -78,7 +78,7 @@ pub enum Program {
     Storm(Storm),
 }
 
-impl Program {
+impl AnyProgram {
     /// Operations of the program.
     pub fn as_known(&self) -> &dyn KnownProgram {
         match self {

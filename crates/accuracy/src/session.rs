@@ -12,8 +12,8 @@ use crate::disturbance::{self, disturbance_percent};
 use crate::expected::{Count, CountedEvent};
 use crate::judge::{Judgement, judge};
 use crate::lock_count::LockCount;
-use crate::neighbour::Neighbour;
-use crate::program::{Program, write_file};
+use crate::neighbour::NeighbourProcess;
+use crate::program::{AnyProgram, write_file};
 use crate::{AccuracyError, ExpectedReport, Truth};
 
 /// Number of directory-entry stressors: more than one, so that they contend. On two virtual CPUs
@@ -57,7 +57,7 @@ impl Session {
 
     fn run_program(
         &self,
-        program: &Program,
+        program: &AnyProgram,
         cpus: u32,
     ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let mut program = program.clone();
@@ -65,12 +65,12 @@ impl Session {
         let mut _neighbour = None;
         let mut file = None;
         match &mut program {
-            Program::Neighboured(neighboured) => {
-                let started = Neighbour::start(self.first_cpu(cpus)?)?;
+            AnyProgram::Neighboured(neighboured) => {
+                let started = NeighbourProcess::start(self.first_cpu(cpus)?)?;
                 neighboured.pid = started.pid();
                 _neighbour = Some(started);
             }
-            Program::Disk(disk) => {
+            AnyProgram::Disk(disk) => {
                 file = Some(TemporaryFile(disk.file.clone()));
                 write_file(&disk.file)?;
             }

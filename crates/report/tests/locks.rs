@@ -67,10 +67,10 @@ fn server() -> LocksView {
         watched_rounds: 2,
         seed: 1,
     };
-    let costs = |lock: LockName, free: f64, hand_over: f64, burned: f64| LockCosts {
+    let costs = |lock: LockName, free: f64, handoff: f64, burned: f64| LockCosts {
         lock,
         free_ns: Some(estimate_around(free)),
-        handoff_ns: Some(estimate_around(hand_over)),
+        handoff_ns: Some(estimate_around(handoff)),
         preempted_burned: Some(estimate_around(burned)),
         preempted_wait_ns: Some(estimate_around(3.1e6)),
         longest_wait_ns: Some(if lock == Spin { 250_000_000 } else { 3_200_000 }),

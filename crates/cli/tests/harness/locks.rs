@@ -49,9 +49,9 @@ pub(crate) fn locks(name: &str) -> PageLocks {
     let head = fs::read_to_string(build().join("study.json")).expect("a head");
     let head: Value = serde_json::from_str(&head).expect("JSON");
     let lock_names = LOCKS.map(|(lock, _)| lock);
-    let costs = LOCKS.map(|(lock, hand_over)| {
+    let costs = LOCKS.map(|(lock, handoff)| {
         json!({
-            "lock": lock, "free_ns": estimate(12.0), "hand_over_ns": estimate(hand_over),
+            "lock": lock, "free_ns": estimate(12.0), "hand_over_ns": estimate(handoff),
             "preempted_burned": estimate(if lock == "spin" { 0.98 } else { 0.01 }), "preempted_wait_ns": estimate(3.9e6),
             "longest_wait_ns": 8_123_456,
         })
@@ -175,8 +175,8 @@ fn estimate(value: f64) -> Value {
 fn point(threads: u32, hold_ns: u64) -> Value {
     let busy = f64::from(threads.min(CPUS));
     let crowded = threads > CPUS;
-    let rates = LOCKS.map(|(lock, hand_over)| {
-        let between = if threads == 1 { 12.0 + hold_ns as f64 } else { hand_over };
+    let rates = LOCKS.map(|(lock, handoff)| {
+        let between = if threads == 1 { 12.0 + hold_ns as f64 } else { handoff };
         let lost = if crowded && lock == "spin" { 12.0 } else { 1.0 };
         1e9 / (hold_ns as f64 + between) / lost
     });

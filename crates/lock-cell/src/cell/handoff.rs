@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hand_over_is_from_one_round_to_the_next() {
+    fn a_handoff_is_from_one_round_to_the_next() {
         let timestamps = |all: &[(u64, u64)]| all.iter().map(|&(r, t)| (r, Nanos(t))).collect::<Vec<_>>();
         let released = timestamps(&[(1, 100), (3, 300), (5, 500), (7, 700)]);
         // Round 4 starts before the end of round 3, and round 6 is missing.

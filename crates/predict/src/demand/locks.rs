@@ -394,7 +394,7 @@ mod tests {
             users: (1..=threads).collect(),
             waited: Nanos::ZERO,
             waits: 1,
-            policy: LockPolicy::HandOver,
+            policy: LockPolicy::Handoff,
             section: None,
         }];
         let machine = Machine::new(2);

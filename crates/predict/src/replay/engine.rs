@@ -389,8 +389,8 @@ impl<'p> Engine<'p> {
     }
 
     fn unlock(&mut self, lock: u32) {
-        let hand_over = self.policy(lock).hands_over();
-        let Some(next) = self.locks[lock as usize].release(hand_over) else { return };
+        let handoff = self.policy(lock).is_handed_off();
+        let Some(next) = self.locks[lock as usize].release(handoff) else { return };
         if let Some(since) = self.threads[next as usize].lock_wait_start.take() {
             self.result.lock_waits[lock as usize].0 += (self.clocks.now() - since).round() as u64;
         }

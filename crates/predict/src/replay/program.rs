@@ -33,7 +33,7 @@ pub enum LockPolicy {
     /// Waiters spin and are served first come first served: the kernel's spinlocks.
     Spin,
     /// Waiters sleep, and the lock passes to the longest waiter.
-    HandOver,
+    Handoff,
     /// Waiters sleep. A release wakes the longest waiter, and the first thread to arrive takes the
     /// lock: a mutex on a futex.
     Barging,
@@ -46,12 +46,12 @@ impl LockPolicy {
     /// kernel, preemption needs a kernel with full preemption (`CONFIG_PREEMPT`); lazy preemption
     /// waits for the return to user mode.
     pub(super) const fn holder_is_preemptible(self) -> bool {
-        matches!(self, Self::HandOver | Self::Barging)
+        matches!(self, Self::Handoff | Self::Barging)
     }
 
     /// Whether a release passes the lock to the longest waiter.
-    pub(super) const fn hands_over(self) -> bool {
-        matches!(self, Self::Spin | Self::HandOver)
+    pub(super) const fn is_handed_off(self) -> bool {
+        matches!(self, Self::Spin | Self::Handoff)
     }
 }
 

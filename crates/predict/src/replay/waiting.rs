@@ -69,11 +69,11 @@ impl Lock {
         true
     }
 
-    /// Releases the lock and returns the next waiter. With `hand_over` that waiter holds the lock;
+    /// Releases the lock and returns the next waiter. With `handoff` that waiter holds the lock;
     /// otherwise it may try to take the lock.
-    pub(super) fn release(&mut self, hand_over: bool) -> Option<ThreadNumber> {
+    pub(super) fn release(&mut self, handoff: bool) -> Option<ThreadNumber> {
         let next = self.waiting.pop_front();
-        self.holder = next.filter(|_| hand_over);
+        self.holder = next.filter(|_| handoff);
         next
     }
 }

@@ -15,7 +15,7 @@ use rand_chacha::rand_core::SeedableRng;
 use morecores_study::Bytes;
 
 use super::environment::Environment;
-use super::program::Unit;
+use super::program::SourceFile;
 use super::{BuildOutput, Project};
 use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError};
@@ -96,7 +96,7 @@ objects: $(OBJECTS)
 /// Files of a project, and their results.
 pub(super) struct GeneratedProject {
     seed: u64,
-    units: Vec<Unit>,
+    units: Vec<SourceFile>,
 }
 
 impl GeneratedProject {
@@ -106,7 +106,7 @@ impl GeneratedProject {
         let unit = |number| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream(u64::from(number));
-            Unit::new(&mut random)
+            SourceFile::new(&mut random)
         };
         Self { seed, units: (0..files).map(unit).collect() }
     }
@@ -142,8 +142,9 @@ impl GeneratedProject {
 
     /// Expected output of the finished program.
     fn expected_output(&self) -> String {
-        let line =
-            |(number, unit): (usize, &Unit)| format!("{} {:016x}\n", unit_name(number), unit.value(WORD));
+        let line = |(number, unit): (usize, &SourceFile)| {
+            format!("{} {:016x}\n", unit_name(number), unit.value(WORD))
+        };
         self.units.iter().enumerate().map(line).collect()
     }
 }

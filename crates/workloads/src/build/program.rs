@@ -29,7 +29,7 @@ const MAX_ROUNDS: u64 = 8;
 /// Functions of a file. Each may call the previous one, once; the last one is the file's external
 /// function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(super) struct SourceFile {
     functions: Vec<Vec<Step>>,
 }
 
@@ -72,7 +72,7 @@ enum Step {
     },
 }
 
-impl Unit {
+impl SourceFile {
     /// Next unit from `random`.
     pub(super) fn new(random: &mut ChaCha8Rng) -> Self {
         let function = |number| {
@@ -185,7 +185,7 @@ impl Step {
     }
 
     /// Applies the step to the variables.
-    fn evaluate(&self, unit: &Unit, number: usize, v: &mut [u64; VARIABLES]) {
+    fn evaluate(&self, unit: &SourceFile, number: usize, v: &mut [u64; VARIABLES]) {
         let evaluate_all =
             |body: &[Self], v: &mut _| body.iter().for_each(|step| step.evaluate(unit, number, v));
         match self {
@@ -216,8 +216,8 @@ mod tests {
     use rand_chacha::rand_core::SeedableRng;
 
     /// A unit of one function.
-    fn unit(body: Vec<Step>) -> Unit {
-        Unit { functions: vec![body] }
+    fn unit(body: Vec<Step>) -> SourceFile {
+        SourceFile { functions: vec![body] }
     }
 
     #[test]
@@ -233,14 +233,14 @@ mod tests {
         let choose = |modulus| Step::Choose { condition: 0, modulus, then: adds(0), otherwise: adds(1) };
         assert_eq!((value(choose(2)), value(choose(3))), (value_with(6), value_with(5)));
         assert_eq!(value(Step::Repeat { rounds: 3, body: adds(0) }), value_with(24));
-        let called = Unit { functions: vec![adds(0), vec![Step::Call { to: 0, from: 0 }]] };
+        let called = SourceFile { functions: vec![adds(0), vec![Step::Call { to: 0, from: 0 }]] };
         // part_0(3, 3): v0 = 6, v1 = 3, v2 = 0, v3 = 6.
         assert_eq!(called.value(3), value_with(3 ^ 6 ^ 3 ^ 6));
     }
 
     #[test]
     fn a_seed_gives_one_unit_and_another_gives_another() {
-        let unit = |seed| Unit::new(&mut ChaCha8Rng::seed_from_u64(seed));
+        let unit = |seed| SourceFile::new(&mut ChaCha8Rng::seed_from_u64(seed));
         assert_eq!(unit(1), unit(1));
         assert_ne!(unit(1), unit(2));
         assert_ne!(unit(1).value(0), unit(2).value(0));

@@ -29,9 +29,9 @@ const SPARE_THREADS: usize = 25;
 /// root starts it, since Apache refuses to serve as root.
 const NOBODY_ID: u32 = 65_534;
 
-/// A kind of program.
+/// Server that is a program of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Program {
+pub(super) enum ServerProgram {
     ApachePrefork,
     ApacheEvent,
     Nginx,
@@ -47,7 +47,7 @@ pub(super) struct Settings<'a> {
     pub(super) connections: usize,
 }
 
-impl Program {
+impl ServerProgram {
     /// Name of the program as a command.
     pub(super) const fn command_name(self) -> &'static str {
         match self {
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_path_that_would_end_a_configuration_is_refused() {
         let settings = |directory| Settings { directory, port: 8080, workers: 2, connections: 64 };
-        for program in [Program::ApachePrefork, Program::ApacheEvent, Program::Nginx] {
+        for program in [ServerProgram::ApachePrefork, ServerProgram::ApacheEvent, ServerProgram::Nginx] {
             let text = program.configuration(&settings(Path::new("/tmp/a b"))).unwrap();
             assert!(text.contains("127.0.0.1:8080") && text.contains("\"/tmp/a b/"), "{text}");
             let error = program.configuration(&settings(Path::new("/tmp/a\"b"))).unwrap_err();

@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, WaitOptions, geteuid, kill_process, kill_proc
 
 use super::content::{Content, FILE_NAME};
 use super::embedded;
-use super::program::{Program, Settings, backlog};
+use super::program::{ServerProgram, Settings, backlog};
 use super::response_check::{Progress, ResponseCheck};
 use super::stall::Stall;
 use crate::cleanup::CleanupProcess;
@@ -64,7 +64,7 @@ impl ServerKind {
     /// Actual kind of server on this machine.
     pub(super) fn resolve(self) -> Self {
         match self {
-            Self::Auto if Program::ApachePrefork.is_installed() => Self::ApachePrefork,
+            Self::Auto if ServerProgram::ApachePrefork.is_installed() => Self::ApachePrefork,
             Self::Auto => Self::Embedded,
             kind => kind,
         }
@@ -82,11 +82,11 @@ impl ServerKind {
         }
     }
 
-    const fn program(self) -> Option<Program> {
+    const fn program(self) -> Option<ServerProgram> {
         match self {
-            Self::ApachePrefork => Some(Program::ApachePrefork),
-            Self::ApacheEvent => Some(Program::ApacheEvent),
-            Self::Nginx => Some(Program::Nginx),
+            Self::ApachePrefork => Some(ServerProgram::ApachePrefork),
+            Self::ApacheEvent => Some(ServerProgram::ApacheEvent),
+            Self::Nginx => Some(ServerProgram::Nginx),
             Self::Auto | Self::Embedded | Self::None => None,
         }
     }
@@ -348,7 +348,11 @@ fn fork_embedded(listener: TcpListener, plan: &ServerPlan) -> Result<ServerProce
 }
 
 /// Starts a program.
-fn start_program(program: Program, plan: &ServerPlan, port: u16) -> Result<ServerProcess, WorkloadError> {
+fn start_program(
+    program: ServerProgram,
+    plan: &ServerPlan,
+    port: u16,
+) -> Result<ServerProcess, WorkloadError> {
     // This check comes before anything is made.
     program.find()?;
     let cleanup = CleanupProcess::new()?;

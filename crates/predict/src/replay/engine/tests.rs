@@ -62,7 +62,7 @@ fn short_sleeper_does_not_wait_for_computing_threads() {
 fn lock_admits_one_thread_at_a_time() {
     let hold = Step::Hold { lock: 0, time: ms(1) };
     let mut program = fork_join(0, vec![[Step::Run(ms(1)), hold].repeat(100); 8], 0);
-    for policy in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging] {
+    for policy in [LockPolicy::Spin, LockPolicy::Handoff, LockPolicy::Barging] {
         program.locks = vec![policy];
         let replay_on = |cpus| replay(&program, &Machine::new(cpus));
         assert_close(replay_on(1).elapsed.0 as f64 / MS as f64, 1600.0);
@@ -168,7 +168,7 @@ fn any_program() -> impl Strategy<Value = Program> {
             let marks = program.threads[id - 1].iter().filter(|step| **step == Step::Mark).count() as u32;
             program.threads[id].insert(0, Step::Await { thread: id as u32 - 1, marks: marks / 2 });
         }
-        program.locks = vec![LockPolicy::HandOver; 2];
+        program.locks = vec![LockPolicy::Handoff; 2];
         program.devices = vec![1];
         program
     })
@@ -233,7 +233,7 @@ proptest! {
     #[test]
     fn no_machine_beats_span_and_work(program in any_program(), cpus in 1..20_u32) {
         let bounds = program.bounds();
-        for locks in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging, LockPolicy::Kernel] {
+        for locks in [LockPolicy::Spin, LockPolicy::Handoff, LockPolicy::Barging, LockPolicy::Kernel] {
             let program = Program { locks: vec![locks; 2], ..program.clone() };
             let replayed = replay(&program, &Machine::new(cpus));
             prop_assert_eq!(replayed.forced_waits, 0);
