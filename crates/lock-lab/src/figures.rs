@@ -17,11 +17,11 @@ mod synthetic;
 
 use morecores_study::lock::LockStudy;
 use morecores_view::others::OtherPrograms;
-use morecores_view::{LOCKS_VIEW_SCHEMA, LocksView, Warning};
+use morecores_view::{LOCKS_VIEW_SCHEMA, LocksView, Warning, cell_views};
 
 pub use peer_comparison::{PeerComparison, PeerPoint, compare_with_peers, free_ratio, longest_wait};
 
-use cells::Cells;
+use cells::{Cells, measurements};
 
 /// Computes the view of a study of locks, finished or not.
 pub fn locks_view(study: &LockStudy) -> LocksView {
@@ -42,6 +42,7 @@ pub fn locks_view(study: &LockStudy) -> LocksView {
         steal: cells.steal(),
         prices,
         locks,
+        cells: cell_views(&plan.experiment(), cells.runs(), measurements),
         points,
         cost_model,
         advice,
@@ -64,6 +65,8 @@ mod tests {
 
     use super::synthetic::Synthetic;
     use super::*;
+    use morecores_study::InCell;
+    use morecores_view::LockResult;
 
     #[test]
     fn an_empty_study_has_a_view_without_figures() {
@@ -88,6 +91,31 @@ mod tests {
         assert!(!locks_view(&study).whole);
         study.runs.push(last);
         assert!(locks_view(&study).whole);
+    }
+
+    /// The list of cells has the medians of the tables; a cell with timed waits has no rate.
+    #[test]
+    fn cells_have_the_figures_of_the_tables() {
+        let view = locks_view(&Synthetic::with_locks(&[LockName::Spin, LockName::Block]).filled().build());
+        let planned = view.plan.experiment().cells;
+        assert_eq!(view.cells.len(), planned.len());
+        let figure = |cell: LockCell, name: &str| {
+            let shown = view.cells.iter().find(|shown| shown.cell == cell.cell())?;
+            shown.figures.iter().find(|figure| figure.name == name)
+        };
+        let switch = figure(LockCell::Switch, "time").map(|figure| (figure.median, figure.ci95));
+        assert_eq!(switch, view.prices.switch_ns.map(|price| (price.value, price.ci95)));
+        assert!(switch.is_some());
+        let point = &view.points[0];
+        let (hold_ns, think_ns) = (Nanos(point.hold_ns), Nanos(point.think_ns));
+        for result in &point.results {
+            let LockResult { lock, per_s, .. } = *result;
+            let cell =
+                |watched| LockCell::Contention { lock, threads: point.threads, hold_ns, think_ns, watched };
+            let holds = figure(cell(false), "holds").map(|figure| (figure.median, figure.ci95));
+            assert_eq!(holds, Some((per_s.value, per_s.ci95)));
+            assert!(figure(cell(true), "holds").is_none());
+        }
     }
 
     /// Steal is a share of the time of all CPUs, during contention only.

@@ -240,7 +240,7 @@ impl RunRecorder<Point, Run> for Disk {
 }
 
 /// An axis that no code knows, here a quota of CPU time, is a value of each cell: it is swept,
-/// kept, read, and resumed like any other.
+/// kept, read, shown, and resumed like any other.
 #[test]
 fn a_new_axis_is_a_value_of_the_cells() {
     let at = |cpus, percent| Point {
@@ -269,6 +269,24 @@ fn a_new_axis_is_a_value_of_the_cells() {
         assert_eq!(runs.len(), 2);
         assert!(runs.iter().all(|run| run.elapsed_ns.0 * percent * u64::from(run.cpus) == 100_000_000_000));
     }
+    // The view has the figures of each cell, and the tables have a column of the axis.
+    let view = morecores_view::view(&study, &[]);
+    let cells: Vec<_> = view.cells.iter().map(|shown| shown.cell.clone()).collect();
+    assert_eq!(cells, plan.points.iter().map(InCell::cell).collect::<Vec<_>>());
+    for shown in &view.cells {
+        let (cpus, percent) =
+            (shown.cell.number(CPUS_AXIS).unwrap(), shown.cell.number("quota_percent").unwrap());
+        let elapsed = &shown.figures[0];
+        assert_eq!((elapsed.name.as_str(), elapsed.unit.as_deref(), shown.runs), ("elapsed", Some("s"), 2));
+        assert!((elapsed.median * (cpus * percent) as f64 - 100.0).abs() < 1e-6, "{elapsed:?}");
+    }
+    let mut csv = Vec::new();
+    morecores_report::view_csv(&view, &mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "quota_percent").unwrap();
+    let quotas: Vec<_> = csv.lines().skip(1).map(|line| line.split(',').nth(column).unwrap()).collect();
+    assert_eq!(quotas, ["50", "100", "50", "100"]);
+
     // A resumed study makes the missing runs only.
     assert_eq!(run_all(&study.runs, &mut disk).reason, StopReason::RunsExhausted);
     assert_eq!(Study::read(&path).unwrap().runs.len(), 8);

@@ -6,6 +6,7 @@
 //! by name. Column names are the keys of the view's JSON made flat: `elapsed_median_s` is
 //! `elapsed_s.median`, and `elapsed_low_s` and `elapsed_high_s` are the ends of `elapsed_s.ci95`.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use morecores_view::{FigureView, LockPoint, LockResult, LocksView, PointView, Summary, View};
@@ -64,7 +65,8 @@ const COLUMNS: &[(&str, PointValue)] = &[
     ("noise_floor", |p| optional(p.noise_floor)),
 ];
 
-/// Writes the points as CSV with a header row.
+/// Writes the points as CSV with a header row. Each further axis of the plan is a column after
+/// the columns that every study has.
 ///
 /// # Errors
 ///
@@ -75,10 +77,15 @@ pub fn view_csv(view: &View, out: impl io::Write) -> Result<(), csv::Error> {
     let further_names = further
         .iter()
         .flat_map(|metric| ["median", "low", "high", "unit"].map(|what| format!("{}_{what}", metric.name)));
-    writer.write_record(COLUMNS.iter().map(|(name, _)| (*name).to_owned()).chain(further_names))?;
+    let axes: BTreeSet<&String> = view.points.iter().flat_map(|point| point.axes.keys()).collect();
+    let names = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    writer.write_record(names.chain(axes.iter().map(|axis| (*axis).clone())).chain(further_names))?;
     for point in &view.points {
         let figures = point.further_metrics.iter().flat_map(figure_cells);
-        writer.write_record(COLUMNS.iter().map(|(_, value)| value(point)).chain(figures))?;
+        let coordinates =
+            axes.iter().map(|axis| point.axes.get(*axis).map(ToString::to_string).unwrap_or_default());
+        writer
+            .write_record(COLUMNS.iter().map(|(_, value)| value(point)).chain(coordinates).chain(figures))?;
     }
     writer.flush()?;
     Ok(())

@@ -102,6 +102,7 @@ fn server() -> LocksView {
             costs(Std, 10.0, 74.0, 0.002),
         ],
         points: points.collect(),
+        cells: Vec::new(),
         cost_model: Some(CostModel {
             bound_ns: 15_300.0,
             spinning: Spin,

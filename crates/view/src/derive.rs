@@ -6,9 +6,9 @@ mod point;
 mod traces;
 mod warnings;
 
-use crate::{TraceView, VIEW_SCHEMA, View};
+use crate::{Measurement, TraceView, VIEW_SCHEMA, View, cell_views};
 use morecores_statistics::Design;
-use morecores_study::{Plan, Study};
+use morecores_study::{FurtherMetric, Metric, Phase, Plan, Run, Study};
 
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
@@ -38,6 +38,8 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let tells_n = header.plan.tells_n(&header.subject);
     warnings.extend(traces::crowded_base(&points, &traces, online, tells_n));
     let stack = speedup_stacks(&points, &traces);
+    let counted = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.counts(&header.plan));
+    let cells = cell_views(&header.plan.experiment(), counted, |run| measurements(run, &plan));
     View {
         schema: VIEW_SCHEMA.to_owned(),
         tool: header.tool.clone(),
@@ -46,11 +48,28 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         plan: header.plan.clone(),
         closing: header.closing.clone(),
         points,
+        cells,
         traces,
         stack,
         prediction: None,
         warnings,
     }
+}
+
+/// Returns the figures of a run: the elapsed time, the CPU time of the tree, and the metrics.
+fn measurements<'plan>(run: &Run, plan: &'plan Plan) -> Vec<Measurement<'plan>> {
+    let seconds = |name, value: f64| Measurement { name, unit: Some("s"), value };
+    let cpu_time = run.cpu.user_ns + run.cpu.system_ns;
+    let metric = plan.metric.iter().filter_map(|Metric { name, unit, .. }| {
+        let name = name.as_deref().unwrap_or("metric");
+        Some(Measurement { name, unit: unit.as_deref(), value: run.metric? })
+    });
+    let further = plan.further_metrics.iter().filter_map(|FurtherMetric { name, unit, .. }| {
+        Some(Measurement { name, unit: unit.as_deref(), value: run.figure(name)? })
+    });
+    let times =
+        [seconds("elapsed", run.elapsed_ns.as_secs_f64()), seconds("cpu_time", cpu_time.as_secs_f64())];
+    times.into_iter().chain(metric).chain(further).collect()
 }
 
 /// Returns the plan with units for the metrics that have none from the user. The unit is the one

@@ -1,6 +1,7 @@
 //! Derived view of a study: the types of its JSON, and the figures that follow from the runs alone.
 //!
 //! - `types` and `page` hold types.
+//! - `cells` computes the figures that the cells of every study have.
 //! - `derive` computes the view of a study of a command.
 //! - `compare` computes the difference between two views.
 //!
@@ -8,6 +9,7 @@
 //! `morecores-lock-lab` computes the view of a study of locks. All functions are pure: no I/O, no
 //! clock, no text for people.
 
+mod cells;
 pub mod compare;
 mod derive;
 mod machine_noise;
@@ -19,16 +21,17 @@ mod stack;
 mod suite;
 mod types;
 
+pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::view;
 pub use machine_noise::machine_noise;
 pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
 pub use types::{
-    Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, ComparedPoint, ComparedSpeedup,
-    ComparedStack, ComparedStudy, Comparison, Components, ConditionResult, CostModel, CostModelPoint,
-    CpuNoise, Culprit, Difference, Disturbance, Estimate, FailureCount, FigureView, FirstLimit, Gain,
-    GainKind, GainPoint, HolderWaits, Inconsistencies, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts,
-    LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Mismatch,
-    ModelView, NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices,
-    Resource, SerialAndParallel, SerialPhase, SpinTuning, StackView, Summary, TraceView, VIEW_SCHEMA, View,
-    Warning, Workers,
+    Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
+    ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Components, ConditionResult,
+    CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance, Estimate, FailureCount,
+    FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, Inconsistencies, LOCKS_VIEW_SCHEMA,
+    LinePrice, LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses,
+    MachineNoise, MetricView, Mismatch, ModelView, NO_CULPRIT, OutsideEvidence, Parallelism, PointView,
+    PredictedPoint, Prediction, Prices, Resource, SerialAndParallel, SerialPhase, SpinTuning, StackView,
+    Summary, TraceView, VIEW_SCHEMA, View, Warning, Workers,
 };

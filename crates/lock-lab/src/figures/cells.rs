@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use morecores_study::Nanos;
 use morecores_study::lock::{ContentionSample, LockCell, LockName, LockPlan, LockRun, LockSample, LockStudy};
-use morecores_view::Estimate;
+use morecores_view::{Estimate, Measurement, median_estimate};
 
+use super::points::cpus as busy_cpus;
 use morecores_statistics::Design;
 use morecores_statistics::median;
-use morecores_statistics::median_interval;
 
 /// Point of contention: number of threads, hold and think, both in nanoseconds.
 pub(super) type ContentionPoint = (u32, u64, u64);
@@ -30,6 +30,11 @@ impl<'a> Cells<'a> {
             by_cell.entry(run.cell).or_default().insert(run.round, run);
         }
         Self { plan: &study.header.plan, by_cell }
+    }
+
+    /// Returns the measured runs.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &'a LockRun> + '_ {
+        self.by_cell.values().flat_map(BTreeMap::values).copied()
     }
 
     /// Returns the number of CPUs of the plan.
@@ -56,7 +61,7 @@ impl<'a> Cells<'a> {
     /// contention; none if it does not tell.
     pub(super) fn steal(&self) -> Option<f64> {
         let (mut stolen, mut whole) = (0.0, 0.0);
-        for run in self.by_cell.values().flat_map(BTreeMap::values) {
+        for run in self.runs() {
             if let (LockSample::Contention(contention), Some(steal)) = (&run.sample, run.steal_ns) {
                 stolen += steal.as_secs_f64();
                 whole += contention.window_ns.as_secs_f64() * f64::from(self.cpus());
@@ -109,19 +114,50 @@ impl<'a> Cells<'a> {
 
     /// Returns the holds per second of all threads together.
     pub(super) fn rates(&self, lock: LockName, at: ContentionPoint) -> Rounds {
-        self.contention(lock, at, false, |contention| {
-            Some(contention.turns.iter().sum::<u64>() as f64 / contention.window_ns.as_secs_f64())
-        })
+        self.contention(lock, at, false, |contention| Some(rate(contention)))
     }
 
     /// Returns the longest wait of any thread that waits for `lock` at a point while every wait
     /// is timed, in nanoseconds.
     pub(super) fn longest_wait(&self, lock: LockName, at: ContentionPoint) -> Option<u64> {
-        let longest = self.contention(lock, at, true, |contention| {
-            contention.longest_waits_ns.as_ref()?.iter().map(|wait| wait.0 as f64).reduce(f64::max)
-        });
+        let longest = self.contention(lock, at, true, longest_wait);
         longest.0.into_values().reduce(f64::max).map(|ns| ns as u64)
     }
+}
+
+/// Returns the holds per second of all threads together.
+fn rate(contention: &ContentionSample) -> f64 {
+    contention.turns.iter().sum::<u64>() as f64 / contention.window_ns.as_secs_f64()
+}
+
+/// Returns the longest wait of any thread in nanoseconds; none if no wait was timed.
+fn longest_wait(contention: &ContentionSample) -> Option<f64> {
+    contention.longest_waits_ns.as_ref()?.iter().map(|wait| wait.0 as f64).reduce(f64::max)
+}
+
+/// Returns the figures of a run for the list of cells. Timing every wait slows the lock down, so
+/// that such a run has the longest wait in place of the rate.
+pub(super) fn measurements(run: &LockRun) -> Vec<Measurement<'static>> {
+    let measurement = |name, unit, value| Measurement { name, unit: Some(unit), value };
+    match &run.sample {
+        LockSample::Time { ns } => vec![measurement("time", "ns", *ns)],
+        LockSample::Contention(contention) if is_watched(run.cell) => {
+            longest_wait(contention).map(|ns| measurement("longest_wait", "ns", ns)).into_iter().collect()
+        }
+        LockSample::Contention(contention) => vec![
+            measurement("holds", "1/s", rate(contention)),
+            measurement("busy_cpus", "CPUs", busy_cpus(contention)),
+        ],
+        LockSample::Preempted { waited_ns, burned_ns, waits } => vec![
+            measurement("wait", "ns", waited_ns.0 as f64 / *waits as f64),
+            measurement("burned", "CPUs", burned_ns.0 as f64 / waited_ns.0 as f64),
+        ],
+    }
+}
+
+/// Returns whether every wait in this cell is timed.
+fn is_watched(cell: LockCell) -> bool {
+    matches!(cell, LockCell::Contention { watched: true, .. })
 }
 
 /// Values by round, for the rounds that have one.
@@ -140,9 +176,7 @@ impl Rounds {
 
     /// Returns the median over rounds with its interval; none without a round.
     pub(super) fn estimate(&self) -> Option<Estimate> {
-        let values = self.values();
-        let interval = median_interval(&values, Design::Fixed);
-        Some(Estimate { value: median(&values)?, ci95: interval.map(|i| [i.lo, i.hi]) })
+        median_estimate(&self.values(), Design::Fixed)
     }
 
     /// Returns the ratio in each round that both have. A round in which `below` is zero has no

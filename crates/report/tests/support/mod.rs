@@ -76,6 +76,7 @@ pub fn view(command: &[&str]) -> Synthetic {
                 quiet: None,
             }),
             points: Vec::new(),
+            cells: Vec::new(),
             traces: Vec::new(),
             stack: Vec::new(),
             prediction: None,

@@ -1,11 +1,12 @@
-//! Derived view of a study of locks, as `morecores show --json` prints it.
+//! Derived view of a study of locks, as `morecores show --json` prints it, and the spin bound of a
+//! machine.
 //!
 //! This module holds types only; `morecores-lock-lab` computes them. Times are in nanoseconds, the
 //! scale of a lock operation.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, Warning};
+use crate::{CellView, Estimate, Warning};
 use morecores_study::lock::{LockName, LockPlan};
 use morecores_study::{CpuId, Host};
 
@@ -35,6 +36,11 @@ pub struct LocksView {
     pub prices: Prices,
     /// Costs of each lock by itself, in the order of the plan.
     pub locks: Vec<LockCosts>,
+    /// Measured cells with the figures that studies of every subject have, in the order of the
+    /// plan.
+    #[serde(default)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub cells: Vec<CellView>,
     /// Points of contention, sorted by threads, then hold, then think.
     pub points: Vec<LockPoint>,
     /// Spinning against blocking as the prices predict it, and the share of correct predictions;
@@ -197,4 +203,21 @@ pub struct LockAdvice {
     /// Ratio of the rate of the worst lock to avoid to the best lock's, as the geometric mean over
     /// the situation's points.
     pub worst: Option<f64>,
+}
+
+/// Spin bound of a machine, as `morecores tune-spin --json` prints it. The lock itself derives the
+/// bound from the times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpinTuning {
+    /// CPUs that this process may use; on one CPU, spinning is useless and `spins` is 0.
+    pub cpus: u32,
+    /// Cost of a sleep and a wake-up, in nanoseconds: the median of `sleeps`.
+    pub sleep_ns: f64,
+    /// Measurements of a sleep and a wake-up, in nanoseconds, in order.
+    pub sleeps: Vec<f64>,
+    /// Time of one turn of the spinning loop, in nanoseconds.
+    pub spin_ns: f64,
+    /// Largest number of turns that a waiter makes before it sleeps. These turns take about as long
+    /// as a sleep and a wake-up, or a small multiple of that time.
+    pub spins: u32,
 }

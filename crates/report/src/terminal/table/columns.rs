@@ -1,5 +1,7 @@
 //! The columns of the table: their names, their figures and their importance.
 
+use std::collections::BTreeSet;
+
 use morecores_study::Quantity;
 use morecores_view::{PointView, Summary, View, Warning};
 
@@ -21,6 +23,10 @@ pub(super) fn all_columns(view: &View, style: &Style) -> Vec<(bool, Column)> {
     let mut all = Columns { view, style, columns: Vec::new() };
     all.add_usual(0, ["", "CPUs"], |p| marked_count(view, p));
     all.add_wide(20, ["", "n"], |p| p.n.to_string());
+    let axes: BTreeSet<&String> = view.points.iter().flat_map(|point| point.axes.keys()).collect();
+    for axis in axes {
+        all.add_usual(1, ["", axis], |p| p.axes.get(axis).map_or(ABSENT.to_owned(), ToString::to_string));
+    }
     all.add_wide(21, ["", "runs"], |p| p.runs.to_string());
     all.add_metric();
     all.add_further_metrics();
