@@ -77,7 +77,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
     study.timelines.length > 0
       ? section(id("timeline"), "Over time", ...study.timelines.flatMap((timeline) => {
           const trace = study.view.traces.find((t) => t.cpus === timeline.cpus && t.n === timeline.n);
-          return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, told ${timeline.n}`}`), timelineView(timeline, trace, colours)];
+          return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, {n} = ${timeline.n}`}`), timelineView(timeline, trace, colours)];
         }))
       : null,
     tables && trace ? section(id("tables"), `What ran, on ${cpus(trace.cpus)}`, filter, ...tables.tables.map((t) => t.element)) : null,

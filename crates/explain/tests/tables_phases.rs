@@ -119,15 +119,23 @@ fn cause_that_ends_a_blocked_period_is_the_culprit() {
         t.sleep(9 * S, 0, ROOT);
         let view = t.view();
         assert_eq!(view.serial_phases.len(), 1);
-        view.serial_phases[0].culprit.clone()
+        let phase = &view.serial_phases[0];
+        (phase.culprit.clone(), phase.cause)
     };
-    assert_eq!(culprit(Waker::Interrupt(Interrupt::Timer)), "timer");
-    assert_eq!(culprit(Waker::Interrupt(Interrupt::Device(24))), "virtio0-req.0");
-    assert_eq!(culprit(Waker::Interrupt(Interrupt::Device(25))), "disk");
-    assert_eq!(culprit(Waker::SoftIrqOfInterrupt { vector: 3, interrupt: Interrupt::Other }), "network");
-    assert_eq!(culprit(Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Other }), "disk");
-    assert_eq!(culprit(Waker::Thread(Tid(PEER))), "daemon");
-    assert_eq!(culprit(Waker::Unknown), "nothing");
+    let named = |name: &str, cause: IdleCause| (name.to_owned(), Some(cause));
+    assert_eq!(culprit(Waker::Interrupt(Interrupt::Timer)), named("timer", IdleCause::Timer));
+    assert_eq!(culprit(Waker::Interrupt(Interrupt::Device(24))), named("virtio0-req.0", IdleCause::Disk));
+    assert_eq!(culprit(Waker::Interrupt(Interrupt::Device(25))), named("disk", IdleCause::Disk));
+    assert_eq!(
+        culprit(Waker::SoftIrqOfInterrupt { vector: 3, interrupt: Interrupt::Other }),
+        named("network", IdleCause::Peer)
+    );
+    assert_eq!(
+        culprit(Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Other }),
+        named("disk", IdleCause::Disk)
+    );
+    assert_eq!(culprit(Waker::Thread(Tid(PEER))), named("daemon", IdleCause::Peer));
+    assert_eq!(culprit(Waker::Unknown), named("nothing", IdleCause::Unknown));
 }
 
 /// A command that only slept until its time limit.

@@ -87,8 +87,8 @@ pub enum Explanation {
     Unknown,
     /// Commands that ran while CPUs were idle, with the CPUs charged to each, most first.
     Commands {
-        /// Name and CPUs of each command.
-        commands: Vec<(String, f64)>,
+        /// Name and CPUs of each command; no name where no thread of the command ran.
+        commands: Vec<(Option<String>, f64)>,
         /// Whether the first command accounts for nearly all of the loss.
         alone: bool,
         /// Time in which one thread of the first command ran alone, if it explains the loss.

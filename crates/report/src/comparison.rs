@@ -6,7 +6,7 @@
 
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
-use morecores_view::page::Cell;
+use morecores_view::page::{Cell, Statement};
 use morecores_view::{
     Aspect, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, ConditionResult, Difference, Estimate,
     Summary, Warning,
@@ -23,8 +23,8 @@ use crate::warning::spoiling_sentences;
 /// Number of components named in a sentence about growth. A choice: the table has more.
 const MAX_NAMED: usize = 3;
 
-/// Changes, as one paragraph. The paragraph begins with a short answer and a colon.
-pub(crate) fn verdict_text(comparison: &Comparison) -> String {
+/// Changes, as one paragraph that begins with a short answer.
+pub(crate) fn verdict_statement(comparison: &Comparison) -> Statement {
     let points_with = |difference: Difference| -> Vec<&ComparedPoint> {
         comparison.points.iter().filter(|p| p.difference == difference).collect()
     };
@@ -53,9 +53,9 @@ pub(crate) fn verdict_text(comparison: &Comparison) -> String {
             )
         ));
     }
-    let mut sentences = vec![format!("{lead}: {}.", clauses.join("; "))];
+    let mut sentences = vec![format!("{}.", clauses.join("; "))];
     sentences.extend(scaling_sentences(comparison));
-    sentences.join(" ")
+    Statement::new(lead, sentences.join(" "))
 }
 
 /// Clause for one CPU count: `on 2 CPUs NEW takes 1.09 times as long (interval 1.06 to 1.12)`.

@@ -50,6 +50,7 @@ pub use terminal::{
 pub use topology::topology_report;
 pub use tuning::spin_tuning_report;
 pub use verdict::{
-    CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind, decide, verdict_text,
+    CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind, decide,
+    verdict_statement,
 };
 pub use warning::{Notice, Severity, notices, success_list, warning_sentence};

@@ -20,7 +20,7 @@ pub use locks::locks_markdown;
 pub use suite::{suite_markdown, suite_summary_markdown};
 
 use crate::table::{Column, ColumnKind, Table};
-use crate::{Severity, command, decide, notices, verdict_text};
+use crate::{Severity, command, decide, notices, verdict_statement};
 
 /// Writes the verdict, the table, the speedup stack (the traced runs if there is no stack), and the
 /// warnings.
@@ -36,7 +36,7 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
     )?;
     let verdict = decide(view);
     if verdict.has_result(view) {
-        writeln!(out, "{}\n", escape_prose(&verdict_text(&verdict)))?;
+        writeln!(out, "{}\n", escape_prose(&verdict_statement(&verdict).to_string()))?;
     }
     if !view.points.is_empty() {
         write_points_table(view, out)?;

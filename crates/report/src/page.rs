@@ -4,24 +4,24 @@
 //! bundled file, decides how the page looks and behaves. This module knows no markup except the
 //! place of the data.
 
-mod locks;
 mod timeline;
 
 use morecores_catalogue::PublishedFacts;
 use morecores_study::{Phase, Plan, Run, Study};
 use morecores_view::page::{
-    BenchmarkText, ComparisonText, NoticeText, Page, PageColumn, PageRun, PageStudy, PageTable, PageTimeline,
-    StackPart, Statement, StudyText, SuiteText,
+    BenchmarkText, ComparisonText, NoticeText, Page, PageColumn, PageLocks, PageRun, PageStudy, PageTable,
+    PageTimeline, StackPart, Statement, StudyText, SuiteText,
 };
-use morecores_view::{Comparison, Gain, StackView, SuiteSummary, View};
+use morecores_view::{Comparison, Gain, LocksView, StackView, SuiteSummary, View};
 
 use crate::causes::cause_clauses;
+use crate::locks::tables::{contentions, full_table, single_lock_table};
+use crate::locks::{advice, notices as lock_notices, prices};
 use crate::stack::{Part, Parts, part_notes, stack_notes};
 use crate::suite::{BenchmarkResult, Tables, benchmark_tables, summary_notes, summary_table, verdict_words};
 use crate::table::{Column, ColumnKind, Table};
-use crate::{Notice, causes, command, comparison, decide, notices, prediction, verdict_text};
+use crate::{Notice, causes, command, comparison, decide, notices, prediction, verdict_statement};
 
-pub use locks::page_locks;
 pub use timeline::page_timeline;
 
 /// Bundled viewer.
@@ -34,7 +34,7 @@ const DATA_MARK: &str = "@DATA@";
 pub fn comparison_text(comparison: &Comparison) -> ComparisonText {
     ComparisonText {
         warning: comparison::different_commands(comparison),
-        answer: comparison::verdict_text(comparison),
+        answer: comparison::verdict_statement(comparison).to_string(),
         table: page_table(comparison::table(comparison)),
         grown: comparison::growth_text(comparison),
         unlike: comparison::mismatch_lines(comparison),
@@ -94,6 +94,22 @@ pub fn page_study(
     }
 }
 
+/// One study of locks of a page, called `name` and made by `command`.
+pub fn page_locks(name: &str, command: &str, view: LocksView) -> PageLocks {
+    let full = contentions(&view).iter().map(|contention| full_table(&view, contention)).collect::<Vec<_>>();
+    let tables = single_lock_table(&view, true).into_iter().chain(full);
+    PageLocks {
+        name: name.to_owned(),
+        command: command.to_owned(),
+        cpus: u32::try_from(view.plan.cpus.len()).unwrap_or(u32::MAX),
+        advice: advice::advice_statements(&view),
+        prices: prices::price_statements(&view).iter().map(Statement::to_string).collect(),
+        tables: tables.map(page_table).collect(),
+        notices: lock_notices::notices(&view).into_iter().map(notice_text).collect(),
+        view,
+    }
+}
+
 /// Writes the page as one file that needs no other file.
 ///
 /// # Errors
@@ -136,11 +152,14 @@ fn study_text(view: &View) -> StudyText {
         sentences
     });
     let notices = notices(&view.warnings, &verdict);
-    let verdict_sentence =
-        if verdict.has_result(view) { verdict_text(&verdict) } else { "One traced run.".to_owned() };
+    let answer = if verdict.has_result(view) {
+        verdict_statement(&verdict)
+    } else {
+        Statement::new("", "One traced run.")
+    };
     StudyText {
         command: command::display_command_with_variables(&view.command, &view.plan.env),
-        verdict: statement(&verdict_sentence),
+        verdict: answer,
         causes: causes.unwrap_or_default().iter().map(|line| clause_to_sentence(line)).collect(),
         prediction: prediction.unwrap_or_default().iter().map(|line| clause_to_sentence(line)).collect(),
         notices: notices.into_iter().map(notice_text).collect(),
@@ -150,12 +169,6 @@ fn study_text(view: &View) -> StudyText {
 
 fn notice_text(Notice { severity, text }: Notice) -> NoticeText {
     NoticeText { severity, text }
-}
-
-/// Statement from a sentence that may begin with a short answer and a colon.
-fn statement(sentence: &str) -> Statement {
-    let (lead, rest) = sentence.split_once(": ").unwrap_or(("", sentence));
-    Statement { lead: lead.to_owned(), rest: rest.to_owned() }
 }
 
 /// Turns a clause into a sentence: a capital letter first, a full stop last.

@@ -3,6 +3,7 @@
 //! This module computes no loss, draws nothing and lays out nothing.
 
 use morecores_study::trace::TraceSource;
+use morecores_view::page::Statement;
 use morecores_view::{Components, StackView, TraceView, View};
 
 use crate::Component;
@@ -190,13 +191,13 @@ pub(crate) fn source_name(source: TraceSource) -> &'static str {
 }
 
 /// Mark of a trace that lost events.
-pub(crate) fn lossy_note(trace: &TraceView) -> Option<String> {
+pub(crate) fn lossy_note(trace: &TraceView) -> Option<Statement> {
     let lost = match trace.lost_events {
         1 => "1 event".to_owned(),
         more => format!("{} events", count(more as f64)),
     };
-    (trace.lost_events > 0)
-        .then(|| format!("lossy: the trace on {} lost {lost}, so its figures are guesses", cpus(trace.cpus)))
+    let rest = || format!("the trace on {} lost {lost}, so its figures are guesses", cpus(trace.cpus));
+    (trace.lost_events > 0).then(|| Statement::new("lossy", rest()))
 }
 
 /// Facts that the stack does not show, as clauses: the speedup of the serial phases and of the

@@ -23,10 +23,11 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use morecores_study::InCell;
+use morecores_view::page::Statement;
 use morecores_view::{TraceView, View};
 
 use crate::stack::Part;
-use crate::{Verdict, decide, notices, verdict_text};
+use crate::{Verdict, decide, notices, verdict_statement};
 pub use comparison::comparison_report;
 pub use gains::gains_report;
 pub use locks::locks_report;
@@ -113,15 +114,19 @@ impl Style {
         self.wrap(text, "  ").iter().map(|line| self.paint().dim(line)).collect()
     }
 
-    /// Wraps like `wrap` and paints the words before the first colon, if the colon is on the first
-    /// line.
-    fn wrap_labelled(&self, text: &str, indent: &str, paint: impl FnOnce(&str) -> String) -> Vec<String> {
-        let mut lines = self.wrap(text, indent);
+    /// Wraps a statement like `wrap` and paints its lead and colon, if they fit on the first line.
+    fn wrap_statement(
+        &self,
+        statement: &Statement,
+        indent: &str,
+        paint: impl FnOnce(&str) -> String,
+    ) -> Vec<String> {
+        let mut lines = self.wrap(&statement.to_string(), indent);
+        let label = format!("{}:", self.text(&statement.lead));
         if let Some(first) = lines.first_mut()
-            && let Some(colon) = first.find(':')
+            && let Some(rest) = first.strip_prefix(&label)
         {
-            let rest = first.split_off(colon + 1);
-            *first = paint(first) + &rest;
+            *first = paint(&label) + rest;
         }
         lines
     }
@@ -197,5 +202,5 @@ fn join_sections(sections: Vec<Vec<String>>) -> String {
 
 /// Verdict, with its answer in colour.
 fn verdict_lines(verdict: &Verdict, style: &Style) -> Vec<String> {
-    style.wrap_labelled(&verdict_text(verdict), "", |lead| style.paint().verdict(&verdict.kind, lead))
+    style.wrap_statement(&verdict_statement(verdict), "", |lead| style.paint().verdict(&verdict.kind, lead))
 }

@@ -1,8 +1,8 @@
 //! The answer of a study: decided as data first, worded second.
 //!
-//! [`decide`] derives the answer from the view; [`word`] puts the answer into words. Neither
-//! estimates anything. The intervals and the noise floor come from the view, and no difference
-//! inside them is called a difference.
+//! [`decide`] derives the answer from the view; [`verdict_statement`] puts the answer into words.
+//! Neither estimates anything. The intervals and the noise floor come from the view, and no
+//! difference inside them is called a difference.
 
 mod decide;
 mod text;
@@ -15,7 +15,7 @@ use crate::{Cause, NoCauseReason};
 
 pub use decide::decide;
 pub(crate) use decide::leaves_worthwhile_gain;
-pub use text::verdict_text;
+pub use text::verdict_statement;
 pub(crate) use text::{more_runs_advice, stricter_limit, thread_advice, unused_cpus_advice};
 pub(crate) use validity::{crowded_base, invalid_baseline, time_outside_cpus};
 

@@ -4,7 +4,7 @@ mod support;
 
 use morecores_report::{
     Component, Explanation, NoCauseReason, Remark, cause_clause, causes, decide, main_cause, no_cause_reason,
-    verdict_text,
+    verdict_statement,
 };
 use morecores_study::*;
 use morecores_view::*;
@@ -187,7 +187,7 @@ fn gained_cpus_are_said_as_such() {
 
 #[test]
 fn the_verdict_names_the_main_cause() {
-    let text = verdict_text(&decide(&support::build()));
+    let text = verdict_statement(&decide(&support::build())).to_string();
     assert!(
         text.contains("The largest loss is 0.28 of 2 CPUs idle: only `ld` ran; the other threads"),
         "{text}"
@@ -218,11 +218,14 @@ fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
         view
     };
     let named = overhead(0.2);
-    assert!(verdict_text(&decide(&named)).contains("The largest loss is") && !clauses(&named).is_empty());
+    assert!(
+        verdict_statement(&decide(&named)).to_string().contains("The largest loss is")
+            && !clauses(&named).is_empty()
+    );
     for (o, ratio) in [(8.65, "took 9.65 times as long"), (-0.4, "took 0.600 times as long")] {
         let view = overhead(o);
         assert!(clauses(&view).is_empty());
-        let text = verdict_text(&decide(&view));
+        let text = verdict_statement(&decide(&view)).to_string();
         assert!(text.contains(ratio) && !text.contains("The largest loss is"), "{text}");
     }
     // As slow as the slowest of the timed runs: that is their noise.
@@ -250,9 +253,9 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
         Some(NoCauseReason::FigureDiffers { cpus: 2, .. })
     ));
     assert!(
-        verdict_text(&decide(&view)).contains("a trace describes only the whole run"),
+        verdict_statement(&decide(&view)).to_string().contains("a trace describes only the whole run"),
         "{}",
-        verdict_text(&decide(&view))
+        verdict_statement(&decide(&view)).to_string()
     );
     assert_eq!(no_cause_reason(largest_stack(&figure(1.05)), &figure(1.05)), None);
 }
@@ -308,9 +311,9 @@ fn runs_too_short_to_be_traced_explain_nothing() {
         Some(NoCauseReason::TooShort { cpus: 2, seconds: 0.0012 })
     );
     assert!(
-        verdict_text(&decide(&view)).contains("on 2 CPUs the command takes only 1.20 ms"),
+        verdict_statement(&decide(&view)).to_string().contains("on 2 CPUs the command takes only 1.20 ms"),
         "{}",
-        verdict_text(&decide(&view))
+        verdict_statement(&decide(&view)).to_string()
     );
     assert_eq!(no_cause_reason(largest_stack(&short(0.010)), &short(0.010)), None);
 }

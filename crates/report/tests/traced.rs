@@ -250,8 +250,9 @@ fn views() -> impl Strategy<Value = View> {
                         vec![support::lock("mutex", &symbol, Some(&name), 9, seconds, seconds / 3.0); 12];
                     trace.others = vec![(symbol.clone(), seconds); 9];
                     trace.parallelism.running = vec![1.0 / f64::from(cpus + 1); *cpus as usize + 1];
-                    trace.serial_phases =
-                        vec![SerialPhase { start_s: 0.1, duration_s: seconds, culprit: name.clone() }; 7];
+                    let phase =
+                        SerialPhase { start_s: 0.1, duration_s: seconds, culprit: name.clone(), cause: None };
+                    trace.serial_phases = vec![phase; 7];
                     trace.parts = SerialAndParallel { serial_s: seconds, parallel_s: 0.0 };
                     trace.untraced = vec![Untraced { what: name.clone(), why: symbol.clone() }];
                     trace

@@ -3,12 +3,12 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_report::{OutsideTime, Remark, VerdictKind, decide, notices, verdict_text};
+use morecores_report::{OutsideTime, Remark, VerdictKind, decide, notices, verdict_statement};
 use morecores_study::{Better, Limit, StopReason};
 use morecores_view::{OutsideEvidence, View, Warning, Workers};
 
 fn text(view: &View) -> String {
-    verdict_text(&decide(view))
+    verdict_statement(&decide(view)).to_string()
 }
 
 #[test]
@@ -25,7 +25,8 @@ fn each_answer_is_given_for_its_reason() {
     let mut done_once = support::too_few_runs();
     done_once.closing.as_mut().expect("a closing").reason = StopReason::AlreadyDone;
     assert!(
-        verdict_text(&decide(&done_once))
+        verdict_statement(&decide(&done_once))
+            .to_string()
             .starts_with("Not known: the first run left the later runs almost nothing to do.")
     );
     assert_eq!(decide(&done_once).remarks, []);
@@ -92,7 +93,7 @@ fn a_crowded_base_is_praised_for_nothing() {
     assert!(!text(&crowded(2, true, true, 1.9)).contains("{n}"), "it was told");
     // A number of threads set by the command: the only explanation of a superlinear speedup,
     // otherwise part of the program.
-    assert!(text(&crowded(7, false, false, 19.5)).contains("in each other's way"));
+    assert!(text(&crowded(7, false, false, 19.5)).contains("slowed each other down"));
     let server = crowded(7, false, false, 1.9);
     let verdict = decide(&server);
     assert!(matches!(verdict.kind, VerdictKind::Scales(_)));
@@ -234,7 +235,7 @@ fn advice_goes_on_from_what_was_planned() {
         view.points.truncate(1);
         all_notices.extend(notices(&view.warnings[1..], &decide(&view)));
         let notice_texts: Vec<String> = all_notices.into_iter().map(|notice| notice.text).collect();
-        verdict_text(&verdict) + " " + &notice_texts.join(" ")
+        verdict_statement(&verdict).to_string() + " " + &notice_texts.join(" ")
     };
     let text = advice(5, StopReason::RunsExhausted);
     assert_eq!(

@@ -4,6 +4,8 @@
 //! page computes no figure itself: this data holds everything that it says and draws. The one
 //! exception is the running averages of a timeline at the zoom that the reader chose.
 
+use std::fmt;
+
 use morecores_study::Quantity;
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +139,21 @@ pub struct Statement {
     pub lead: String,
     /// Rest of the statement.
     pub rest: String,
+}
+
+impl Statement {
+    /// Statement that begins with `lead`.
+    pub fn new(lead: impl Into<String>, rest: impl Into<String>) -> Self {
+        Self { lead: lead.into(), rest: rest.into() }
+    }
+}
+
+/// Both parts, with a colon between them.
+impl fmt::Display for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colon = if self.lead.is_empty() { "" } else { ": " };
+        write!(f, "{}{colon}{}", self.lead, self.rest)
+    }
 }
 
 /// Weight of a notice.

@@ -37,7 +37,7 @@ pub use prediction::{
 };
 pub use trace::HolderWaits;
 pub use trace::{
-    CommandView, Components, Culprit, Inconsistencies, LockView, Losses, NO_CULPRIT, Parallelism,
+    CommandView, Components, Culprit, IdleCause, Inconsistencies, LockView, Losses, NO_CULPRIT, Parallelism,
     SerialAndParallel, SerialPhase, StackView, TraceView, Workers,
 };
 pub use warning::{FailureCount, OutsideEvidence, Warning};

@@ -56,28 +56,28 @@ export function lockDetails({ view }: PageLocks): HTMLElement {
     ...hostFacts(host),
     ["locks", plan.locks.join(", ")],
     ["threads", `${plan.threads.join(", ")}, pinned in turn to CPUs ${plan.cpus}`],
-    ["held for", durations(plan.holds)],
-    ["away for", plan.thinks.map((think) => (think === "hold" ? "as long as held" : nanos(think.fixed))).join(", ")],
-    ["rounds", `${rounds} of ${plan.rounds}, shuffled, seed ${plan.seed}${whole ? "" : "; not all of what was planned is there"}`],
-    ["one contest", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} where every wait is timed, in the first ${plan.watched_rounds === 1 ? "round" : `${plan.watched_rounds} rounds`}`],
+    ["hold", durations(plan.holds)],
+    ["time between holds", plan.thinks.map((think) => (think === "hold" ? "as long as the hold" : nanos(think.fixed))).join(", ")],
+    ["rounds", `${rounds} of ${plan.rounds}, shuffled, seed ${plan.seed}${whole ? "" : "; the plan is not complete"}`],
+    ["one contest", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} with every wait timed, in the first ${plan.watched_rounds === 1 ? "round" : `${plan.watched_rounds} rounds`}`],
     ["taken by the hypervisor", steal === null ? "not known" : percent(steal)],
   ]);
 }
 
 export const METHOD = [
-  "A figure is the median over runs; behind it, in brackets, its 95% interval by exact order statistics, or none with fewer than six runs.",
-  "Timed runs are never traced: the stack, the timeline and the tables below it are of one more run of each count.",
+  "A figure is the median over runs; the 95% interval behind it, by exact order statistics, needs six runs.",
+  "Timed runs are never traced: the stack, the timeline and the tables below it show one more run of each count.",
   "A speedup stack divides the CPUs of each count into the speedup and what was lost, so that they add up to the count; a negative loss is drawn below zero.",
-  "A prediction has a 90% band and is withheld where the data cannot bear one.",
+  "A prediction has a 90% band. There is no prediction where the data do not suffice for a band.",
   "Formulas, sources and limits: docs/methods of morecores.",
 ];
 
 export const LOCK_METHOD = [
-  "A figure is the median over rounds; its bar in a picture is its 95% interval, and there is none where there are too few rounds for one.",
+  "A figure is the median over rounds. Its bar in a picture is its 95% interval; too few rounds have no interval.",
   "Each cell is measured by a process of its own, with its threads pinned, and cells are shuffled within each round.",
-  "A share of the fastest is of the rates of the same round, lock by lock, so that what slows a whole round down cancels out.",
-  "Waits are timed in contests of their own: to time them costs readings of the clock, so that the rates of those contests count for nothing.",
-  "CPUs burned are those busy beyond what the holds and the time away from the lock took.",
+  "A share of the fastest compares rates of the same round, so that a slow round does not change it.",
+  "Waits are timed in contests of their own. Reading the clock slows these contests, so their rates are not used.",
+  "CPUs burned are CPUs that were busy outside the holds and the time between holds.",
   "Formulas, sources and limits: docs/methods/locks.md of morecores.",
 ];
 

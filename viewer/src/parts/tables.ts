@@ -3,6 +3,7 @@
 import { cpus, figure, percent, time, withInterval, bytes } from "../format.ts";
 import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
+import type { IdleCause } from "../record/IdleCause.ts";
 import type { Losses } from "../record/Losses.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
@@ -17,7 +18,6 @@ interface TaggedRow {
 }
 
 const LOCKS: Component[] = ["kernel_lock_spin", "idle_kernel_lock"];
-const LABELS: Record<string, Component[]> = { disk: ["idle_disk"], serial: ["idle_too_little_work"], timer: ["idle_timer"] };
 
 function column<Row>(title: string, text: (row: Row) => string, value?: (row: Row) => number | null): Column<Row> {
   return value ? { title, text, value } : { title, text };
@@ -81,7 +81,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   type Command = (typeof commands)[number];
   const locks = trace.locks.map((lock) => tag(lock, LOCKS));
   type Lock = (typeof locks)[number];
-  const phases = trace.serial_phases.map((phase) => tag(phase, ["idle_too_little_work", ...(LABELS[phase.culprit] ?? [])]));
+  const phases = trace.serial_phases.map((phase) => tag(phase, ["idle_too_little_work", ...idleComponent(phase.cause)]));
   type Phase = (typeof phases)[number];
   const culpritRows = trace.culprits.map((culprit) => tag(culprit, ["idle_too_little_work"]));
   type Culprit = (typeof culpritRows)[number];
@@ -100,7 +100,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("kernel ratio", (c) => percent(c.kernel_ratio), (c) => c.kernel_ratio),
     column("waiting ratio", (c) => percent(c.waiting_ratio), (c) => c.waiting_ratio),
   ], commands);
-  add<Culprit>("Who ran while CPUs were idle for want of work", [
+  add<Culprit>("Who ran while CPUs were idle for lack of work", [
     column("command", (c) => c.name),
     column("idle CPU time", (c) => time(c.lost_cpus), (c) => c.lost_cpus),
     column("the others waited in", (c) => c.waiting_in ?? "–"),
@@ -135,6 +135,11 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     tables: all,
     keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as TaggedRow).about.some((key) => key === component))),
   };
+}
+
+/** Component with the idle time that such an event ended. */
+function idleComponent(cause: IdleCause | null): Component[] {
+  return cause === null || cause === "unknown" ? [] : [`idle_${cause}`];
 }
 
 /** Components that a change in the what-if ranking is about. */

@@ -48,7 +48,7 @@ export const LOCK_QUANTITIES: [LockQuantity, string][] = [
 /** Meaning of the marks in the pictures. */
 export const CONTEST_KEY =
   "Solid lines with full circles: morecores' own locks; dashed lines with hollow circles: the system's. Bars: 95% intervals. " +
-  "Circles of the same number of threads stand side by side; a name stands at the end of its line, of two at that of the luckiest thread. Each picture has a scale of its own.";
+  "Circles of the same number of threads stand side by side. A name stands at the end of its line; of two lines of a lock, the luckiest thread's has the name. Each picture has a scale of its own.";
 
 interface DrawnPoint {
   lock: LockName;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use morecores_study::Nanos;
 use morecores_study::trace::{Interrupt, TraceHeader};
-use morecores_view::{NO_CULPRIT, SerialAndParallel, SerialPhase};
+use morecores_view::{IdleCause, NO_CULPRIT, SerialAndParallel, SerialPhase};
 
 use super::concurrency::ConcurrencySpan;
 use super::programs::Programs;
@@ -54,7 +54,8 @@ pub(super) fn phases(
     let phases = spans.iter().zip(culprits).map(|(span, culprit)| SerialPhase {
         start_s: span.from.since(timeline.began).as_secs_f64(),
         duration_s: span.length().as_secs_f64(),
-        culprit,
+        culprit: culprit.name,
+        cause: culprit.cause,
     });
     Phases {
         phases: phases.collect(),
@@ -129,7 +130,7 @@ fn phase_culprits(
     programs: &Programs,
     blocked_periods: &[BlockedPeriod],
     spans: &[PhaseSpan],
-) -> Vec<String> {
+) -> Vec<PhaseCulprit> {
     let mut ran: Vec<BTreeMap<_, Nanos>> = vec![BTreeMap::new(); spans.len()];
     for (id, thread) in timeline.tree() {
         let running = thread.segments.iter().filter(|s| matches!(s.state, State::Running { .. }));
@@ -141,21 +142,23 @@ fn phase_culprits(
             }
         }
     }
-    let mut blocked: Vec<BTreeMap<String, Nanos>> = vec![BTreeMap::new(); spans.len()];
+    let mut blocked: Vec<BTreeMap<PhaseCulprit, Nanos>> = vec![BTreeMap::new(); spans.len()];
     for period in blocked_periods {
         for (index, from, to) in overlaps(spans, period.from, period.to) {
             let cause = period_end_cause(header, timeline, programs, period);
             *blocked[index].entry(cause).or_default() += to.since(from);
         }
     }
-    let choose = |((span, ran), causes): ((&PhaseSpan, BTreeMap<_, Nanos>), BTreeMap<String, Nanos>)| {
-        let blocked: Nanos = causes.values().copied().sum();
-        let runner = ran.into_iter().max_by_key(|(_, time)| *time).filter(|(_, time)| *time > Nanos::ZERO);
-        let cause = causes.into_iter().max_by_key(|(_, time)| *time).map(|(cause, _)| cause);
-        let runner = runner.map(|(program, _)| programs.name(program));
-        let first_choice = if blocked.0 > span.length().0 / 2 { cause.or(runner) } else { runner };
-        first_choice.unwrap_or_else(|| NO_CULPRIT.to_owned())
-    };
+    let choose =
+        |((span, ran), causes): ((&PhaseSpan, BTreeMap<_, Nanos>), BTreeMap<PhaseCulprit, Nanos>)| {
+            let blocked: Nanos = causes.values().copied().sum();
+            let runner =
+                ran.into_iter().max_by_key(|(_, time)| *time).filter(|(_, time)| *time > Nanos::ZERO);
+            let cause = causes.into_iter().max_by_key(|(_, time)| *time).map(|(cause, _)| cause);
+            let runner = runner.map(|(program, _)| PhaseCulprit::command(programs.name(program)));
+            let first_choice = if blocked.0 > span.length().0 / 2 { cause.or(runner) } else { runner };
+            first_choice.unwrap_or_else(PhaseCulprit::unknown)
+        };
     spans.iter().zip(ran).zip(blocked).map(choose).collect()
 }
 
@@ -169,34 +172,61 @@ fn overlaps(spans: &[PhaseSpan], from: Nanos, to: Nanos) -> impl Iterator<Item =
         .map(move |(index, span)| (first + index, from.max(span.from), to.min(span.to)))
 }
 
-/// Cause that ended a blocked period, in words that fit in the place of a program's name.
+/// Command that ran in a phase, or the cause that ended its blocked time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PhaseCulprit {
+    /// Name of a command, or words in its place.
+    name: String,
+    /// None for a command.
+    cause: Option<IdleCause>,
+}
+
+impl PhaseCulprit {
+    fn command(name: String) -> Self {
+        Self { name, cause: None }
+    }
+
+    fn from_cause(cause: IdleCause, name: impl Into<String>) -> Self {
+        Self { name: name.into(), cause: Some(cause) }
+    }
+
+    fn unknown() -> Self {
+        Self::from_cause(IdleCause::Unknown, NO_CULPRIT)
+    }
+}
+
+/// Cause that ended a blocked period.
 fn period_end_cause(
     header: &TraceHeader,
     timeline: &Timeline,
     programs: &Programs,
     period: &BlockedPeriod,
-) -> String {
+) -> PhaseCulprit {
     let wake = ending_wake(timeline, period);
     let device = || wake.and_then(|wake| device_interrupt(wake.by).or(device_interrupt(wake.origin)));
     let device = || device().and_then(|number| header.facts.interrupts.get(&number).cloned());
     let outside = || wake.and_then(|wake| wake.origin.thread());
-    match period.cause {
-        Some(Cause::Timer) => "timer".to_owned(),
-        Some(Cause::Disk) => device().unwrap_or_else(|| "disk".to_owned()),
-        Some(Cause::Device) => device().unwrap_or_else(|| "device".to_owned()),
-        Some(Cause::Rcu) => "RCU".to_owned(),
-        Some(Cause::Uninterruptible) => "kernel".to_owned(),
+    let device_or = |name: &str| device().unwrap_or_else(|| name.to_owned());
+    let (cause, name) = match period.cause {
+        Some(Cause::Timer) => (IdleCause::Timer, "timer".to_owned()),
+        Some(Cause::Disk) => (IdleCause::Disk, device_or("disk")),
+        Some(Cause::Device) => (IdleCause::Device, device_or("device")),
+        Some(Cause::Rcu) => (IdleCause::Rcu, "RCU".to_owned()),
+        Some(Cause::Uninterruptible) => (IdleCause::Uninterruptible, "kernel".to_owned()),
         Some(Cause::Peer) => match outside() {
             // The tool ended the run: the event that the command waited for did not come.
-            Some(id) if is_measuring_tool(timeline, id) => NO_CULPRIT.to_owned(),
-            Some(id) => programs.thread_name(timeline, id, period.to),
-            None => device().unwrap_or_else(|| "network".to_owned()),
+            Some(id) if is_measuring_tool(timeline, id) => return PhaseCulprit::unknown(),
+            Some(id) => (IdleCause::Peer, programs.thread_name(timeline, id, period.to)),
+            None => (IdleCause::Peer, device_or("network")),
         },
-        Some(Cause::KernelLock) => "kernel lock".to_owned(),
-        Some(Cause::UserLock) => "user lock".to_owned(),
-        Some(Cause::Thread(id)) => programs.name(programs.program_at(id, period.to)),
-        Some(Cause::Endless | Cause::Unknown) | None => device().unwrap_or_else(|| NO_CULPRIT.to_owned()),
-    }
+        Some(Cause::KernelLock) => (IdleCause::KernelLock, "kernel lock".to_owned()),
+        Some(Cause::UserLock) => (IdleCause::UserLock, "user lock".to_owned()),
+        Some(Cause::Thread(id)) => {
+            return PhaseCulprit::command(programs.name(programs.program_at(id, period.to)));
+        }
+        Some(Cause::Endless | Cause::Unknown) | None => (IdleCause::Unknown, device_or(NO_CULPRIT)),
+    };
+    PhaseCulprit::from_cause(cause, name)
 }
 
 /// Whether a thread belongs to the tracing process or to the process that started the command.

@@ -3,7 +3,7 @@
 //! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::{InCell, Neighbour};
-use morecores_view::{LockView, PointView, StackView, TraceView, View, Warning};
+use morecores_view::{Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning};
 
 use super::{Cause, Explanation, NoCauseReason, SerialTime};
 use crate::Component;
@@ -152,11 +152,16 @@ fn running_commands(stack: &StackView, trace: Option<&TraceView>) -> Explanation
         idle_cpus >= SOLE_SHARE * lost
     });
     Explanation::Commands {
-        commands: named.iter().take(shown).map(|c| (c.name.clone(), c.lost_cpus)).collect(),
+        commands: named.iter().take(shown).map(|c| (command_name(c), c.lost_cpus)).collect(),
         alone,
         serial,
         waiting_in: first.waiting_in.clone(),
     }
+}
+
+/// Name of the command; none where no thread of the command ran.
+fn command_name(culprit: &Culprit) -> Option<String> {
+    (culprit.name != NO_CULPRIT).then(|| culprit.name.clone())
 }
 
 /// Time of a traced run in the serial phases of one command.

@@ -3,7 +3,6 @@
 //! This module words the decisions of `decide` and makes none.
 
 use morecores_study::Quantity;
-use morecores_view::NO_CULPRIT;
 
 use super::{Cause, Explanation, NoCauseReason};
 use crate::Component;
@@ -156,6 +155,9 @@ fn lock_name(cause: &Cause) -> String {
     }
 }
 
+/// Words for idle time in which no command of the tree ran.
+const NO_THREAD: &str = "no thread of the command ran";
+
 fn idle_text(cause: &Cause) -> String {
     let Explanation::Commands { commands, alone, serial, waiting_in } = &cause.explanation else {
         return "idle for lack of parallel work".to_owned();
@@ -165,18 +167,17 @@ fn idle_text(cause: &Cause) -> String {
         ([(only, _)], Some(serial)) if *alone => {
             let unit = Quantity::Time.column_scale([serial.elapsed_s]);
             let in_unit = |seconds: f64| ratio(seconds / unit.size);
-            let who = if only == NO_CULPRIT {
-                "no thread of the command ran".to_owned()
-            } else {
-                format!("one thread of `{only}` ran alone")
+            let who = match only {
+                Some(only) => format!("one thread of `{only}` ran alone"),
+                None => NO_THREAD.to_owned(),
             };
             format!("{who} for {} of {} {}", in_unit(serial.seconds), in_unit(serial.elapsed_s), unit.symbol)
         }
-        ([(only, _)], None) if *alone && only == NO_CULPRIT => "no thread of the command ran".to_owned(),
-        ([(only, _)], None) if *alone => format!("only `{only}` ran"),
+        ([(None, _)], None) if *alone => NO_THREAD.to_owned(),
+        ([(Some(only), _)], None) if *alone => format!("only `{only}` ran"),
         (several, _) => {
             let each = several.iter().map(|(name, cpus)| {
-                let name = if name == NO_CULPRIT { "none" } else { &format!("`{name}`") };
+                let name = name.as_ref().map_or("none".to_owned(), |name| format!("`{name}`"));
                 format!("{name} ({})", cpu_share(*cpus))
             });
             format!("too few threads ran, mostly {}", join_with_and(each))

@@ -1,18 +1,19 @@
-//! Advice on which lock to take, one sentence for each situation.
+//! Advice on which lock to take, one statement for each situation.
 
 use morecores_study::Quantity;
 use morecores_study::lock::{LockName, WaitStrategy};
+use morecores_view::page::Statement;
 use morecores_view::{LockAdvice, LockSituation, LocksView};
 
 use super::time;
 use crate::format::{join_with_or, percent, two_digits};
 
-/// Advice in sentences. Each begins with the situation and a colon.
-pub(crate) fn advice_sentences(view: &LocksView) -> Vec<String> {
+/// Advice. Each statement begins with the situation.
+pub(crate) fn advice_statements(view: &LocksView) -> Vec<Statement> {
     view.advice
         .iter()
         .filter(|advice| !advice.take.is_empty())
-        .map(|advice| advice_sentence(view, advice))
+        .map(|advice| advice_statement(view, advice))
         .collect()
 }
 
@@ -24,12 +25,13 @@ pub(crate) fn advice_note(view: &LocksView) -> Option<&'static str> {
     )
 }
 
-fn advice_sentence(view: &LocksView, advice: &LockAdvice) -> String {
+fn advice_statement(view: &LocksView, advice: &LockAdvice) -> Statement {
     let situation = situation_text(view, advice.situation);
     if advice.situation == LockSituation::Free {
         let cheapest = advice.take.first().and_then(|best| view.locks.iter().find(|lock| lock.lock == *best));
         let cost = cheapest.and_then(|lock| lock.free_ns).map(|ns| format!(", {}", time(ns.value)));
-        return format!("{situation}: {}{}.", join_with_or(advice.take.iter()), cost.unwrap_or_default());
+        let locks = join_with_or(advice.take.iter());
+        return Statement::new(situation, format!("{locks}{}.", cost.unwrap_or_default()));
     }
     let never = if advice.never.is_empty() {
         String::new()
@@ -37,7 +39,7 @@ fn advice_sentence(view: &LocksView, advice: &LockAdvice) -> String {
         let reach = advice.worst.map(|share| format!(", down to {} of the best one's rate", percent(share)));
         format!("; never {}{}", locks_by_kind(&advice.never), reach.unwrap_or_default())
     };
-    format!("{situation}: {}{never}.", locks_by_kind(&advice.take))
+    Statement::new(situation, format!("{}{never}.", locks_by_kind(&advice.take)))
 }
 
 fn situation_text(view: &LocksView, situation: LockSituation) -> String {

@@ -10,7 +10,7 @@ use super::{code_span, escape_prose, write_table};
 use crate::command;
 use crate::comparison::{
     condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table, table_note,
-    verdict_text,
+    verdict_statement,
 };
 
 /// Writes a warning of different commands, the answer, conditions, table, components that grew, and
@@ -24,7 +24,7 @@ pub fn comparison_markdown(comparison: &Comparison, out: &mut impl Write) -> fmt
     if let Some(warning) = different_commands(comparison) {
         writeln!(out, "**Warning:** {}\n", escape_prose(&warning))?;
     }
-    writeln!(out, "**{}**\n", escape_prose(&verdict_text(comparison)))?;
+    writeln!(out, "**{}**\n", escape_prose(&verdict_statement(comparison).to_string()))?;
     for one in &comparison.conditions {
         let mark = match one.holds {
             Some(true) => "❌",

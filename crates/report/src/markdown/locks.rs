@@ -5,6 +5,7 @@
 use std::fmt::{self, Write};
 
 use morecores_view::LocksView;
+use morecores_view::page::Statement;
 
 use super::{escape_prose, write_table};
 use crate::Severity;
@@ -18,16 +19,15 @@ use crate::table::Table;
 ///
 /// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
-    for line in advice::advice_sentences(view) {
-        let (lead, rest) = line.split_once(':').unwrap_or((&line, ""));
-        writeln!(out, "- **{}:**{}", escape_prose(lead), escape_prose(rest))?;
+    for Statement { lead, rest } in advice::advice_statements(view) {
+        writeln!(out, "- **{}:** {}", escape_prose(&lead), escape_prose(&rest))?;
     }
     if let Some(note) = advice::advice_note(view) {
         writeln!(out, "\n<sub>{}</sub>\n", escape_prose(note))?;
     }
-    let prices = prices::price_sentences(view);
-    for line in &prices {
-        writeln!(out, "- {}", escape_prose(line))?;
+    let prices = prices::price_statements(view);
+    for price in &prices {
+        writeln!(out, "- {}", escape_prose(&price.to_string()))?;
     }
     if !prices.is_empty() {
         writeln!(out)?;

@@ -32,7 +32,7 @@ pub(super) fn write_stack(view: &View, out: &mut impl Write) -> fmt::Result {
         writeln!(out)?;
     }
     for lossy in view.traces.iter().filter_map(lossy_note) {
-        writeln!(out, "**{}**\n", escape_prose(&lossy))?;
+        writeln!(out, "**{}**\n", escape_prose(&lossy.to_string()))?;
     }
     writeln!(out, "<sub>{}</sub>\n", escape_prose(&stack_notes(view).join(" ")))
 }

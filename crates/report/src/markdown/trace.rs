@@ -14,7 +14,7 @@ use crate::trace::{headline, part_name, sentences, total_cpu_seconds, trace_part
 pub(super) fn write_trace(trace: &TraceView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "**Where the CPUs went**: {}\n", escape_prose(&headline(trace)))?;
     if let Some(lossy) = lossy_note(trace) {
-        writeln!(out, "**{}**\n", escape_prose(&lossy))?;
+        writeln!(out, "**{}**\n", escape_prose(&lossy.to_string()))?;
     }
     let parts = trace_parts(trace, false);
     if !parts.is_empty() {

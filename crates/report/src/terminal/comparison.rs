@@ -2,13 +2,14 @@
 //!
 //! This module only lays out; `crate::comparison` decides the words and the rows.
 
+use morecores_view::page::Statement;
 use morecores_view::{Comparison, ConditionResult};
 
 use super::Style;
 use super::grid::Grid;
 use crate::comparison::{
     condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table, table_note,
-    verdict_text,
+    verdict_statement,
 };
 use crate::{Severity, command};
 
@@ -24,11 +25,11 @@ pub fn comparison_report(comparison: &Comparison, style: &Style) -> String {
         head.push(format!("{side}: {}", style.text(&study.study)));
     }
     let warning = different_commands(comparison).map(|text| {
-        let text = format!("warning: {text}");
-        style.wrap_labelled(&text, "  ", |label| paint.label(Severity::Serious, label))
+        let text = Statement::new("warning", text);
+        style.wrap_statement(&text, "  ", |label| paint.label(Severity::Serious, label))
     });
     let mut sections = vec![head, warning.unwrap_or_default(), table_lines(comparison, style)];
-    sections.push(style.wrap_labelled(&verdict_text(comparison), "", |lead| paint.bold(lead)));
+    sections.push(style.wrap_statement(&verdict_statement(comparison), "", |lead| paint.bold(lead)));
     sections.push(growth_section(comparison, style));
     sections.push(mismatch_lines(comparison).iter().flat_map(|line| note_lines(line, style)).collect());
     sections.push(comparison.conditions.iter().flat_map(|one| condition_lines(one, style)).collect());
@@ -61,12 +62,12 @@ fn growth_section(comparison: &Comparison, style: &Style) -> Vec<String> {
 }
 
 fn note_lines(line: &str, style: &Style) -> Vec<String> {
-    let text = format!("note: {line}");
-    style.wrap_labelled(&text, "  ", |label| style.paint().label(Severity::Note, label))
+    let text = Statement::new("note", line);
+    style.wrap_statement(&text, "  ", |label| style.paint().label(Severity::Note, label))
 }
 
 fn condition_lines(one: &ConditionResult, style: &Style) -> Vec<String> {
     let severity = if one.holds == Some(false) { Severity::Note } else { Severity::Serious };
-    let text = format!("condition: {}", condition_text(one));
-    style.wrap_labelled(&text, "  ", |label| style.paint().label(severity, label))
+    let text = Statement::new("condition", condition_text(one));
+    style.wrap_statement(&text, "  ", |label| style.paint().label(severity, label))
 }

@@ -7,6 +7,7 @@ mod curve;
 use std::path::Path;
 
 use morecores_view::LocksView;
+use morecores_view::page::Statement;
 
 use super::Style;
 use super::grid::Grid;
@@ -25,18 +26,14 @@ const RATE_COLUMNS: usize = 6;
 pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> String {
     let paint = style.paint();
     let mut sections = vec![style.wrap(&headline(view), "  ").iter().map(|l| paint.bold(l)).collect()];
-    let mut words: Vec<String> = advice::advice_sentences(view)
-        .iter()
-        .flat_map(|line| style.wrap_labelled(line, "  ", |label| paint.bold(label)))
-        .collect();
+    let statement_lines = |statements: Vec<Statement>| -> Vec<String> {
+        let lines = |one: &Statement| style.wrap_statement(one, "  ", |lead| paint.bold(lead));
+        statements.iter().flat_map(lines).collect()
+    };
+    let mut words = statement_lines(advice::advice_statements(view));
     words.extend(advice::advice_note(view).iter().flat_map(|line| style.wrap_dim(line)));
     sections.push(words);
-    sections.push(
-        prices::price_sentences(view)
-            .iter()
-            .flat_map(|line| style.wrap_labelled(line, "  ", |label| paint.bold(label)))
-            .collect(),
-    );
+    sections.push(statement_lines(prices::price_statements(view)));
     sections.extend(single_lock_table(view, style.wide).map(|table| table_lines(&table, style)));
     sections.extend(curve::curves(view, style));
     let contentions = contentions(view);

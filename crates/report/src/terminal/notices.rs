@@ -1,5 +1,7 @@
 //! Warnings and notes, each with its label: the few with the largest effect on the answer, or all.
 
+use morecores_view::page::Statement;
+
 use super::Style;
 use crate::{Notice, Severity};
 
@@ -13,9 +15,9 @@ pub(super) fn notice_lines(notices: &[Notice], style: &Style) -> Vec<String> {
     let (shown_notices, rest) = notices.split_at(shown);
     let mut lines = Vec::new();
     for notice in shown_notices {
-        let text = format!("{}: {}", severity_label(notice.severity), notice.text);
+        let text = Statement::new(severity_label(notice.severity), &notice.text);
         let paint = |label: &str| style.paint().label(notice.severity, label);
-        lines.extend(style.wrap_labelled(&text, "  ", paint));
+        lines.extend(style.wrap_statement(&text, "  ", paint));
     }
     lines.extend(remaining_counts(rest).iter().flat_map(|text| style.wrap_dim(text)));
     lines

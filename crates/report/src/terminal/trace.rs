@@ -74,7 +74,7 @@ fn headline_lines(trace: &TraceView, style: &Style) -> Vec<String> {
 /// Mark of a trace that lost events.
 pub(super) fn lossy_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     let label = |label: &str| style.paint().label(Severity::Serious, label);
-    stack::lossy_note(trace).map_or(Vec::new(), |text| style.wrap_labelled(&text, "  ", label))
+    stack::lossy_note(trace).map_or(Vec::new(), |text| style.wrap_statement(&text, "  ", label))
 }
 
 /// Single figures of the run, as sentences.

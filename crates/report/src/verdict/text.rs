@@ -6,6 +6,7 @@ use super::decide::leaves_worthwhile_gain;
 use super::{CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
+use morecores_view::page::Statement;
 use morecores_view::{Estimate, Workers};
 
 use crate::cause_clause;
@@ -16,86 +17,86 @@ use crate::format::{cpus, figure_with_bounds, percent, ratio, serial_fraction, t
 /// root of the runs.
 const RUNS_FOR_HALF_WIDTH: u32 = 4;
 
-/// Verdict as one paragraph on one line. The paragraph begins with a short answer and a colon.
-pub fn verdict_text(verdict: &Verdict) -> String {
-    let mut sentences = vec![kind_text(verdict)];
-    sentences.extend(verdict.remarks.iter().map(remark_text));
-    sentences.join(" ")
+/// Verdict as one paragraph on one line, which begins with a short answer.
+pub fn verdict_statement(verdict: &Verdict) -> Statement {
+    let Statement { lead, rest } = kind_statement(verdict);
+    let remarks = verdict.remarks.iter().map(remark_text);
+    Statement { lead, rest: [rest].into_iter().chain(remarks).collect::<Vec<_>>().join(" ") }
 }
 
-fn kind_text(verdict: &Verdict) -> String {
+fn kind_statement(verdict: &Verdict) -> Statement {
     let (subject, plan) = (&verdict.subject, &verdict.plan);
     match &verdict.kind {
-        VerdictKind::NothingMeasured if plan.out_of_time => {
-            "Nothing measured yet: the time limit ended the first timed run. Use a longer --max-time.".to_owned()
-        }
-        VerdictKind::OneCount { cpus: count, .. } if plan.out_of_time && plan.counts > 1 => format!(
-            "Nothing to compare yet: the time limit ended the study after the runs on {}. Use a longer --max-time.",
-            cpus(*count)
+        VerdictKind::NothingMeasured if plan.out_of_time => Statement::new(
+            "Nothing measured yet",
+            "the time limit ended the first timed run. Use a longer --max-time.",
         ),
-        VerdictKind::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
-        VerdictKind::AlreadyDone => {
-            "Not known: the first run left the later runs almost nothing to do. Undo its results before each run \
-             (--prepare 'make clean'), or continue with the remaining work (--resume --incremental)."
-                .to_owned()
-        }
-        VerdictKind::OneCount { cpus: count, used } => format!(
-            "Nothing to compare: the command ran on {} only, and kept {} busy. Give --cpus two counts or more.",
-            cpus(*count),
-            busy_cpus(*used)
+        VerdictKind::OneCount { cpus: count, .. } if plan.out_of_time && plan.counts > 1 => Statement::new(
+            "Nothing to compare yet",
+            format!(
+                "the time limit ended the study after the runs on {}. Use a longer --max-time.",
+                cpus(*count)
+            ),
         ),
-        VerdictKind::NoBaseline { crowd, gain } => no_baseline_text(crowd, gain, subject, plan.limit),
-        VerdictKind::RanOutsideCpus(outside) => outside_cpus_text(outside, plan.limit),
+        VerdictKind::NothingMeasured => Statement::new("Nothing measured", "no run succeeded."),
+        VerdictKind::AlreadyDone => Statement::new(
+            "Not known",
+            "the first run left the later runs almost nothing to do. Undo its results before each run \
+             (--prepare 'make clean'), or continue with the remaining work (--resume --incremental).",
+        ),
+        VerdictKind::OneCount { cpus: count, used } => Statement::new(
+            "Nothing to compare",
+            format!(
+                "the command ran on {} only, and kept {} busy. Give --cpus two counts or more.",
+                cpus(*count),
+                busy_cpus(*used)
+            ),
+        ),
+        VerdictKind::NoBaseline { crowd, gain } => no_baseline_statement(crowd, gain, subject, plan.limit),
+        VerdictKind::RanOutsideCpus(outside) => outside_cpus_statement(outside, plan.limit),
         VerdictKind::ZeroFigures { base, largest } => {
             let unit = match subject {
                 Subject::Time => "elapsed time",
                 Subject::Rate(unit) | Subject::Cost(unit) => unit.as_deref().unwrap_or("cost"),
             };
-            format!(
-                "Not known: some figures are zero, so they have no ratio. The median of {unit} is {} on {} and {} on {}.",
+            let medians = format!(
+                "some figures are zero, so they have no ratio. The median of {unit} is {} on {} and {} on {}.",
                 ratio(base.1),
                 cpus(base.0),
                 ratio(largest.1),
                 cpus(largest.0)
-            )
+            );
+            Statement::new("Not known", medians)
         }
-        VerdictKind::TooFewRuns(gain) => {
-            format!(
-                "Too few runs to tell: {}. {}",
-                claim(gain, subject, &no_interval_text(gain)),
-                more_runs_advice(plan)
-            )
-        }
+        VerdictKind::TooFewRuns(gain) => Statement::new(
+            "Too few runs to tell",
+            format!("{}. {}", claim(gain, subject, &no_interval_text(gain)), more_runs_advice(plan)),
+        ),
         VerdictKind::Likely(gain) => {
             let lead = if gain.speedup.value > 1.0 { "It seems so" } else { "It seems not" };
             let how = if gain.speedup.value > 1.0 { "better" } else { "worse" };
-            format!(
-                "{lead}: {}, and every run there was {how} than every run on {}. {}",
+            let comparison = format!(
+                "{}, and every run there was {how} than every run on {}. {}",
                 claim(gain, subject, &no_interval_text(gain)),
                 gain.base,
                 more_runs_advice(plan)
-            )
+            );
+            Statement::new(lead, comparison)
         }
-        VerdictKind::Scales(gain) => {
-            format!("Yes: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
-        }
+        VerdictKind::Scales(gain) => Statement::new("Yes", gain_sentence(gain, subject)),
         VerdictKind::DiminishingGain(gain) => {
+            Statement::new("Yes, but less and less", gain_sentence(gain, subject))
+        }
+        VerdictKind::SmallGain(gain) => Statement::new("A little", gain_sentence(gain, subject)),
+        VerdictKind::Superlinear { gain, uncrowded } => Statement::new(
+            "Yes, more than the ideal",
             format!(
-                "Yes, but less and less: {}, {}.",
-                claim(gain, subject, &interval_text(gain)),
-                share_of_ideal(gain)
-            )
-        }
-        VerdictKind::SmallGain(gain) => {
-            format!("A little: {}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
-        }
-        VerdictKind::Superlinear { gain, uncrowded } => format!(
-            "Yes, more than the ideal: {}, {}. Possible reasons: the added CPUs bring more cache or memory \
-             bandwidth, {}something else slowed the runs on {} down.",
-            claim(gain, subject, &interval_text(gain)),
-            share_of_ideal(gain),
-            if *uncrowded { "or " } else { "more threads than CPUs ran there (a trace would tell), or " },
-            gain.base
+                "{} Possible reasons: the added CPUs bring more cache or memory bandwidth, {}something else slowed the \
+                 runs on {} down.",
+                gain_sentence(gain, subject),
+                if *uncrowded { "or " } else { "more threads than CPUs ran there (a trace would tell), or " },
+                gain.base
+            ),
         ),
         VerdictKind::Saturates { enough, largest, slower } => {
             let beyond = if *slower {
@@ -103,74 +104,87 @@ fn kind_text(verdict: &Verdict) -> String {
             } else {
                 format!("More CPUs, up to {}, made no difference beyond the noise.", largest.cpus)
             };
-            format!(
-                "Yes, up to {}: {}, {}. {beyond}",
-                cpus(enough.cpus),
-                claim(enough, subject, &interval_text(enough)),
-                share_of_ideal(enough)
+            Statement::new(
+                format!("Yes, up to {}", cpus(enough.cpus)),
+                format!("{} {beyond}", gain_sentence(enough, subject)),
             )
         }
         VerdictKind::NoDifference { gain, noise } if leaves_worthwhile_gain(gain) => {
-            not_known_text(gain, *noise, subject)
+            not_known_statement(gain, *noise, subject)
         }
         VerdictKind::NoDifference { gain, noise } => {
             let noise = noise.map(|n| format!(" of {}", percent(n))).unwrap_or_default();
-            format!(
-                "No: {}, no difference beyond the noise{noise}.",
-                claim(gain, subject, &interval_text(gain))
+            Statement::new(
+                "No",
+                format!(
+                    "{}, no difference beyond the noise{noise}.",
+                    claim(gain, subject, &interval_text(gain))
+                ),
             )
         }
-        VerdictKind::Slower(gain) => {
-            format!("No, more CPUs make it worse: {}.", claim(gain, subject, &interval_text(gain)))
-        }
-        VerdictKind::UnusedCpus { gain, used, told } => format!(
-            "It does not use the extra CPUs: the command kept {} busy when it had {}, and {}. {}",
-            busy_cpus(*used),
-            gain.cpus,
-            claim(gain, subject, &interval_text(gain)),
-            unused_cpus_advice(*told)
+        VerdictKind::Slower(gain) => Statement::new(
+            "No, more CPUs make it worse",
+            format!("{}.", claim(gain, subject, &interval_text(gain))),
+        ),
+        VerdictKind::UnusedCpus { gain, used, told } => Statement::new(
+            "It does not use the extra CPUs",
+            format!(
+                "the command kept {} busy when it had {}, and {}. {}",
+                busy_cpus(*used),
+                gain.cpus,
+                claim(gain, subject, &interval_text(gain)),
+                unused_cpus_advice(*told)
+            ),
         ),
     }
 }
 
+/// Claim of a gain, with its share of the ideal.
+fn gain_sentence(gain: &Gain, subject: &Subject) -> String {
+    format!("{}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
+}
+
 /// Answer for an interval that contains both no gain and a worthwhile one.
-fn not_known_text(gain: &Gain, noise: Option<f64>, subject: &Subject) -> String {
+fn not_known_statement(gain: &Gain, noise: Option<f64>, subject: &Subject) -> Statement {
     let noise = noise.map_or(String::new(), |noise| {
         format!(" By chance alone the medians differ by up to {}.", percent(noise))
     });
     let runs = gain.runs.saturating_mul(RUNS_FOR_HALF_WIDTH);
-    format!(
-        "Not known yet: {}.{noise} Stop other programs and repeat, or halve the interval with four times the runs \
+    let range = format!(
+        "{}.{noise} Stop other programs and repeat, or halve the interval with four times the runs \
          (--resume --runs {runs}).",
         range_claim(gain, subject)
-    )
+    );
+    Statement::new("Not known yet", range)
 }
 
-fn outside_cpus_text(outside: &OutsideTime, limit: Limit) -> String {
+fn outside_cpus_statement(outside: &OutsideTime, limit: Limit) -> Statement {
     let advice = stricter_limit(limit).map(|option| format!(" Use {option}.")).unwrap_or_default();
-    format!(
-        "Not known: the command did not stay on its CPUs. With {} it also ran on other CPUs, for {}{} of its own CPUs' \
-         time, so the CPU counts are not valid.{advice}",
+    let reason = format!(
+        "the command did not stay on its CPUs. With {} it also ran on other CPUs, for {}{} of its own CPUs' time, so \
+         the CPU counts are not valid.{advice}",
         cpus(outside.cpus),
         if outside.at_least { "at least " } else { "" },
         percent(outside.share),
-    )
+    );
+    Statement::new("Not known", reason)
 }
 
-fn no_baseline_text(crowd: &CrowdedBase, gain: &Gain, subject: &Subject, limit: Limit) -> String {
+fn no_baseline_statement(crowd: &CrowdedBase, gain: &Gain, subject: &Subject, limit: Limit) -> Statement {
     let Workers { name, threads } = &crowd.workers;
     let why = if crowd.machine_sized {
         ", one for each CPU of the machine and not for each CPU that it may use"
     } else {
-        ", which took turns and were in each other's way"
+        ", which took turns and slowed each other down"
     };
-    format!(
-        "Not known: {base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. {}, but \
-         this does not show what more CPUs give. {}",
+    let reason = format!(
+        "{base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. {}, but this does \
+         not show what more CPUs give. {}",
         claim(gain, subject, &interval_text(gain)),
         thread_advice(crowd.told, limit),
         base = cpus(crowd.cpus),
-    )
+    );
+    Statement::new("Not known", reason)
 }
 
 /// Reason why a command uses no more CPUs, or advice on how to make it use them.

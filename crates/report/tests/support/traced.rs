@@ -155,8 +155,12 @@ pub fn build() -> View {
 
 /// Traced run of the build on 2 CPUs.
 pub fn build_trace() -> TraceView {
-    let phase =
-        |start_s, duration_s, culprit: &str| SerialPhase { start_s, duration_s, culprit: culprit.to_owned() };
+    let phase = |start_s, duration_s, culprit: &str| SerialPhase {
+        start_s,
+        duration_s,
+        culprit: culprit.to_owned(),
+        cause: None,
+    };
     trace(2, 62.5, |t| {
         t.components = Components {
             user_work_s: 83.1,

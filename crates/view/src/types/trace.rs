@@ -131,6 +131,34 @@ pub struct SerialPhase {
     /// cause that ended most of the idle time instead: a timer, a device or a process outside the
     /// tree.
     pub culprit: String,
+    /// Kind of that cause; null if the culprit is a command.
+    #[serde(default)]
+    pub cause: Option<IdleCause>,
+}
+
+/// Event that ended the idle time of a serial phase. The names are those of the idle components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum IdleCause {
+    /// A timer.
+    Timer,
+    /// A disk, or a file system behind one.
+    Disk,
+    /// A device that is no disk.
+    Device,
+    /// The end of an RCU grace period.
+    Rcu,
+    /// An uninterruptible wait in the kernel.
+    Uninterruptible,
+    /// A process outside the tree, or the network.
+    Peer,
+    /// A kernel lock.
+    KernelLock,
+    /// A lock of the command's own.
+    UserLock,
+    /// No known event.
+    Unknown,
 }
 
 /// One command: all processes of the tree that ran a program of this name.
