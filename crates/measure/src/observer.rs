@@ -19,8 +19,8 @@ pub trait RunObserver {
     /// been dropped and `--prepare` has ended, and neither is to be observed.
     ///
     /// A program may have to be started by other means, for example a script without `#!`. Each
-    /// further attempt then calls this method again, after [`ended`](Self::ended) for the previous
-    /// attempt.
+    /// further attempt then calls this method again, after [`on_end`](Self::on_end) for the
+    /// previous attempt.
     ///
     /// # Errors
     /// The observer cannot watch; the run is then not made.
