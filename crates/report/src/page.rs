@@ -88,7 +88,8 @@ pub fn page_study(
         said,
         parts,
         runs: timed.map(|timed| page_run(timed, &study.header.plan)).collect(),
-        view,
+        // The page has tables of its own; the list of cells would only lengthen it.
+        view: View { cells: Vec::new(), ..view },
         gains,
         timelines,
     }
@@ -106,7 +107,7 @@ pub fn page_locks(name: &str, command: &str, view: LocksView) -> PageLocks {
         prices: prices::price_statements(&view).iter().map(Statement::to_string).collect(),
         tables: tables.map(page_table).collect(),
         notices: lock_notices::notices(&view).into_iter().map(notice_text).collect(),
-        view,
+        view: LocksView { cells: Vec::new(), ..view },
     }
 }
 

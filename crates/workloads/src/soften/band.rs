@@ -96,7 +96,7 @@ pub(super) struct Band {
     ghosts: usize,
     /// Sweep of a whole stretch.
     sweep: Sweep,
-    /// AdjacentBand at the start of the sweep, and neighbour at its end.
+    /// Adjacent bands at the start of the sweep and at its end.
     near: Option<AdjacentBand>,
     far: Option<AdjacentBand>,
     /// Ghost rows around own rows, before a stretch.
