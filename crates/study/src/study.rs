@@ -23,7 +23,7 @@ use crate::lock::Laboratory;
 use crate::trace::TraceHeader;
 use crate::{Command, Host, Nanos, Subject};
 
-pub use directory::StudyRecordWriter;
+pub use directory::{ResumableStudy, StudyRecordWriter};
 pub use error::StudyError;
 pub(crate) use error::io_error;
 pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};

@@ -31,7 +31,7 @@ fn append_raw(path: &Path, text: &[u8]) {
 #[test]
 fn what_was_appended_is_read_back_and_closed() {
     let (_dir, path) = study_of(2);
-    let (study, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+    let (study, mut writer) = LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     assert_eq!(study, LockStudy { runs: vec![run(0), run(1)], ..LockStudy::new(lock_header(lock_plan())) });
     writer.append(&run(2)).unwrap();
     let closing = Closing {
@@ -45,7 +45,7 @@ fn what_was_appended_is_read_back_and_closed() {
     assert_eq!(study.runs, [run(0), run(1), run(2)]);
     assert_eq!(study.header.closing, Some(closing));
     // A resumed study has no end.
-    drop(LockStudyWriter::resume(&path, |_| ()).unwrap());
+    drop(LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap());
     assert_eq!(LockStudy::read(&path).unwrap().header.closing, None);
 }
 
@@ -66,7 +66,8 @@ fn a_study_cut_at_any_byte_loses_at_most_the_last_line() {
     for cut in 0..whole.len() {
         fs::write(path.join("runs.jsonl"), &whole[..cut]).unwrap();
         let ends = whole[..cut].iter().filter(|&&b| b == b'\n').count();
-        let (resumed, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+        let (resumed, mut writer) =
+            LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
         let left = resumed.runs.len();
         // A line that lacks only its line feed is whole.
         assert!(left == ends || left == ends + 1, "cut at {cut}");
@@ -83,14 +84,17 @@ fn fields_of_a_later_version_are_kept_and_a_newer_schema_is_refused_and_left_alo
     let file = path.join("study.json");
     let text = fs::read_to_string(&file).unwrap().replacen('{', "{\"colour\": \"teal\",", 1);
     fs::write(&file, &text).unwrap();
-    drop(LockStudyWriter::resume(&path, |_| ()).unwrap());
+    drop(LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap());
     assert_eq!(LockStudy::read(&path).unwrap().header.unknown["colour"], "teal");
 
     let newer = text.replace("study/2", "study/3");
     fs::write(&file, &newer).unwrap();
     assert!(matches!(LockStudy::read(&path), Err(StudyError::NewerSchema { .. })));
     assert!(matches!(AnyStudy::read(&path), Err(StudyError::NewerSchema { .. })));
-    assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::NewerSchema { .. })));
+    assert!(matches!(
+        LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())),
+        Err(StudyError::NewerSchema { .. })
+    ));
     assert_eq!(fs::read_to_string(&file).unwrap(), newer);
 }
 
@@ -110,7 +114,10 @@ fn each_kind_is_told_from_the_other() {
         format!("{name} is a study of locks, not of a command: see it with morecores show {name}")
     );
     assert!(matches!(LockStudy::read(&command), Err(StudyError::OfCommand(_))));
-    assert!(matches!(StudyWriter::resume(&locks, |_| ()), Err(StudyError::OfLocks(_))));
+    assert!(matches!(
+        StudyWriter::open(&locks).and_then(|study| study.resume(|_| ())),
+        Err(StudyError::OfLocks(_))
+    ));
     assert_eq!(fs::read(locks.join("study.json")).unwrap(), before);
 }
 
@@ -119,8 +126,11 @@ fn what_is_there_stays_and_two_writers_never_share_a_study() {
     let (dir, path) = study_of(1);
     let header = || lock_header(lock_plan());
     assert!(matches!(LockStudyWriter::create(&path, header()), Err(StudyError::Exists(_))));
-    let (_, first) = LockStudyWriter::resume(&path, |_| ()).unwrap();
-    assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
+    let (_, first) = LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
+    assert!(matches!(
+        LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())),
+        Err(StudyError::Busy(_))
+    ));
     first.discard().unwrap();
     assert_eq!(LockStudy::read(&path).unwrap().runs, [run(0)]);
     let new = dir.path().join("new.study");
@@ -148,10 +158,13 @@ fn a_study_of_the_earlier_schema_reads_the_same_and_is_upgraded_when_it_is_resum
     assert!(matches!(Study::read(&path), Err(StudyError::OfLocks(_))));
     assert!(path.join("cells.jsonl").exists(), "reading changes nothing");
 
-    let (resumed, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+    let (resumed, mut writer) = LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     assert_eq!(resumed, study);
     assert_eq!(AnyStudy::read(&path).unwrap().state(&path), StudyState::Measuring);
-    assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
+    assert!(matches!(
+        LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())),
+        Err(StudyError::Busy(_))
+    ));
     writer.append(&run(2)).unwrap();
     drop(writer);
     assert!(!path.join("cells.jsonl").exists());
@@ -165,7 +178,7 @@ fn a_kill_during_the_upgrade_loses_nothing() {
     // The header is written, and the file of the runs still has its earlier name.
     fs::rename(path.join("runs.jsonl"), path.join("cells.jsonl")).unwrap();
     assert_eq!(LockStudy::read(&path).unwrap(), study);
-    let (resumed, _writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+    let (resumed, _writer) = LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     assert_eq!(resumed, study);
     assert!(path.join("runs.jsonl").exists() && !path.join("cells.jsonl").exists());
 }
@@ -178,7 +191,7 @@ fn of_many_that_resume_a_study_of_the_earlier_schema_one_writes() {
     let writers: Vec<_> = std::thread::scope(|scope| {
         let resume = || {
             barrier.wait();
-            LockStudyWriter::resume(&path, |_| ())
+            LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ()))
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(resume)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -196,7 +209,7 @@ fn a_file_of_the_user_is_never_taken_for_the_runs_of_a_command() {
     fs::rename(path.join("runs.jsonl"), path.join("cells.jsonl")).unwrap();
     fs::write(path.join("cells.jsonl"), "mine\n").unwrap();
     assert_eq!(Study::read(&path).unwrap().damaged_lines, 0);
-    drop(StudyWriter::resume(&path, |_| ()).unwrap());
+    drop(StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap());
     assert_eq!(fs::read_to_string(path.join("cells.jsonl")).unwrap(), "mine\n");
 }
 

@@ -72,7 +72,7 @@ fn a_study_cut_at_any_byte_loses_at_most_the_last_run() {
         // A line that lacks only its line feed is whole.
         assert!(study.runs.len() == ends || study.runs.len() == ends + 1, "cut at {cut}");
 
-        let (resumed, mut writer) = StudyWriter::resume(&path, |_| ()).unwrap();
+        let (resumed, mut writer) = StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
         assert_eq!(resumed.runs.len(), study.runs.len());
         writer.append(&run(9)).unwrap();
         drop(writer);
@@ -92,7 +92,7 @@ fn fields_of_a_later_version_are_kept() {
         serde_json::to_string(&run(0)).unwrap().replacen('{', "{\"phase_of_moon\": 3,", 1).as_bytes(),
     );
 
-    let (study, writer) = StudyWriter::resume(&path, |_| ()).unwrap();
+    let (study, writer) = StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     assert_eq!(study.runs[0].unknown["phase_of_moon"], 3);
     let closing =
         Closing { ended_at_ns: Nanos(9), reason: StopReason::Precise, neighbours: vec![], quiet: None };
@@ -108,7 +108,10 @@ fn a_newer_schema_is_refused_and_left_alone() {
     let text = fs::read_to_string(path.join("study.json")).unwrap().replace("study/2", "study/3");
     fs::write(path.join("study.json"), &text).unwrap();
     assert!(matches!(Study::read(&path), Err(StudyError::NewerSchema { .. })));
-    assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::NewerSchema { .. })));
+    assert!(matches!(
+        StudyWriter::open(&path).and_then(|study| study.resume(|_| ())),
+        Err(StudyError::NewerSchema { .. })
+    ));
     assert_eq!(fs::read_to_string(path.join("study.json")).unwrap(), text);
 }
 
@@ -132,20 +135,28 @@ fn only_a_new_study_without_runs_is_discarded() {
     writer.discard().unwrap();
     assert_eq!(Study::read(&path).unwrap().runs, [run(0)]);
     let (_dir, path) = study_of(0);
-    StudyWriter::resume(&path, |_| ()).unwrap().1.discard().unwrap();
+    StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap().1.discard().unwrap();
     assert_eq!(Study::read(&path).unwrap().runs, []);
     let (_dir, path) = study_of(1);
-    StudyWriter::resume(&path, |header| header.plan.stop.max_runs = 99).unwrap().1.discard().unwrap();
+    StudyWriter::open(&path)
+        .and_then(|study| study.resume(|header| header.plan.stop.max_runs = 99))
+        .unwrap()
+        .1
+        .discard()
+        .unwrap();
     assert_eq!(Study::read(&path).unwrap().header.plan.stop.max_runs, 99);
 }
 
 #[test]
 fn two_writers_never_share_a_study() {
     let (_dir, path) = study_of(1);
-    let (_, first) = StudyWriter::resume(&path, |_| ()).unwrap();
-    assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
+    let (_, first) = StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
+    assert!(matches!(
+        StudyWriter::open(&path).and_then(|study| study.resume(|_| ())),
+        Err(StudyError::Busy(_))
+    ));
     drop(first);
-    assert!(StudyWriter::resume(&path, |_| ()).is_ok());
+    assert!(StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).is_ok());
 }
 
 #[test]
@@ -158,7 +169,7 @@ fn a_study_of_the_earlier_schema_reads_the_same() {
     header["command"] = header.as_object_mut().unwrap().remove("subject").unwrap();
     fs::write(&file, header.to_string()).unwrap();
     assert_eq!(Study::read(&path).unwrap(), study);
-    drop(StudyWriter::resume(&path, |_| ()).unwrap());
+    drop(StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap());
     assert!(fs::read_to_string(&file).unwrap().contains("morecores.study/2"), "resuming upgrades");
     assert_eq!(Study::read(&path).unwrap(), study);
 }

@@ -155,7 +155,7 @@ fn a_kill_at_any_point_leaves_no_trace_or_a_whole_one() {
             assert_eq!(study.damaged_traces, [], "state {number}");
         };
         check(&Study::read(&path).unwrap());
-        check(&StudyWriter::resume(&path, |_| ()).unwrap().0);
+        check(&StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap().0);
         assert_eq!(names(&path).len(), 2 * (1 + whole), "state {number}: {:?}", names(&path));
         add(&path, 2, 2, 10);
         assert_eq!(Study::read(&path).unwrap().traces, [trace(1, 1, 5), trace(2, 2, 10)]);
@@ -165,9 +165,12 @@ fn a_kill_at_any_point_leaves_no_trace_or_a_whole_one() {
 #[test]
 fn files_of_a_trace_being_recorded_are_another_writers() {
     let (_dir, path) = empty_study();
-    let (_, writer) = StudyWriter::resume(&path, |_| ()).unwrap();
+    let (_, writer) = StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     let unfinished = recorded(&path, 2, 2, 10);
-    assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
+    assert!(matches!(
+        StudyWriter::open(&path).and_then(|study| study.resume(|_| ())),
+        Err(StudyError::Busy(_))
+    ));
     unfinished.commit(&trace(2, 2, 10)).unwrap();
     drop(writer);
     assert_eq!(Study::read(&path).unwrap().traces.len(), 1);
@@ -209,7 +212,7 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
         assert!(reason.contains(expected), "{name}: {reason}");
     }
     // Damaged traces stay in place, even after a resume: a user may want to repair them.
-    drop(StudyWriter::resume(&path, |_| ()).unwrap());
+    drop(StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap());
     assert_eq!(Study::read(&path).unwrap().damaged_traces, study.damaged_traces);
 }
 
@@ -217,7 +220,7 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
 fn a_study_that_was_gone_on_with_is_not_discarded_with_its_traces() {
     let (_dir, path) = empty_study();
     add(&path, 2, 2, 10);
-    StudyWriter::resume(&path, |_| ()).unwrap().1.discard().unwrap();
+    StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap().1.discard().unwrap();
     assert_eq!(Study::read(&path).unwrap().traces, [trace(2, 2, 10)]);
 }
 

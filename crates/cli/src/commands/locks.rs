@@ -7,24 +7,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use morecores_lock_lab::{CELL_PROGRAM, LockCellError, ProcessLaboratory, locks_view};
+use morecores_lock_lab::{CELL_PROGRAM, LockCellError, ProcessLaboratory};
 use morecores_machine::{clock, host};
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
 use morecores_measure::sweep::{Finish, PreviousRuns, sweep};
-use morecores_report as report;
-use morecores_study::lock::{Laboratory, LockCell, LockPlan, LockRun, LockStudy, LockStudyWriter};
+use morecores_study::lock::{
+    Laboratory, LockCell, LockHeader, LockPlan, LockRun, LockStudy, LockStudyWriter,
+};
 use morecores_study::{Closing, StopReason};
-use morecores_view::page::PageLocks;
 
-use super::loaded_study::study_name;
 use super::progress::Progress;
 use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
+use super::shown_study::{NOT_HYPERFINE, ShownStudy};
 use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, WatchedResult};
-use crate::args::{FormatArgs, LocksArgs};
-use crate::options::{LocksOptions, ResumeLocksOptions, locks_command_line};
+use crate::args::LocksArgs;
+use crate::options::{LocksOptions, ResumeLocksOptions};
 use crate::{exit, programs, terminal};
 use progress_text::{LockProgressText, cell_name, expected_costs};
 
@@ -57,9 +57,6 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
     finish(args, &path, watched, &after)
 }
 
-const NOT_HYPERFINE: &str =
-    "--hyperfine-json describes runs of a command, but a study of locks has none: use --json or --csv";
-
 /// Study that is ready to be measured, its writer and its laboratory.
 struct PreparedStudy {
     study: LockStudy,
@@ -84,11 +81,11 @@ fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<PreparedStudy> {
 
 /// Opens an existing study to resume it.
 fn resume(options: &ResumeLocksOptions, control: &Arc<Control>) -> Result<PreparedStudy> {
-    let before = LockStudy::read(&options.study)?;
-    let plan = &before.header.plan;
-    ensure_same_machine(&options.study, &before.header.host, &host::read(), [&plan.cpus])?;
+    let existing = LockStudyWriter::open(&options.study)?;
+    let LockHeader { plan, host, .. } = &existing.study.header;
+    ensure_same_machine(&options.study, host, &host::read(), [&plan.cpus])?;
     let laboratory = laboratory(plan, control)?;
-    let (study, writer) = LockStudyWriter::resume(&options.study, |header| options.adjust(header))?;
+    let (study, writer) = existing.resume(|header| options.adjust(header))?;
     Ok(PreparedStudy { study, writer, laboratory })
 }
 
@@ -139,7 +136,7 @@ fn finish(
         after.end(signal);
     }
     if !args.quiet {
-        print(&LockStudy::read(path)?, path, &args.format, args.wide)?;
+        ShownStudy::read(path)?.print(&args.format, args.wide)?;
     }
     if let Some((cell, error)) = left_out.first() {
         let more = match left_out.len() - 1 {
@@ -157,29 +154,4 @@ fn finish(
         _ if left_out.is_empty() => exit::SUCCESS,
         _ => exit::COMMAND_FAILED,
     })
-}
-
-/// Shows the study of locks at `path`.
-pub(super) fn print(study: &LockStudy, path: &Path, format: &FormatArgs, wide: bool) -> Result<()> {
-    ensure!(!format.hyperfine_json, NOT_HYPERFINE);
-    let view = locks_view(study);
-    let text = if format.json {
-        report::locks_json(&view)?
-    } else if format.csv {
-        let mut bytes = Vec::new();
-        report::locks_csv(&view, &mut bytes)?;
-        String::from_utf8(bytes)?
-    } else if format.markdown {
-        let mut text = String::new();
-        report::locks_markdown(&view, &mut text)?;
-        text
-    } else {
-        report::locks_report(&view, Some(path), &terminal::style(wide))
-    };
-    terminal::print(&text)
-}
-
-/// Study of locks at `path` for a page.
-pub(super) fn page_data(study: &LockStudy, path: &Path) -> PageLocks {
-    report::page_locks(&study_name(path), &locks_command_line(&study.header.plan), locks_view(study))
 }

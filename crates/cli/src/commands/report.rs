@@ -4,14 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use morecores_explain::Lane;
 use morecores_report as words;
-use morecores_study::{AnyStudy, Nanos, Study};
-use morecores_view::page::{Page, PageStudy, PageTimeline, Picture};
+use morecores_view::page::{Page, Picture};
 
 use super::benchmarks::{SuiteStudies, ThenAndNow};
-use super::loaded_study::{LoadedStudy, Purpose, RunLanes, study_name};
-use super::locks;
+use super::page::{Depth, StudyOnPage, new_page, page_study};
+use super::shown_study::ShownStudy;
 use crate::args::ReportArgs;
 use crate::options::{PlotFormat, ReportOptions};
 use crate::{exit, terminal};
@@ -60,19 +58,11 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Page of these studies of either kind, with one line for each trace that cannot be read. `depth`
-/// applies to studies of commands.
+/// Page of these studies of any subject, with one line for each trace that cannot be read.
 fn studies_page(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
     let (mut page, mut unread) = (new_page(), Vec::new());
     for path in paths {
-        match AnyStudy::read(path)? {
-            AnyStudy::Command(study) => {
-                let shown = page_study(*study, path, depth)?;
-                page.studies.push(shown.page);
-                unread.extend(shown.unread);
-            }
-            AnyStudy::Locks(study) => page.locks.push(locks::page_data(&study, path)),
-        }
+        unread.extend(ShownStudy::read(path)?.add_to_page(&mut page, depth)?);
     }
     Ok((page, unread))
 }
@@ -91,57 +81,4 @@ fn suite_page(suite: SuiteStudies, depth: Depth) -> Result<(Page, Vec<String>)> 
 fn suite_summary_page(suite: SuiteStudies) -> Result<Page> {
     let ThenAndNow { suite, .. } = suite.figures_beside_published()?;
     Ok(Page { suite: Some(suite), ..new_page() })
-}
-
-/// Empty page of this version.
-pub(super) fn new_page() -> Page {
-    Page::new(env!("CARGO_PKG_VERSION"))
-}
-
-/// Amount of derivation for a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// Measured figures only: for a study that is still being measured, on a machine that is busy
-    /// with it.
-    Measured,
-    /// Also a prediction.
-    Predicted,
-    /// Also the gain of each change, for which the traces are replayed many times.
-    WhatIf,
-}
-
-/// Study of a command on a page.
-pub(super) struct StudyOnPage {
-    pub(super) study: Study,
-    pub(super) page: PageStudy,
-    /// One line for each trace that cannot be read.
-    pub(super) unread: Vec<String>,
-}
-
-/// Puts a study of a command, which was read from `path`, on a page.
-pub(super) fn page_study(study: Study, path: &Path, depth: Depth) -> Result<StudyOnPage> {
-    let mut loaded = LoadedStudy::new(study, path, Purpose::Page);
-    let mut gains = Vec::new();
-    match depth {
-        Depth::Measured => {}
-        Depth::Predicted => loaded.predict(),
-        Depth::WhatIf => gains = loaded.predict_with_gains(),
-    }
-    let LoadedStudy { study, view, lanes, unread, .. } = loaded;
-    // Runs traced only for a prediction have no point, and are not shown as a timeline.
-    let has_point = |run: &&RunLanes| view.points.is_empty() || view.point(&run.cell).is_some();
-    // The largest machine comes first: people ask about it most.
-    let timelines = lanes.iter().rev().filter(has_point).map(timeline).collect::<Result<_>>()?;
-    let page = words::page_study(&study_name(path), &study, view, gains, timelines);
-    Ok(StudyOnPage { study, page, unread })
-}
-
-fn timeline(run: &RunLanes) -> Result<PageTimeline> {
-    let RunLanes { cpus, n, lanes, .. } = run;
-    let commands: Vec<(&str, &[Nanos], &[Nanos])> = lanes
-        .commands
-        .iter()
-        .map(|(name, Lane { starts, ends })| (name.as_str(), starts.as_slice(), ends.as_slice()))
-        .collect();
-    Ok(words::page_timeline(*cpus, *n, &commands, (&lanes.ready.starts, &lanes.ready.ends))?)
 }

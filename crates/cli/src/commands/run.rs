@@ -95,7 +95,8 @@ fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
 /// Opens an existing study to resume it.
 fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let options = ResumeOptions::new(args)?;
-    let before = Study::read(&options.study)?;
+    let existing = StudyWriter::open(&options.study)?;
+    let before = &existing.study;
     options.check(&before.header)?;
     let cpu_sets = before.header.plan.points.iter().map(|point| &point.cpu_set);
     ensure_same_machine(&options.study, &before.header.host, &host::read(), cpu_sets)?;
@@ -104,11 +105,11 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let notes = notes.chain(note_of_older_figures(&before.runs));
     notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
     let input = input::open_again(&before.header, options.input.as_deref(), options.input_limit)?;
-    let cut_short = has_cut_short_trace(&before);
-    let mut plan = before.header.plan;
+    let cut_short = has_cut_short_trace(before);
+    let mut plan = before.header.plan.clone();
     options.adjust(&mut plan);
     refuse_where_not_traceable(&plan)?;
-    let (mut study, writer) = StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan))?;
+    let (mut study, writer) = existing.resume(|header| header.plan = plan)?;
     if cut_short {
         // A trace that was cut short counts as missing: the first complete trace replaces it.
         study.traces.clear();

@@ -11,20 +11,17 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use morecores_catalogue::Benchmark;
 use morecores_report as words;
-use morecores_study::lock::LockStudy;
-use morecores_study::{AnyStudy, Study, StudyState};
+use morecores_study::{Study, StudyState};
 use morecores_view::compare::{Side, compare};
 use morecores_view::page::{ListedState, ListedStudy, Page};
 use tiny_http::{Header, Request, Response, Server};
 
 use super::benchmarks::{SuiteStudies, ThenAndNow};
 use super::loaded_study::study_name;
-use super::locks;
-use super::report::{Depth, new_page, page_study};
+use super::page::{Depth, new_page, page_study};
+use super::shown_study::ShownStudy;
 use crate::args::ServeArgs;
-use crate::options::locks_command_line;
 use crate::{exit, terminal};
 use cache::Cache;
 use routes::{Route, parse_route};
@@ -154,10 +151,9 @@ fn suite(directory: &Path) -> Result<Reply> {
 }
 
 fn read_list_entry(path: &Path) -> ListedStudy {
-    let name = study_name(path);
-    match AnyStudy::read(path) {
+    match ShownStudy::read(path) {
         Err(error) => ListedStudy {
-            name,
+            name: study_name(path),
             command: error.to_string(),
             host: String::new(),
             created_at_s: 0.0,
@@ -165,42 +161,7 @@ fn read_list_entry(path: &Path) -> ListedStudy {
             state: ListedState::Unreadable,
             benchmark: None,
         },
-        Ok(kept) => {
-            let state = match kept.state(path) {
-                StudyState::Measuring => ListedState::Measuring,
-                StudyState::Ended => ListedState::Ended,
-                StudyState::Killed => ListedState::Killed,
-            };
-            match kept {
-                AnyStudy::Command(study) => listed_command(name, state, &study),
-                AnyStudy::Locks(study) => listed_locks(name, state, &study),
-            }
-        }
-    }
-}
-
-fn listed_command(name: String, state: ListedState, study: &Study) -> ListedStudy {
-    ListedStudy {
-        name,
-        command: words::display_command_with_variables(&study.header.subject.words(), &study.header.plan.env),
-        host: study.header.host.hostname.clone(),
-        created_at_s: study.header.created_at_ns.as_secs_f64(),
-        cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),
-        state,
-        benchmark: Benchmark::find_by_command(&study.header.subject.words()).map(|of| of.name.to_owned()),
-    }
-}
-
-/// List entry of a study of locks. Its command shows that the study is about locks.
-fn listed_locks(name: String, state: ListedState, study: &LockStudy) -> ListedStudy {
-    ListedStudy {
-        name,
-        command: locks_command_line(&study.header.plan),
-        host: study.header.host.hostname.clone(),
-        created_at_s: study.header.created_at_ns.as_secs_f64(),
-        cpus: u32::try_from(study.header.plan.cpus.len()).into_iter().collect(),
-        state,
-        benchmark: None,
+        Ok(study) => study.list_entry(),
     }
 }
 
@@ -209,14 +170,11 @@ fn listed_locks(name: String, state: ListedState, study: &LockStudy) -> ListedSt
 fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Reply> {
     let path = study_path(directory, name)?;
     cache.cached_reply(&path, || {
-        let kept = AnyStudy::read(&path)?;
-        let changes = kept.state(&path) == StudyState::Measuring;
+        let study = ShownStudy::read(&path)?;
+        let changes = study.state() == StudyState::Measuring;
         let depth = if changes { Depth::Measured } else { Depth::WhatIf };
         let mut page = new_page();
-        match kept {
-            AnyStudy::Command(study) => page.studies.push(page_study(*study, &path, depth)?.page),
-            AnyStudy::Locks(study) => page.locks.push(locks::page_data(&study, &path)),
-        }
+        study.add_to_page(&mut page, depth)?;
         Reply::page(&page, changes)
     })
 }

@@ -72,31 +72,17 @@ impl<S: Subject> StudyRecordWriter<S> {
         Ok(Self { path: path.to_owned(), header, lines, new: true, line: Vec::new() })
     }
 
-    /// Opens a study to continue it, and returns its content. `adjust` may change what the plan
-    /// leaves open.
+    /// Opens a study to continue it. No other process can write to the study from here on.
     ///
     /// # Errors
     /// The errors of reading the study; [`StudyError::Busy`] while another process writes to the
     /// study.
-    pub fn resume(
-        path: &Path,
-        adjust: impl FnOnce(&mut StudyHeader<S>),
-    ) -> Result<(StudyRecord<S>, Self), StudyError> {
+    pub fn open(path: &Path) -> Result<ResumableStudy<S>, StudyError> {
         // The header is read first, because nothing may be created in a directory that is no study
         // of this subject. The content is read under the lock.
         read_header::<S>(path)?;
-        let mut lines = open_lines::<S>(path)?;
-        end_last_line(&mut lines).map_err(io_error("read", &lines_file::<S>(path)))?;
-        let mut study: StudyRecord<S> = read(path)?;
-        traces::clean(path)?;
-        // The study is unfinished again from here on.
-        study.header.closing = None;
-        adjust(&mut study.header);
-        write_header(path, &study.header)?;
-        upgrade_lines_file::<S>(path)?;
-        let header = study.header.clone();
-        let writer = Self { path: path.to_owned(), header, lines, new: false, line: Vec::new() };
-        Ok((study, writer))
+        let lines = open_lines::<S>(path)?;
+        Ok(ResumableStudy { study: read(path)?, path: path.to_owned(), lines })
     }
 
     /// Path of the study.
@@ -147,6 +133,37 @@ impl<S: Subject> StudyRecordWriter<S> {
     pub fn close(mut self, closing: Closing) -> Result<(), StudyError> {
         self.header.closing = Some(closing);
         write_header(&self.path, &self.header)
+    }
+}
+
+/// Study that is read and reserved for one writer, and still unchanged.
+#[derive(Debug)]
+pub struct ResumableStudy<S: Subject> {
+    /// Content of the study.
+    pub study: StudyRecord<S>,
+    path: PathBuf,
+    lines: File,
+}
+
+impl<S: Subject> ResumableStudy<S> {
+    /// Makes the study unfinished again, and returns it with its writer. `adjust` may change what
+    /// the plan leaves open.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`].
+    pub fn resume(
+        self,
+        adjust: impl FnOnce(&mut StudyHeader<S>),
+    ) -> Result<(StudyRecord<S>, StudyRecordWriter<S>), StudyError> {
+        let Self { mut study, path, mut lines } = self;
+        end_last_line(&mut lines).map_err(io_error("read", &lines_file::<S>(&path)))?;
+        traces::clean(&path)?;
+        study.header.closing = None;
+        adjust(&mut study.header);
+        write_header(&path, &study.header)?;
+        upgrade_lines_file::<S>(&path)?;
+        let header = study.header.clone();
+        Ok((study, StudyRecordWriter { path, header, lines, new: false, line: Vec::new() }))
     }
 }
 
