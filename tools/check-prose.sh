@@ -10,9 +10,9 @@ cd "$(dirname "$0")/.."
 if [[ $# -gt 0 ]]; then
     files=("$@")
 else
-    # Generated files follow from their sources; the changelog and recorded studies are history.
+    # Generated files follow from their sources; recorded studies are history.
     mapfile -t files < <(git ls-files '*.rs' '*.ts' '*.md' '*.c' '*.h' |
-        grep -vE '^(CHANGELOG\.md|docs/reference\.md|viewer/(dist|src/record)/|studies/|fixtures/)')
+        grep -vE '^(docs/reference\.md|viewer/(dist|src/record)/|studies/|fixtures/)')
 fi
 
 perl -CSD -ne '
