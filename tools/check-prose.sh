@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the rules of prose that a program can check (CONTRIBUTING.md, "Words"): no doc comment
-# begins with a question word, no line of a comment or a document is longer than 100 columns, and no
-# banned word appears anywhere. Prints each place.
+# begins with a question word, no line of a comment or a document is longer than 100 columns, no
+# banned word appears in a comment, a message or a document, and no Rust function is named `of`.
+# Prints each place.
 #
 #     tools/check-prose.sh [FILE...]
 set -euo pipefail
@@ -10,9 +11,10 @@ cd "$(dirname "$0")/.."
 if [[ $# -gt 0 ]]; then
     files=("$@")
 else
-    # Generated files follow from their sources; recorded studies are history.
-    mapfile -t files < <(git ls-files '*.rs' '*.ts' '*.md' '*.c' '*.h' |
-        grep -vE '^(docs/reference\.md|viewer/(dist|src/record)/|studies/|fixtures/)')
+    # Generated files and recorded results follow from their sources.
+    mapfile -t files < <(git ls-files '*.rs' '*.ts' '*.mjs' '*.md' '*.c' '*.h' '*.sh' '*.toml' \
+        .ci/run tools/packages |
+        grep -vE '^(docs/reference\.md|viewer/(dist|src/record)/|studies/.*/tables\.md|fixtures/)')
 fi
 
 perl -CSD -ne '
@@ -20,17 +22,21 @@ perl -CSD -ne '
         $banned = qr/\b(?:bears?|lest|mend(?:s|ed|ing)?|who(?:m|ever|msoever|soever)|anew|thereof|wherein|hence)\b/i;
         $question = qr/^\s*\/\/[\/!] (?:Which|When|How|Whose|Where|Why|Whom|Who|What)\b/;
     }
-    if ($. == 1) { ($code, $doc_before, $markdown) = (0, 0, scalar $ARGV =~ /\.md$/) }
+    if ($. == 1) {
+        ($code, $doc_before, $markdown) = (0, 0, scalar $ARGV =~ /\.md$/);
+        $hash = $ARGV =~ m{\.(?:sh|toml)$|^\.ci/run$|^tools/packages$};
+    }
     chomp;
     sub report { printf "%s:%d: %s: %s\n", $ARGV, $., $_[0], $_; $found = 1 }
     $doc = m{^\s*//[/!]};
-    $comment = $doc || m{^\s*(?://|/\*|\*[ /]|\*$)};
+    $comment = $hash ? /^\s*#/ : $doc || m{^\s*(?://|/\*|\*[ /]|\*$)};
     $code = !$code if $markdown && /^\s*(?:```|~~~)/;
     # Code blocks, tables and links cannot be wrapped.
     $prose = $markdown ? !$code && !/^(?:    |\||\S*$)/ : $comment && !/\|/;
     report("longer than 100 columns") if $prose && length > 100 && !m{https?://};
     report("begins with a question word") if $doc && !$doc_before && /$question/;
-    report("banned word") if ($markdown ? !$code : $comment) && /$banned/;
+    report("banned word") if !$code && !/= qr/ && /$banned/;
+    report("function named `of`") if $ARGV =~ /\.rs$/ && /\bfn of\b/;
     $doc_before = $doc;
     if (eof) { close ARGV }
     END { exit($found ? 1 : 0) }

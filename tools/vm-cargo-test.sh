@@ -12,7 +12,8 @@ cd "$(dirname "$0")/.."
 # the tests.
 floor=${FLOOR:-185}
 
-# Builds test programs. One line each: the folder in which cargo starts the program, and the program.
+# Builds test programs, and prints one line for each: the folder in which cargo starts the program,
+# and the program.
 build() {
     cargo test --no-run --locked --message-format=json "$@" |
         sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1 \2/p'

@@ -1,9 +1,10 @@
-// Bundles the viewer: into one page without a network, dist/page.html, with a place for its data; and what draws one of its pictures
-// without a browser into dist/sheet.js.
+// Bundles the viewer: dist/page.html, one page without a network, with a place for its data; and
+// dist/sheet.js, which draws one of its pictures without a browser.
 //
 //     node build.mjs [DIRECTORY]
 //
-// The page's policy names the hash of its one script, so that nothing else can run in it, and allows no request at all.
+// The page's policy names the hash of its one script, so that no other script can run in it, and
+// allows no request at all.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";

@@ -150,10 +150,10 @@ fn each_source_of_the_traces_is_named() {
     assert!(text.contains("by perf events (switches only) and eBPF, at most"), "{text}");
     // One sentence instead of the long list of what perf events do not show.
     assert!(text.contains("The traces without BPF show when threads ran, not why they waited"), "{text}");
-    view.traces[0].untraced = vec![Untraced { what: "who woke whom".to_owned(), why: "no BPF".to_owned() }];
-    assert!(!report(&view, PLAIN).contains("Not traced: who woke whom"));
+    view.traces[0].untraced = vec![Untraced { what: "wake-ups".to_owned(), why: "no BPF".to_owned() }];
+    assert!(!report(&view, PLAIN).contains("Not traced: wake-ups"));
     let alone = traced(&view.traces[0], PLAIN);
-    assert!(alone.contains("without who woke whom: no BPF"), "{alone}");
+    assert!(alone.contains("without wake-ups: no BPF"), "{alone}");
 }
 
 #[test]
