@@ -72,7 +72,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'Trace one more run of each CPU count after the timed runs, to show where the CPUs went [default: auto]')
             [CompletionResult]::new('--predict', '--predict', [CompletionResultType]::ParameterName, 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]')
-            [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]')
+            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]')
             [CompletionResult]::new('--shell', '--shell', [CompletionResultType]::ParameterName, 'Pass the command''s words to `/bin/sh -c` as one line')
             [CompletionResult]::new('--thread-env', '--thread-env', [CompletionResultType]::ParameterName, 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count')
             [CompletionResult]::new('--expect-n', '--expect-n', [CompletionResultType]::ParameterName, 'Refuse to start if the command contains no `{n}`')
@@ -105,7 +105,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Mechanism that holds the run to its CPUs')
             [CompletionResult]::new('--cpu-list', '--cpu-list', [CompletionResultType]::ParameterName, 'CPUs for the run; it gets the first ones of this list')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of a study that keeps the trace; `morecores show` shows it again')
-            [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Directory of a study that keeps the trace; `morecores show` shows it again')
+            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Directory of a study that keeps the trace; `morecores show` shows it again')
             [CompletionResult]::new('--shell', '--shell', [CompletionResultType]::ParameterName, 'Pass the command''s words to `/bin/sh -c` as one line')
             [CompletionResult]::new('--thread-env', '--thread-env', [CompletionResultType]::ParameterName, 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the value of `{n}`')
             [CompletionResult]::new('--keep', '--keep', [CompletionResultType]::ParameterName, 'Do not end processes that outlive the command')
@@ -168,7 +168,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;report' {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File of the page; `-` is standard output [default: report.html; no page with --plot]')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File of the page; `-` is standard output [default: report.html; no page with --plot]')
+            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'File of the page; `-` is standard output [default: report.html; no page with --plot]')
             [CompletionResult]::new('--plot', '--plot', [CompletionResultType]::ParameterName, 'Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`, `make-stack.png`')
             [CompletionResult]::new('--picture', '--picture', [CompletionResultType]::ParameterName, 'Picture that --plot draws, whatever the name of its FILE')
             [CompletionResult]::new('--width', '--width', [CompletionResultType]::ParameterName, 'Width of a picture in pixels; a PNG has twice as many pixels, for sharp screens')
@@ -210,7 +210,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;suite' {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of the studies [default: suite-DATE-TIME in the current directory]')
-            [CompletionResult]::new('--directory', '--directory', [CompletionResultType]::ParameterName, 'Directory of the studies [default: suite-DATE-TIME in the current directory]')
+            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Directory of the studies [default: suite-DATE-TIME in the current directory]')
             [CompletionResult]::new('--show', '--show', [CompletionResultType]::ParameterName, 'Directory of a suite to show; nothing is run')
             [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]')
             [CompletionResult]::new('--full', '--full', [CompletionResultType]::ParameterName, 'Make runs of several seconds, until each median is known to 1% or for a minute and a half: at most an hour on 2 CPUs')
@@ -229,10 +229,11 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Numbers of threads that use the lock [default: powers of two up to twice the usable CPUs]')
             [CompletionResult]::new('--hold', '--hold', [CompletionResultType]::ParameterName, 'Hold times of the lock, with units [default: 0,100ns,1us,10us,100us; with --quick 0,1us,100us]')
             [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'Times that a thread spends away from the lock, with units; `hold` equals the hold time [default: 0,hold]')
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]')
             [CompletionResult]::new('--runs', '--runs', [CompletionResultType]::ParameterName, 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]')
             [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Seed of the shuffle [default: from the clock]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of the study [default: locks-DATE-TIME.study in the current directory]')
-            [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Directory of the study [default: locks-DATE-TIME.study in the current directory]')
+            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Directory of the study [default: locks-DATE-TIME.study in the current directory]')
             [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Measure fewer cells for a shorter time: about a minute on 2 CPUs')
             [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Continue the study at -o with its own plan; only --runs may differ')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the derived view as JSON; docs/format.md describes its keys')

@@ -592,7 +592,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__locks)
-            opts="-o -w -q -v -h --lock --threads --hold --think --runs --quick --seed --study --resume --json --csv --markdown --hyperfine-json --wide --quiet --verbose --help"
+            opts="-r -o -w -q -v -h --lock --threads --hold --think --runs --quick --seed --out --resume --json --csv --markdown --hyperfine-json --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -618,11 +618,15 @@ _morecores() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --study)
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -668,13 +672,13 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__report)
-            opts="-o -v -h --output --plot --picture --width --axes --dark --verbose --help"
+            opts="-o -v -h --out --plot --picture --width --axes --dark --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --output)
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -706,7 +710,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -v -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --syscalls --predict --study --resume --wide --quiet --verbose --help"
+            opts="-r -o -w -q -v -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --syscalls --predict --out --resume --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -816,7 +820,7 @@ _morecores() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --study)
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -864,13 +868,13 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__suite)
-            opts="-o -v -h --quick --full --directory --resume --show --list --markdown --json --verbose --help"
+            opts="-o -v -h --quick --full --out --resume --show --list --markdown --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --directory)
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -912,7 +916,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__trace)
-            opts="-n -o -v -h --shell --thread-env --env --input --output --prepare --timeout --success --keep --cpus --limit --cpu-list --syscalls --study --json --verbose --help"
+            opts="-n -o -v -h --shell --thread-env --env --input --output --prepare --timeout --success --keep --cpus --limit --cpu-list --syscalls --out --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -958,7 +962,7 @@ _morecores() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --study)
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

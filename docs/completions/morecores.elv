@@ -68,7 +68,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --trace 'Trace one more run of each CPU count after the timed runs, to show where the CPUs went [default: auto]'
             cand --predict 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]'
             cand -o 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]'
-            cand --study 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]'
+            cand --out 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]'
             cand --shell 'Pass the command''s words to `/bin/sh -c` as one line'
             cand --thread-env 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count'
             cand --expect-n 'Refuse to start if the command contains no `{n}`'
@@ -100,7 +100,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --limit 'Mechanism that holds the run to its CPUs'
             cand --cpu-list 'CPUs for the run; it gets the first ones of this list'
             cand -o 'Directory of a study that keeps the trace; `morecores show` shows it again'
-            cand --study 'Directory of a study that keeps the trace; `morecores show` shows it again'
+            cand --out 'Directory of a study that keeps the trace; `morecores show` shows it again'
             cand --shell 'Pass the command''s words to `/bin/sh -c` as one line'
             cand --thread-env 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the value of `{n}`'
             cand --keep 'Do not end processes that outlive the command'
@@ -158,7 +158,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;report'= {
             cand -o 'File of the page; `-` is standard output [default: report.html; no page with --plot]'
-            cand --output 'File of the page; `-` is standard output [default: report.html; no page with --plot]'
+            cand --out 'File of the page; `-` is standard output [default: report.html; no page with --plot]'
             cand --plot 'Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`, `make-stack.png`'
             cand --picture 'Picture that --plot draws, whatever the name of its FILE'
             cand --width 'Width of a picture in pixels; a PNG has twice as many pixels, for sharp screens'
@@ -196,7 +196,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;suite'= {
             cand -o 'Directory of the studies [default: suite-DATE-TIME in the current directory]'
-            cand --directory 'Directory of the studies [default: suite-DATE-TIME in the current directory]'
+            cand --out 'Directory of the studies [default: suite-DATE-TIME in the current directory]'
             cand --show 'Directory of a suite to show; nothing is run'
             cand --quick 'Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]'
             cand --full 'Make runs of several seconds, until each median is known to 1% or for a minute and a half: at most an hour on 2 CPUs'
@@ -214,10 +214,11 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --threads 'Numbers of threads that use the lock [default: powers of two up to twice the usable CPUs]'
             cand --hold 'Hold times of the lock, with units [default: 0,100ns,1us,10us,100us; with --quick 0,1us,100us]'
             cand --think 'Times that a thread spends away from the lock, with units; `hold` equals the hold time [default: 0,hold]'
+            cand -r 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]'
             cand --runs 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]'
             cand --seed 'Seed of the shuffle [default: from the clock]'
             cand -o 'Directory of the study [default: locks-DATE-TIME.study in the current directory]'
-            cand --study 'Directory of the study [default: locks-DATE-TIME.study in the current directory]'
+            cand --out 'Directory of the study [default: locks-DATE-TIME.study in the current directory]'
             cand --quick 'Measure fewer cells for a shorter time: about a minute on 2 CPUs'
             cand --resume 'Continue the study at -o with its own plan; only --runs may differ'
             cand --json 'Print the derived view as JSON; docs/format.md describes its keys'

@@ -76,7 +76,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'Tr
 auto\t'Runs are traced as far as the machine and the privilege allow; context switches alone where they allow little'
 on\t'Runs are traced in full; the study does not start if that is impossible'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l predict -d 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l study -d 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l out -d 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Pass the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start if the command contains no `{n}`'
@@ -105,7 +105,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d '
 cpuset\t'Cpuset of a cgroup: a program cannot widen it'
 hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpu-list -d 'CPUs for the run; it gets the first ones of this list' -r
-complete -c morecores -n "__fish_morecores_using_subcommand trace" -s o -l study -d 'Directory of a study that keeps the trace; `morecores show` shows it again' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -s o -l out -d 'Directory of a study that keeps the trace; `morecores show` shows it again' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l shell -d 'Pass the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the value of `{n}`'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l keep -d 'Do not end processes that outlive the command'
@@ -141,7 +141,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand compare" -l json -d 
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l markdown -d 'Print Markdown, for a comment on a pull request'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c morecores -n "__fish_morecores_using_subcommand report" -s o -l output -d 'File of the page; `-` is standard output [default: report.html; no page with --plot]' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand report" -s o -l out -d 'File of the page; `-` is standard output [default: report.html; no page with --plot]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l plot -d 'Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`, `make-stack.png`' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l picture -d 'Picture that --plot draws, whatever the name of its FILE' -r -f -a "speedup\t'Speedup against CPUs, with every run and the prediction'
 elapsed\t'Elapsed time against CPUs'
@@ -169,7 +169,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l quick -d 
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c morecores -n "__fish_morecores_using_subcommand suite" -s o -l directory -d 'Directory of the studies [default: suite-DATE-TIME in the current directory]' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand suite" -s o -l out -d 'Directory of the studies [default: suite-DATE-TIME in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l show -d 'Directory of a suite to show; nothing is run' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l quick -d 'Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l full -d 'Make runs of several seconds, until each median is known to 1% or for a minute and a half: at most an hour on 2 CPUs'
@@ -183,9 +183,9 @@ complete -c morecores -n "__fish_morecores_using_subcommand locks" -l lock -d 'N
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l threads -d 'Numbers of threads that use the lock [default: powers of two up to twice the usable CPUs]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l hold -d 'Hold times of the lock, with units [default: 0,100ns,1us,10us,100us; with --quick 0,1us,100us]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l think -d 'Times that a thread spends away from the lock, with units; `hold` equals the hold time [default: 0,hold]' -r
-complete -c morecores -n "__fish_morecores_using_subcommand locks" -l runs -d 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -s r -l runs -d 'Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with --quick 6]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l seed -d 'Seed of the shuffle [default: from the clock]' -r
-complete -c morecores -n "__fish_morecores_using_subcommand locks" -s o -l study -d 'Directory of the study [default: locks-DATE-TIME.study in the current directory]' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -s o -l out -d 'Directory of the study [default: locks-DATE-TIME.study in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l quick -d 'Measure fewer cells for a shorter time: about a minute on 2 CPUs'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l resume -d 'Continue the study at -o with its own plan; only --runs may differ'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l json -d 'Print the derived view as JSON; docs/format.md describes its keys'

@@ -4,20 +4,23 @@
 //! fit together.
 
 mod compare;
+mod doctor;
+mod generate;
 mod literal_n;
 mod locks;
 mod predict;
 mod report;
 mod run;
 mod serve;
+mod show;
 mod slips;
 mod suite;
+mod topology;
 mod trace;
 
 use std::env;
 use std::ffi::OsString;
 use std::iter;
-use std::path::PathBuf;
 
 use crate::log::Retention;
 use crate::terminal::{self, Stream};
@@ -25,12 +28,16 @@ use crate::{exit, programs};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use compare::CompareArgs;
+pub(crate) use doctor::DoctorArgs;
+pub(crate) use generate::{Generate, GenerateArgs};
 pub(crate) use locks::{LocksArgs, TuneSpinArgs};
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use report::{AxesArg, ReportArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use serve::ServeArgs;
+pub(crate) use show::{FormatArgs, ShowArgs};
 pub(crate) use suite::SuiteArgs;
+pub(crate) use topology::TopologyArgs;
 pub(crate) use trace::TraceArgs;
 
 /// Will more cores help this program, and if not, what stops it?
@@ -184,106 +191,6 @@ impl Command {
     }
 }
 
-/// Show a study of a command or of locks, as text or in a format for programs
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    /// Directory of the study
-    pub(crate) study: PathBuf,
-    #[command(flatten)]
-    pub(crate) format: FormatArgs,
-    /// Show every column of the table, every warning and every note
-    #[arg(long, short)]
-    pub(crate) wide: bool,
-}
-
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-pub(crate) struct FormatArgs {
-    /// Print the derived view as JSON; docs/format.md describes its keys
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print CSV: one row for each CPU count, or for each lock and contest
-    #[arg(long)]
-    pub(crate) csv: bool,
-    /// Print a table and the verdict in Markdown, for a pull request or an issue
-    #[arg(long)]
-    pub(crate) markdown: bool,
-    /// Print JSON in the format of hyperfine --export-json, for scripts that read this format
-    #[arg(long)]
-    pub(crate) hyperfine_json: bool,
-}
-
-/// Show the CPUs of this machine and which of them are usable
-///
-/// The output lists packages, NUMA nodes, cores, SMT siblings, core types and caches. It gives each
-/// reason why fewer CPUs are usable than exist: offline CPUs, affinity, cpusets, and the CPU quotas
-/// of all enclosing cgroups.
-#[derive(Debug, Args)]
-pub(crate) struct TopologyArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write all data read from the system to FILE (`-` for standard output), for a bug report
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
-    pub(crate) record: Option<PathBuf>,
-    /// Read FILE, made by --record, instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with = "record")]
-    pub(crate) from: Option<PathBuf>,
-}
-
-/// Report what this machine can measure, how noisy it is, and what would help
-///
-/// The report covers privileges, BPF, tracepoints, hardware counters, cgroups, hotplug, clock,
-/// governor and hypervisor. It names the command that enables a missing feature. A fixed loop runs
-/// on each CPU in turn, and then on all at once. Its times show the smallest difference that can be
-/// measured here.
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
-    /// Skip the measurement of noise, which takes about ten seconds
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write versions, findings and the last log to FILE for a bug report, without names of hosts,
-    /// users and homes; `-` is standard output [default FILE: morecores-report.txt]
-    #[arg(
-        long,
-        value_name = "FILE",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "morecores-report.txt",
-        conflicts_with = "json"
-    )]
-    pub(crate) report: Option<PathBuf>,
-}
-
-/// Write the man pages, the reference or the completions, from the definitions of this help
-#[derive(Debug, Args)]
-pub(crate) struct GenerateArgs {
-    #[command(subcommand)]
-    pub(crate) what: Generate,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Generate {
-    /// Write one man page for morecores and one for each subcommand
-    Man {
-        /// Directory of the man pages
-        directory: PathBuf,
-    },
-    /// Write the reference in Markdown
-    Markdown {
-        /// Directory of the reference
-        directory: PathBuf,
-    },
-    /// Write the completions for every shell
-    Completions {
-        /// Directory of the completions
-        directory: PathBuf,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,6 +232,30 @@ mod tests {
             assert_eq!(break_inside_a_sentence(text), None, "{command}: {text}");
         }
         assert_eq!(break_inside_a_sentence("Ended by\nCtrl-C.\n"), Some("Ended by"));
+    }
+
+    #[test]
+    fn every_command_names_its_output_alike_and_accepts_the_earlier_names() {
+        for (line, earlier) in [
+            ("run", "--study"),
+            ("trace", "--study"),
+            ("locks", "--study"),
+            ("report a.study", "--output"),
+            ("suite", "--directory"),
+        ] {
+            for option in ["-o", "--out", earlier] {
+                let words = ["morecores"].into_iter().chain(line.split(' ')).chain([option, "place"]);
+                let out = match Cli::try_parse_from(words).map(|cli| cli.command) {
+                    Ok(Command::Run(args)) => args.out,
+                    Ok(Command::Trace(args)) => args.out,
+                    Ok(Command::Locks(args)) => args.out,
+                    Ok(Command::Report(args)) => args.out,
+                    Ok(Command::Suite(args)) => args.out,
+                    other => panic!("{line} {option}: {other:?}"),
+                };
+                assert_eq!(out, Some("place".into()), "{line} {option}");
+            }
+        }
     }
 
     #[test]

@@ -25,5 +25,3 @@ pub(crate) mod show;
 pub(crate) mod suite;
 pub(crate) mod topology;
 pub(crate) mod trace;
-pub(crate) mod tune_spin;
-pub(crate) mod what_if;

@@ -43,7 +43,7 @@ pub fn locks() -> ExitCode {
 
 /// Runs `morecores-tune-spin`.
 pub fn tune_spin() -> ExitCode {
-    run_program("tune-spin", Retention::None, commands::tune_spin::tune_spin)
+    run_program("tune-spin", Retention::None, commands::locks::tune_spin)
 }
 
 /// Runs the program of the command `name`, which looks at this machine.
@@ -78,7 +78,7 @@ fn dispatch(command: &Command) -> Result<u8> {
         Command::Trace(args) => commands::trace::trace(args),
         Command::Show(args) => commands::show::show(args),
         Command::Predict(args) => commands::predict::predict(args),
-        Command::WhatIf(args) => commands::what_if::what_if(args),
+        Command::WhatIf(args) => commands::predict::what_if(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Report(args) => commands::report::report(args),
         Command::Serve(args) => commands::serve::serve(args),

@@ -80,7 +80,7 @@ fn slips_in_the_options_are_named_and_nothing_runs() {
         (vec!["run", "--precision", "-1"], "-1"),
         (vec!["run", "--limit", "prison"], "affinity, cpuset, hotplug"),
         (vec!["run", "--runs", "many"], "many"),
-        (vec!["run", "--resume"], "--study"),
+        (vec!["run", "--resume"], "--out"),
         (vec!["run", "--unit", "s"], "--metric"),
         (vec!["run", "--cpu-list", "0", "--placement", "spread"], "--placement"),
         (vec!["show", "a", "--json", "--csv"], "--csv"),

@@ -33,7 +33,7 @@ pub(crate) struct LocksArgs {
 
     /// Number of rounds; with fewer than 6 rounds no confidence interval is shown [default: 7; with
     /// --quick 6]
-    #[arg(long, alias = "rounds", value_name = "N", help_heading = RUNS)]
+    #[arg(long, short, alias = "rounds", value_name = "N", help_heading = RUNS)]
     pub(crate) runs: Option<u32>,
     /// Measure fewer cells for a shorter time: about a minute on 2 CPUs
     #[arg(long, conflicts_with = "resume", help_heading = RUNS)]
@@ -43,10 +43,10 @@ pub(crate) struct LocksArgs {
     pub(crate) seed: Option<u64>,
 
     /// Directory of the study [default: locks-DATE-TIME.study in the current directory]
-    #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
-    pub(crate) study: Option<PathBuf>,
+    #[arg(long, short, alias = "study", value_name = "PATH", help_heading = STUDY)]
+    pub(crate) out: Option<PathBuf>,
     /// Continue the study at -o with its own plan; only --runs may differ
-    #[arg(long, requires = "study", help_heading = STUDY)]
+    #[arg(long, requires = "out", help_heading = STUDY)]
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,

@@ -20,8 +20,8 @@ pub(crate) struct ReportArgs {
     #[arg(required = true)]
     pub(crate) studies: Vec<PathBuf>,
     /// File of the page; `-` is standard output [default: report.html; no page with --plot]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(long, short, alias = "output", value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 
     /// Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`,
     /// `make-stack.png`

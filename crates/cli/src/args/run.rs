@@ -148,12 +148,12 @@ pub(crate) struct RunArgs {
     pub(crate) predict: Option<String>,
 
     /// Directory of the study [default: NAME-DATE-TIME.study in the current directory]
-    #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
-    pub(crate) study: Option<PathBuf>,
+    #[arg(long, short, alias = "study", value_name = "PATH", help_heading = STUDY)]
+    pub(crate) out: Option<PathBuf>,
     /// Continue the study at -o with its own command and plan. These options may differ: --runs,
     /// --precision, --max-time, --trace, --syscalls, --predict, --success, --ignore-failure and
     /// --incremental. Missing traces are made
-    #[arg(long, requires = "study", help_heading = STUDY)]
+    #[arg(long, requires = "out", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Show every column of the table, every warning and every note
     #[arg(long, short, help_heading = STUDY)]

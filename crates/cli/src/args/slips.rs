@@ -69,7 +69,10 @@ const SHOW_SLIPS: [(&[&str], &str); 2] = [
         &["--plot", "--picture", "--svg", "--png"],
         "to draw a picture of a study: morecores report STUDY --plot speedup.svg",
     ),
-    (&["--html", "-o", "--output"], "to write a page of a study: morecores report STUDY -o report.html"),
+    (
+        &["--html", "-o", "--out", "--output"],
+        "to write a page of a study: morecores report STUDY -o report.html",
+    ),
 ];
 
 /// Options that set a program's number of threads or jobs. The number follows, joined or as the

@@ -25,13 +25,13 @@ pub(crate) struct SuiteArgs {
     #[arg(long)]
     pub(crate) full: bool,
     /// Directory of the studies [default: suite-DATE-TIME in the current directory]
-    #[arg(short = 'o', long = "directory", value_name = "PATH")]
-    pub(crate) directory: Option<PathBuf>,
+    #[arg(long, short, alias = "directory", value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
     /// Continue the suite at -o; benchmarks with a complete study are not run again
-    #[arg(long, requires = "directory")]
+    #[arg(long, requires = "out")]
     pub(crate) resume: bool,
     /// Directory of a suite to show; nothing is run
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["directory", "quick", "full", "resume"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["out", "quick", "full", "resume"])]
     pub(crate) show: Option<PathBuf>,
 
     /// List the benchmarks with their descriptions, and exit

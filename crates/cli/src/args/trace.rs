@@ -67,8 +67,8 @@ pub(crate) struct TraceArgs {
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
     /// Directory of a study that keeps the trace; `morecores show` shows it again
-    #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = TRACE)]
-    pub(crate) study: Option<PathBuf>,
+    #[arg(long, short, alias = "study", value_name = "PATH", help_heading = TRACE)]
+    pub(crate) out: Option<PathBuf>,
     /// Print the figures as JSON; docs/format.md describes their keys
     #[arg(long, help_heading = TRACE)]
     pub(crate) json: bool,

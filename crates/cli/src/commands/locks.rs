@@ -1,5 +1,5 @@
 //! `morecores locks`: plans a study of locks, makes it while watching for signals, keeps it and
-//! shows it.
+//! shows it. `morecores tune-spin`: how long a lock spins here.
 
 mod progress_text;
 
@@ -23,7 +23,7 @@ use super::resume::{ensure_same_machine, resume_line};
 use super::shown_study::{NOT_HYPERFINE, ShownStudy};
 use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, WatchedResult};
-use crate::args::LocksArgs;
+use crate::args::{LocksArgs, TuneSpinArgs};
 use crate::options::{LocksOptions, ResumeLocksOptions};
 use crate::{exit, programs, terminal};
 use progress_text::{LockProgressText, cell_name, expected_costs};
@@ -154,4 +154,15 @@ fn finish(
         _ if left_out.is_empty() => exit::SUCCESS,
         _ => exit::COMMAND_FAILED,
     })
+}
+
+/// `morecores tune-spin`: prints the spin time of the lock `adaptive` here, and its derivation.
+pub(crate) fn tune_spin(args: &TuneSpinArgs) -> Result<u8> {
+    let tuning = morecores_lock_lab::measure_spin_tuning();
+    terminal::print(&if args.json {
+        serde_json::to_string_pretty(&tuning)? + "\n"
+    } else {
+        morecores_report::spin_tuning_report(&tuning, &terminal::style(false))
+    })?;
+    Ok(exit::SUCCESS)
 }

@@ -1,12 +1,13 @@
-//! `morecores predict`: predictions of a study for machines that were not measured.
+//! `morecores predict` and `morecores what-if`: elapsed times on machines that were not measured,
+//! and without an obstacle.
 
 use anyhow::{Result, bail};
-use morecores_predict::forecast::forecast;
+use morecores_predict::forecast::{forecast, what_if as replay_changes};
 use morecores_report as report;
 
 use super::loaded_study::{LoadedStudy, Purpose};
-use crate::args::PredictArgs;
-use crate::options::PredictOptions;
+use crate::args::{PredictArgs, WhatIfArgs};
+use crate::options::{PredictOptions, WhatIfOptions};
 use crate::{exit, terminal};
 
 pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
@@ -35,6 +36,23 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
         let text =
             report::prediction_report(&loaded.view, &prediction, &options.prices, args.explain, &style);
         terminal::print(&text)?;
+    }
+    loaded.unread.iter().for_each(|line| terminal::note(line));
+    Ok(exit::SUCCESS)
+}
+
+pub(crate) fn what_if(args: &WhatIfArgs) -> Result<u8> {
+    let options = WhatIfOptions::new(args)?;
+    let mut loaded = LoadedStudy::read(&args.study, Purpose::Figures)?;
+    if !loaded.has_programs() {
+        bail!("{} has no trace to replay: `morecores run --predict` makes some", args.study.display());
+    }
+    let evidence = loaded.take_evidence(None, None);
+    let gains = replay_changes(&evidence, &options.changes, options.cpus.as_deref())?;
+    if args.json {
+        terminal::print(&report::gains_json(&gains)?)?;
+    } else {
+        terminal::print(&report::gains_report(&loaded.view, &gains, &terminal::style(false)))?;
     }
     loaded.unread.iter().for_each(|line| terminal::note(line));
     Ok(exit::SUCCESS)

@@ -71,7 +71,7 @@ impl LocksOptions {
             watched_rounds: 1,
             seed: args.seed.unwrap_or_else(clock_seed),
         };
-        let study = NewStudy::with_name(args.study.as_deref(), "locks");
+        let study = NewStudy::with_name(args.out.as_deref(), "locks");
         Ok(Self { plan, study })
     }
 }
@@ -86,7 +86,7 @@ pub(crate) struct ResumeLocksOptions {
 impl ResumeLocksOptions {
     /// Reads the arguments; none for a new study.
     pub(crate) fn new(args: &LocksArgs) -> Result<Option<Self>> {
-        let Some(study) = args.study.clone().filter(|_| args.resume) else { return Ok(None) };
+        let Some(study) = args.out.clone().filter(|_| args.resume) else { return Ok(None) };
         Ok(Some(Self { study, runs: runs(args)? }))
     }
 

@@ -39,7 +39,7 @@ impl ReportOptions {
     /// Reads the arguments.
     pub(crate) fn new(args: &ReportArgs) -> Result<Self> {
         let plots: Vec<Plot> = args.plot.iter().map(|path| plot(args, path)).collect::<Result<_>>()?;
-        let page = args.output.clone().or_else(|| plots.is_empty().then(|| PAGE.into()));
+        let page = args.out.clone().or_else(|| plots.is_empty().then(|| PAGE.into()));
         Ok(Self { page, plots })
     }
 }

@@ -37,7 +37,7 @@ impl SuiteOptions {
         if let Some(directory) = &args.show {
             ensure!(directory.is_dir(), "there is no directory {}", directory.display());
         }
-        if let Some(directory) = &args.directory {
+        if let Some(directory) = &args.out {
             let there = directory.exists();
             ensure!(
                 there || !args.resume,
@@ -59,8 +59,7 @@ impl SuiteOptions {
                 if args.names.is_empty() { "any benchmark" } else { "these benchmarks" }
             );
         }
-        let directory =
-            args.show.clone().or_else(|| args.directory.clone()).unwrap_or_else(directory_by_date);
+        let directory = args.show.clone().or_else(|| args.out.clone()).unwrap_or_else(directory_by_date);
         Ok(Self { benchmarks, directory, makes: args.show.is_none(), full: args.full })
     }
 

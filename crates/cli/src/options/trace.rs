@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
 use morecores_study::topology::Topology;
-use morecores_study::{
-    Cache, Command, Coordinates, Hooks, Placement, Plan, Point, Stop, TraceMode, default_success,
-};
+use morecores_study::{Cache, Command, Hooks, Placement, Plan, Point, Stop, TraceMode, default_success};
 
-use super::texts::success;
-use super::{command, duration, environment, input};
+use super::texts::{duration, success};
+use super::{command, cpu_order, environment, input, point};
 use crate::args::TraceArgs;
 
 /// Options of `morecores trace`.
@@ -29,9 +27,9 @@ impl TraceOptions {
     /// Reads the arguments, for a machine with `topology`.
     pub(crate) fn new(args: &TraceArgs, topology: &Topology) -> Result<Self> {
         let command = command(&args.command, args.shell, "trace")?;
-        let placement = args.cpu_list.is_none().then_some(Placement::CoresFirst);
+        let (placement, order) = cpu_order(args.cpu_list.as_deref(), Placement::CoresFirst, topology)?;
         let plan = Plan {
-            points: vec![point(args, topology)?],
+            points: vec![only_point(args, topology, &order)?],
             limit: args.limit,
             placement,
             // The seed is unused: nothing is shuffled or resampled.
@@ -57,36 +55,19 @@ impl TraceOptions {
             predict: Vec::new(),
         };
         let notes = environment::notes(&args.env, &plan);
-        Ok(Self { command, plan, notes, study: args.study.clone() })
+        Ok(Self { command, plan, notes, study: args.out.clone() })
     }
 }
 
-fn point(args: &TraceArgs, topology: &Topology) -> Result<Point> {
-    let order = match &args.cpu_list {
-        Some(list) => CpuOrder::from_list(topology, list).context("--cpu-list")?,
-        None => CpuOrder::from_policy(topology, &topology.usable.cpus, Placement::CoresFirst),
-    };
-    let most = topology.usable.count.min(order.steps().len());
+/// The only point of the plan.
+fn only_point(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Result<Point> {
     let count = match &args.cpus {
-        None => most,
+        None => topology.usable.count.min(order.steps().len()),
         Some(text) => match counts::parse_counts(text, topology).context("--cpus")?.as_slice() {
             [count] => *count,
             _ => bail!("--cpus {text}: one run has one CPU count; `morecores run` traces several"),
         },
     };
-    ensure!(
-        count <= order.steps().len(),
-        "--cpus asks for {count} CPUs, but --cpu-list has only {}",
-        order.steps().len()
-    );
-    let cpus = u32::try_from(count).context("--cpus")?;
-    let n = args.n.unwrap_or(cpus);
-    ensure!(n > 0, "-n 0: the value of {{n}} is at least 1");
-    Ok(Point {
-        cpus,
-        n,
-        axes: Coordinates::new(),
-        cpu_set: order.cpus(count),
-        adds: order.kinds_added(0, count),
-    })
+    ensure!(args.n != Some(0), "-n 0: the value of {{n}} is at least 1");
+    point(order, 0, count, args.n)
 }

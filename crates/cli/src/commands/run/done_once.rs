@@ -63,7 +63,7 @@ fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) 
         // The options of the study's first command line are not known in their typed form.
         CommandLine { words: &of_header, command: of_header.len() - shell.len(), study: None, env: &env }
     } else {
-        CommandLine { words, command: args.command.len(), study: args.study.as_deref(), env: &env }
+        CommandLine { words, command: args.command.len(), study: args.out.as_deref(), env: &env }
     };
     let line = typed.with_prepare(undo.as_deref().unwrap_or(UNKNOWN), &other_name(path, Path::exists));
     let named = if undo.is_some() { "" } else { ", with the results of the command for OUTPUT" };

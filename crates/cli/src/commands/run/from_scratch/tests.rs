@@ -75,8 +75,8 @@ fn a_study_that_was_named_gets_another_name() {
         ("-o b.study --", "-o b-2.study --"),
         ("-qo b.study", "-qo b-2.study"),
         ("-ob.study --runs 3", "-ob-2.study --runs 3"),
-        ("--study=b.study", "--study=b-2.study"),
-        ("-w --study b.study --", "-w --study b-2.study --"),
+        ("--out=b.study", "--out=b-2.study"),
+        ("-w --out b.study --", "-w --out b-2.study --"),
     ] {
         let expected = format!("morecores run --prepare 'make clean' {expected} make b.study");
         assert_eq!(typed(options, Some("b.study"), "make b.study"), expected);

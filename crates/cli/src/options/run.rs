@@ -1,0 +1,237 @@
+//! Turns the texts of `morecores run` into the plan of a new study, or into the changes to that of
+//! a resumed one.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use morecores_machine::{counts, placement::CpuOrder};
+use morecores_statistics::StoppingRule;
+use morecores_study::topology::Topology;
+use morecores_study::trace::{TraceHeader, TraceSource};
+use morecores_study::{
+    Bytes, Cache, Command, Header, Hooks, Nanos, Plan, Point, Stop, TraceMode, default_success,
+};
+
+use super::metrics::Metrics;
+use super::texts::{duration, percent, size, success, time_limit};
+use super::{LEAST_RUNS, NewStudy, clock_seed, command, cpu_order, environment, input, point, predict};
+use crate::args::RunArgs;
+
+/// Default time for the whole study: about as long as users wait for an answer without having been
+/// asked.
+const DEFAULT_TIME: Nanos = Nanos::from_millis(5 * 60 * 1000);
+/// Default limit for kept input: an amount that fits most temporary directories.
+const DEFAULT_INPUT_LIMIT: &str = "1G";
+
+/// Options of `morecores run` for a new study.
+#[derive(Debug)]
+pub(crate) struct RunOptions {
+    pub(crate) command: Command,
+    pub(crate) plan: Plan,
+    /// Size limit for input that can be read only once.
+    pub(crate) input_limit: Bytes,
+    /// Notes for the user before the study begins.
+    pub(crate) notes: Vec<String>,
+    pub(crate) study: NewStudy,
+}
+
+/// Options that may differ when a study is resumed.
+#[derive(Debug)]
+pub(crate) struct ResumeOptions {
+    pub(crate) study: PathBuf,
+    /// Input, if given again.
+    pub(crate) input: Option<PathBuf>,
+    /// Size limit for input that can be read only once.
+    pub(crate) input_limit: Bytes,
+    /// Command, if given again.
+    command: Option<Command>,
+    runs: Option<u32>,
+    min_runs: Option<u32>,
+    precision: Option<Option<f64>>,
+    /// Time limit and budget, if `--max-time` was given.
+    time: Option<(Option<Nanos>, Option<Nanos>)>,
+    trace: Option<TraceMode>,
+    success: Option<BTreeSet<u8>>,
+    ignore_failure: bool,
+    syscalls: bool,
+    incremental: bool,
+    /// Text of `--predict`.
+    predict: Option<String>,
+}
+
+impl RunOptions {
+    /// Reads the arguments, for a machine with `topology`.
+    pub(crate) fn new(args: &RunArgs, topology: &Topology) -> Result<Self> {
+        let command = command(&args.command, args.shell, "run")?;
+        predict::check_no_list(args.predict.as_deref(), &args.command)?;
+        let (placement, order) = cpu_order(args.cpu_list.as_deref(), args.placement, topology)?;
+        let points = points(args, topology, &order)?;
+        let largest = points.last().map_or(1, |point| point.cpus);
+        let predicted =
+            args.predict.as_deref().map_or(Ok(Vec::new()), |text| predict::targets(text, largest))?;
+        let metrics = Metrics::new(args)?;
+        let plan = Plan {
+            points,
+            limit: args.limit,
+            placement,
+            seed: args.seed.unwrap_or_else(clock_seed),
+            warmup: args.warmup.unwrap_or(if args.cold { 0 } else { 1 }),
+            stop: stop(args)?,
+            cache: if args.cold { Cache::Cold { remount: args.remount.clone() } } else { Cache::Warm },
+            hooks: Hooks {
+                setup: args.setup.clone(),
+                prepare: args.prepare.clone(),
+                cleanup: args.cleanup.clone(),
+            },
+            timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
+            metric: metrics.metric,
+            further_metrics: metrics.further,
+            decimal_mark: metrics.decimal_mark,
+            thread_env: args.thread_env,
+            env: environment::variables(&args.env)?,
+            success: success(args.success.as_deref())?.unwrap_or_else(default_success),
+            ignore_failure: args.ignore_failure,
+            incremental: args.incremental,
+            keep_survivors: args.keep,
+            input: input(args.input.as_deref()),
+            output: args.output.clone(),
+            trace: args.trace.unwrap_or_default(),
+            syscalls: args.syscalls,
+            predict: predicted,
+        };
+        ensure!(
+            !args.expect_n || plan.tells_n(&command),
+            "{{n}} is nowhere in the command or its environment, and --expect-n was given: put {{n}} where the command \
+             takes its thread or job count"
+        );
+        check_syscalls(args.syscalls, plan.trace)?;
+        check_predict(&plan.predict, plan.trace)?;
+        let study = NewStudy::for_command(args.out.as_deref(), &command);
+        let input_limit = input_limit(args.input_limit.as_deref())?;
+        let notes = environment::notes(&args.env, &plan);
+        Ok(Self { command, plan, input_limit, notes, study })
+    }
+}
+
+impl ResumeOptions {
+    /// Reads the arguments of `--resume`.
+    pub(crate) fn new(args: &RunArgs) -> Result<Self> {
+        let command =
+            if args.command.is_empty() { None } else { Some(command(&args.command, args.shell, "run")?) };
+        let Some(study) = args.out.clone() else { bail!("--resume needs the study: name it with -o") };
+        let stop = stop(args)?;
+        Ok(Self {
+            study,
+            input: args.input.clone(),
+            input_limit: input_limit(args.input_limit.as_deref())?,
+            command,
+            runs: args.runs,
+            min_runs: args.min_runs,
+            success: success(args.success.as_deref())?,
+            ignore_failure: args.ignore_failure,
+            // A default value must not override the study's own.
+            precision: args.precision.is_some().then_some(stop.precision),
+            time: args.max_time.is_some().then_some((stop.max_time, stop.budget)),
+            trace: args.trace,
+            syscalls: args.syscalls,
+            incremental: args.incremental,
+            predict: args.predict.clone(),
+        })
+    }
+
+    /// Checks that the study is of the command given again, if any, and can be resumed as
+    /// requested.
+    pub(crate) fn check(&self, header: &Header) -> Result<()> {
+        ensure!(
+            self.command.as_ref().is_none_or(|command| *command == header.subject),
+            "{} is a study of another command: leave out the command, or name another study with -o",
+            self.study.display()
+        );
+        let trace = self.trace.unwrap_or(header.plan.trace);
+        check_syscalls(self.syscalls, trace)?;
+        check_predict(&self.predicted(&header.plan)?, trace)
+    }
+
+    /// Predicted CPU counts: those requested now, or else those of the study's plan.
+    fn predicted(&self, plan: &Plan) -> Result<Vec<u32>> {
+        let largest = plan.points.last().map_or(1, |point| point.cpus);
+        match &self.predict {
+            Some(text) => predict::targets(text, largest),
+            None => Ok(plan.predict.clone()),
+        }
+    }
+
+    /// Note on the limits of `--syscalls`: existing traces are not made again.
+    pub(crate) fn not_reached(&self, traces: &[TraceHeader]) -> Option<String> {
+        let without = traces.iter().any(|trace| trace.facts.source != TraceSource::BpfWithSystemCalls);
+        (self.syscalls && without).then(|| {
+            "--syscalls applies to the missing traces; the traces of the study stay unchanged".to_owned()
+        })
+    }
+
+    /// Changes a recorded plan as the user asked.
+    pub(crate) fn adjust(&self, plan: &mut Plan) {
+        plan.trace = self.trace.unwrap_or(plan.trace);
+        plan.syscalls |= self.syscalls;
+        plan.ignore_failure |= self.ignore_failure;
+        if let Some(success) = &self.success {
+            plan.success = success.clone();
+        }
+        plan.incremental |= self.incremental;
+        // `check` has already parsed the list, so this cannot fail.
+        plan.predict = self.predicted(plan).unwrap_or_default();
+        let stop = &mut plan.stop;
+        stop.max_runs = self.runs.unwrap_or(stop.max_runs);
+        stop.min_runs = self.min_runs.unwrap_or(stop.min_runs).min(stop.max_runs);
+        stop.precision = self.precision.unwrap_or(stop.precision);
+        (stop.max_time, stop.budget) = self.time.unwrap_or((stop.max_time, stop.budget));
+    }
+}
+
+fn input_limit(text: Option<&str>) -> Result<Bytes> {
+    size("--input-limit", text.unwrap_or(DEFAULT_INPUT_LIMIT))
+}
+
+fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
+    let most = topology.usable.default_count().min(order.steps().len());
+    let counts = match &args.cpus {
+        Some(text) => {
+            counts::parse_counts(text, topology).map_err(predict::beyond_this_machine).context("--cpus")?
+        }
+        None => counts::default_counts(order, most),
+    };
+    let before = std::iter::once(0).chain(counts.iter().copied());
+    before.zip(&counts).map(|(before, &count)| point(order, before, count, None)).collect()
+}
+
+fn stop(args: &RunArgs) -> Result<Stop> {
+    let rule = StoppingRule::DEFAULT;
+    let given = args.precision.as_deref().map(|text| percent("--precision", text)).transpose()?;
+    let precision = given.unwrap_or(rule.precision);
+    let max_runs = args.runs.unwrap_or((rule.max_runs as u32).max(args.min_runs.unwrap_or(0)));
+    ensure!(max_runs > 0, "--runs 0 measures nothing: give at least 1, and {LEAST_RUNS} for an interval");
+    let min_runs = args.min_runs.unwrap_or(LEAST_RUNS.min(max_runs));
+    ensure!(min_runs <= max_runs, "--min-runs {min_runs} is above --runs {max_runs}");
+    let (max_time, budget) = match args.max_time.as_deref() {
+        None => (None, Some(DEFAULT_TIME)),
+        Some(text) => (time_limit("--max-time", text)?, None),
+    };
+    Ok(Stop { precision: (precision > 0.0).then_some(precision), min_runs, max_runs, max_time, budget })
+}
+
+fn check_syscalls(syscalls: bool, trace: TraceMode) -> Result<()> {
+    ensure!(
+        !syscalls || trace != TraceMode::Off,
+        "--syscalls needs a trace, but --trace off makes none: leave out --syscalls, or give --trace auto"
+    );
+    Ok(())
+}
+
+fn check_predict(predicted: &[u32], trace: TraceMode) -> Result<()> {
+    ensure!(
+        predicted.is_empty() || trace != TraceMode::Off,
+        "--predict needs traces, but --trace off makes none: leave out one of them"
+    );
+    Ok(())
+}
