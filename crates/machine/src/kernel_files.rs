@@ -157,6 +157,27 @@ impl Source {
     }
 }
 
+/// Decodes the octal escapes of mountinfo (`\040` is a space). The kernel writes them for space,
+/// tab, newline and backslash (`mangle` in `fs/seq_file.c`).
+pub(crate) fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        plain.push_str(before);
+        match after.get(..3).and_then(|octal| u8::from_str_radix(octal, 8).ok()) {
+            Some(byte) => {
+                plain.push(char::from(byte));
+                rest = &after[3..];
+            }
+            None => {
+                plain.push('\\');
+                rest = after;
+            }
+        }
+    }
+    plain + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,6 @@ pub mod clock;
 pub mod counts;
 mod diagnosis;
 pub mod doctor;
-pub mod group;
 pub mod host;
 pub mod kernel_files;
 pub mod limit;

@@ -8,7 +8,7 @@ mod hotplug;
 use morecores_study::{CpuSet, Limit};
 use tracing::debug;
 
-use crate::group::{GroupError, StudyGroup};
+use crate::cgroup::{GroupError, StudyGroup};
 use crate::undo::{Journal, JournalError};
 
 pub use hotplug::{Hotplug, HotplugError};

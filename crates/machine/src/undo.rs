@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tracing::{debug, warn};
 
-pub(crate) use change::set_online;
 pub use change::{Change, UndoError};
+pub(crate) use change::{bring_online, take_offline};
 use directory::JournalDirectory;
 
 use crate::process;

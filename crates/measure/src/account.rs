@@ -6,8 +6,8 @@
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use tracing::{debug, info};
 
+use morecores_machine::cgroup::{CpuSource, CpuUsage, StudyGroup};
 use morecores_machine::clock::thread_cpu;
-use morecores_machine::group::{CpuSource, CpuUsage, StudyGroup};
 use morecores_machine::taskstats::{TaskstatsAccount, TreeTimes};
 
 /// Estimators that may supply user and system time.

@@ -31,8 +31,7 @@ use crate::program;
 use crate::spawn::{self, ChildStack, Image, Terminal};
 use crate::sweep::{Executor, Trial};
 use morecores_machine::activity::{ActivityMonitor, Neighbours};
-use morecores_machine::cgroup::Hierarchies;
-use morecores_machine::group::{OomKills, StudyGroup};
+use morecores_machine::cgroup::{GroupPurpose, Hierarchies, OomKills, StudyGroup, Survivors};
 use morecores_machine::limit::{LimitError, Limiter};
 use morecores_machine::undo::{Journal, UndoError};
 use tracing::info;
@@ -143,10 +142,12 @@ impl ProcessExecutor {
         };
         let hierarchies = Hierarchies::read_own();
         let limiter = Limiter::new(plan.limit, &mut journal)?;
-        let limit = plan.limit == Limit::Cpuset;
-        let group = match StudyGroup::create(&hierarchies, limit, plan.keep_survivors, &mut journal) {
+        let purpose =
+            if plan.limit == Limit::Cpuset { GroupPurpose::Limit } else { GroupPurpose::Accounting };
+        let survivors = if plan.keep_survivors { Survivors::Keep } else { Survivors::End };
+        let group = match StudyGroup::create(&hierarchies, purpose, survivors, &mut journal) {
             Ok(group) => Some(group),
-            Err(error) if limit => return Err(LimitError::from(error).into()),
+            Err(error) if purpose == GroupPurpose::Limit => return Err(LimitError::from(error).into()),
             Err(error) => {
                 info!("no cgroup counts the command: {error}");
                 None

@@ -111,8 +111,13 @@ mod tests {
     fn levels_hold_for_all_modules_or_for_some() {
         let filter: Filter = "info,morecores_machine=debug,morecores_machine::undo=off".parse().unwrap();
         assert_eq!(
-            ["morecores", "morecores_machine::group::home", "morecores_machine::undo", "morecores_machined"]
-                .map(|target| filter.level(target)),
+            [
+                "morecores",
+                "morecores_machine::cgroup::location",
+                "morecores_machine::undo",
+                "morecores_machined"
+            ]
+            .map(|target| filter.level(target)),
             [LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::OFF, LevelFilter::INFO]
         );
         assert_eq!(filter.most(), LevelFilter::DEBUG);

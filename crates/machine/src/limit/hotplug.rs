@@ -15,7 +15,7 @@ use tracing::debug;
 
 use crate::cgroup::{Hierarchies, Version};
 use crate::process;
-use crate::undo::{Change, Journal, JournalError, UndoError, set_online};
+use crate::undo::{Change, Journal, JournalError, UndoError, bring_online, take_offline};
 
 /// Reason for which CPUs cannot be taken offline.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +110,8 @@ impl Hotplug {
         let off = self.initial.intersection(&self.online).difference(cpus);
         for (set, online) in [(&on, true), (&off, false)] {
             for cpu in set.iter() {
-                set_online(cpu, online).map_err(|source| HotplugError::Switch { cpu, online, source })?;
+                let switched = if online { bring_online(cpu) } else { take_offline(cpu) };
+                switched.map_err(|source| HotplugError::Switch { cpu, online, source })?;
                 debug!("switched CPU {cpu} {}", if online { "online" } else { "offline" });
             }
         }

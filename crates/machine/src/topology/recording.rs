@@ -24,7 +24,7 @@ use std::str::FromStr;
 use morecores_study::{CpuId, CpuSet};
 
 use super::{CPUS, read_from};
-use crate::cgroup::unescape;
+use crate::kernel_files::unescape;
 use crate::kernel_files::{Tree, join_below_root};
 
 /// First line of every recording, with the version number of the format.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use morecores_study::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup::unescape;
+use crate::kernel_files::unescape;
 use crate::process;
 
 /// Time for which processes that outlived a dead study may continue. A program that removes its
@@ -137,7 +137,7 @@ impl Change {
             Self::ControllerEnabled { dir, controller } => {
                 ignore_missing(fs::write(dir.join("cgroup.subtree_control"), format!("-{controller}")))
             }
-            Self::CpusOffline { online } => bring_all_online(online, |cpu| set_online(cpu, true)),
+            Self::CpusOffline { online } => bring_all_online(online, bring_online),
             Self::CpusetShrinks { dir, cpus } => restore_cpuset(dir, cpus),
             Self::AffinityLost { tid, start_time, cpus } => match process::start_time(*tid) {
                 Some(start) if start == *start_time => process::set_affinity(*tid, cpus),
@@ -156,16 +156,20 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Sets a CPU online or offline. CPU 0 and CPUs that cannot be switched have no such file and are
-/// online.
-pub(crate) fn set_online(cpu: CpuId, online: bool) -> io::Result<()> {
+/// Brings a CPU online. CPU 0 and CPUs that cannot be switched have no such file and are online.
+pub(crate) fn bring_online(cpu: CpuId) -> io::Result<()> {
+    ignore_missing(write_online(cpu, "1"))
+}
+
+/// Takes a CPU offline.
+pub(crate) fn take_offline(cpu: CpuId) -> io::Result<()> {
+    write_online(cpu, "0")
+}
+
+fn write_online(cpu: CpuId, state: &str) -> io::Result<()> {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/online");
-    match fs::read(&file) {
-        Ok(now) if now.trim_ascii() == if online { b"1" } else { b"0" } => Ok(()),
-        Ok(_) => fs::write(&file, if online { "1" } else { "0" }),
-        Err(e) if e.kind() == io::ErrorKind::NotFound && online => Ok(()),
-        Err(e) => Err(e),
-    }
+    let now = fs::read_to_string(&file)?;
+    if now.trim_ascii() == state { Ok(()) } else { fs::write(&file, state) }
 }
 
 /// Brings every CPU of `online` online with `bring`, and continues after a CPU that fails.

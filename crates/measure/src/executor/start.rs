@@ -14,7 +14,7 @@ use super::{ExecuteError, ProcessExecutor};
 use crate::observer::{ObserverError, RunObserver};
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, ProcessEnd, SpawnError, Start};
-use morecores_machine::group::StudyGroup;
+use morecores_machine::cgroup::StudyGroup;
 
 impl ProcessExecutor {
     /// Starts the command and waits for its main process, while the observer watches. Also returns

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use morecores_study::{CpuEstimator, CpuSet};
 
-use crate::cgroup::{CgroupDir, Hierarchies, Version};
+use crate::cgroup::{CgroupDir, CpuSource, GroupPurpose, Hierarchies, StudyGroup, Survivors, Version};
 use crate::doctor::facts::{Accounting, Cpusets, Groups, PeakMark};
-use crate::group::{CpuSource, StudyGroup};
 use crate::undo::Journal;
 
 /// Available cgroups, and their uses.
@@ -25,10 +24,11 @@ pub(in crate::doctor) fn probe(hierarchies: &Hierarchies, usable: &CpuSet) -> Gr
 
 fn probe_accounting(hierarchies: &Hierarchies) -> (Accounting, PeakMark) {
     let mut journal = Journal::new();
-    let mut group = match StudyGroup::create(hierarchies, false, false, &mut journal) {
-        Ok(group) => group,
-        Err(error) => return (Accounting::Refused(error.to_string()), PeakMark::Absent),
-    };
+    let mut group =
+        match StudyGroup::create(hierarchies, GroupPurpose::Accounting, Survivors::End, &mut journal) {
+            Ok(group) => group,
+            Err(error) => return (Accounting::Refused(error.to_string()), PeakMark::Absent),
+        };
     group.reset_peak();
     let peak = if group.peak_memory().is_some() {
         PeakMark::Resettable
@@ -60,8 +60,8 @@ fn probe_cpusets(hierarchies: &Hierarchies, usable: &CpuSet) -> Cpusets {
     let in_v1 = hierarchies.v1.contains_key("cpuset");
     let version = if in_v1 { Version::V1 } else { Version::V2 };
     let mut journal = Journal::new();
-    let result =
-        StudyGroup::create(hierarchies, true, false, &mut journal).and_then(|group| group.set_cpus(usable));
+    let result = StudyGroup::create(hierarchies, GroupPurpose::Limit, Survivors::End, &mut journal)
+        .and_then(|group| group.set_cpus(usable));
     let Err(error) = result else { return Cpusets::Usable(version) };
     let switches = hierarchies.v2.as_ref().filter(|_| !in_v1).map(missing_switches).unwrap_or_default();
     if switches.is_empty() { Cpusets::Refused(error.to_string()) } else { Cpusets::NotEnabled(switches) }

@@ -1,10 +1,13 @@
-//! Kernel file of counters, which stays open for repeated reads.
+//! Counters of cgroups: kernel files that stay open for repeated reads, and the peak of memory.
 //!
 //! A read costs one system call and no allocation, because reads surround every run.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use morecores_study::Bytes;
 
 /// An open file of counters.
 #[derive(Debug)]
@@ -54,6 +57,48 @@ impl Counter {
         self.text.resize(MAX_FILE_BYTES, 0);
         let length = self.file.read_at(&mut self.text, 0).ok()?;
         std::str::from_utf8(&self.text[..length]).ok()
+    }
+}
+
+/// High-water mark of memory, and the file that resets it.
+#[derive(Debug)]
+pub(super) struct PeakMemory {
+    counter: Counter,
+    /// Memory that is charged now.
+    current: Option<Counter>,
+    /// File that resets the mark when written, if the kernel allows that.
+    reset: Option<File>,
+    last: u64,
+}
+
+impl PeakMemory {
+    pub(super) fn open(dir: &Path, peak: &str, current: &str) -> Option<Self> {
+        let path = dir.join(peak);
+        let reset = File::options().write(true).open(&path).ok();
+        Some(Self {
+            counter: Counter::open(path)?,
+            current: Counter::open(dir.join(current)),
+            reset,
+            last: 0,
+        })
+    }
+
+    /// Memory that is charged now.
+    pub(super) fn current(&mut self) -> Option<Bytes> {
+        self.current.as_mut()?.number().map(Bytes)
+    }
+
+    pub(super) fn reset(&mut self) {
+        // Both versions accept any number, and both reset the mark to the current value.
+        if self.reset.as_mut().is_none_or(|file| file.write_all(b"0").is_err()) {
+            self.reset = None;
+            self.last = self.counter.number().unwrap_or(0);
+        }
+    }
+
+    pub(super) fn value(&mut self) -> Option<Bytes> {
+        let peak = self.counter.number()?;
+        (self.reset.is_some() || peak > self.last).then_some(Bytes(peak))
     }
 }
 

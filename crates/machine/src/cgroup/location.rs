@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use tracing::debug;
 
-use super::{GroupError, io_error};
-use crate::cgroup::CgroupDir;
+use super::group::{GroupError, io_error};
+use super::hierarchies::CgroupDir;
 use crate::undo::{Change, Journal};
 
 /// Files of this process's cgroup that hold one value, a limit or a weight for all processes in it.

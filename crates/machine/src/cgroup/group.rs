@@ -6,27 +6,19 @@
 //! so its children are born there. This module reads raw counters; `account` interprets them for a
 //! run.
 
-mod counters;
-mod location;
-mod oom;
-mod share;
-
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use morecores_study::{Bytes, CpuSet, Nanos};
 use tracing::{debug, info};
 
-use crate::cgroup::Hierarchies;
+use super::counters::{Counter, PeakMemory};
+use super::hierarchies::Hierarchies;
+use super::location::GroupLocation;
+use super::share::Share;
 use crate::undo::{Change, Journal, JournalError};
-
-pub use oom::OomKills;
-
-use counters::Counter;
-use location::GroupLocation;
-use share::Share;
 
 /// Reason for which the command cannot run in a cgroup.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +64,24 @@ pub enum CpuSource {
     V1,
 }
 
+/// Purpose of the cgroups of a study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupPurpose {
+    /// Count the costs of runs.
+    Accounting,
+    /// Also restrict runs to their CPUs by a cpuset.
+    Limit,
+}
+
+/// Treatment of the processes that outlive the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survivors {
+    /// They are ended.
+    End,
+    /// They are moved to the cgroup of this process.
+    Keep,
+}
+
 /// The cgroups of one study.
 #[derive(Debug)]
 pub struct StudyGroup {
@@ -80,7 +90,7 @@ pub struct StudyGroup {
     spawn_cgroup: Option<File>,
     v1: Vec<PathBuf>,
     cpu: Option<(CpuSource, Vec<Counter>)>,
-    peak: Option<Peak>,
+    peak: Option<PeakMemory>,
     /// Cgroup in which a controller counts memory.
     memory: Option<PathBuf>,
     memory_stat: Option<Counter>,
@@ -92,29 +102,19 @@ pub struct StudyGroup {
     previous_cgroups: Vec<File>,
 }
 
-/// High-water mark of memory, and the file that resets it.
-#[derive(Debug)]
-struct Peak {
-    counter: Counter,
-    /// Memory that is charged now.
-    current: Option<Counter>,
-    /// File that resets the mark when written, if the kernel allows that.
-    reset: Option<File>,
-    last: u64,
-}
-
 impl StudyGroup {
-    /// Creates the cgroups, below the cgroups of this process or beside them. With `limit`, a
-    /// cpuset controller is required; all other counters are optional.
+    /// Creates the cgroups, below the cgroups of this process or beside them. Only a limit
+    /// requires a cpuset controller; all other counters are optional.
     ///
     /// # Errors
-    /// No cgroup can count CPU time, or `limit` is set and no cpuset is available.
+    /// No cgroup can count CPU time, or a limit is the purpose and no cpuset is available.
     pub fn create(
         hierarchies: &Hierarchies,
-        limit: bool,
-        keep: bool,
+        purpose: GroupPurpose,
+        survivors: Survivors,
         journal: &mut Journal,
     ) -> Result<Self, GroupError> {
+        let limit = purpose == GroupPurpose::Limit;
         let mut group = Self {
             v2: None,
             spawn_cgroup: None,
@@ -132,7 +132,7 @@ impl StudyGroup {
         if let Some(own) = &hierarchies.v2 {
             let cpuset = limit && !hierarchies.v1.contains_key("cpuset");
             let location = GroupLocation::find(own, cpuset, journal)?;
-            match make_cgroup(&location.parent, keep, journal) {
+            match make_cgroup(&location.parent, survivors, journal) {
                 Ok(dir) => {
                     location.copy_limits(&dir)?;
                     group.share = Share::v2(&dir).filter(|_| location.limits_from.is_none());
@@ -151,7 +151,7 @@ impl StudyGroup {
             [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", limit)]
         {
             if let Some(parent) = hierarchies.v1.get(name).filter(|_| wanted) {
-                match make_cgroup(parent.own(), keep, journal) {
+                match make_cgroup(parent.own(), survivors, journal) {
                     Ok(dir) => {
                         info!("the command runs in the version 1 cgroup {} ({name})", dir.display());
                         group.set_up_v1(name, dir)?;
@@ -182,7 +182,7 @@ impl StudyGroup {
         self.cpu = Counter::open(dir.join("cpu.stat")).map(|stat| (CpuSource::V2, vec![stat]));
         // The file is writable since Linux 6.12 (Documentation/admin-guide/cgroup-v2.rst,
         // memory.peak).
-        self.peak = Peak::open(&dir, "memory.peak", "memory.current");
+        self.peak = PeakMemory::open(&dir, "memory.peak", "memory.current");
         self.memory = Some(dir.clone()).filter(|dir| dir.join("memory.events").exists());
         self.memory_stat = Counter::open(dir.join("memory.stat"));
         self.io_stat = Counter::open(dir.join("io.stat"));
@@ -202,7 +202,7 @@ impl StudyGroup {
                 self.cpu = (counters.len() == files.len()).then_some((CpuSource::V1, counters));
             }
             "memory" => {
-                self.peak = Peak::open(&dir, "memory.max_usage_in_bytes", "memory.usage_in_bytes");
+                self.peak = PeakMemory::open(&dir, "memory.max_usage_in_bytes", "memory.usage_in_bytes");
                 self.memory = Some(dir.clone());
             }
             _ => {
@@ -323,7 +323,7 @@ impl StudyGroup {
     /// Memory that is charged to the tree's cgroup now. After a run, this is its remaining page
     /// cache.
     pub fn charged_memory(&mut self) -> Option<Bytes> {
-        self.peak.as_mut()?.current.as_mut()?.number().map(Bytes)
+        self.peak.as_mut()?.current()
     }
 
     /// Cgroup in which a controller counts the tree's memory.
@@ -343,38 +343,12 @@ impl StudyGroup {
     }
 }
 
-impl Peak {
-    fn open(dir: &Path, peak: &str, current: &str) -> Option<Self> {
-        let path = dir.join(peak);
-        let reset = File::options().write(true).open(&path).ok();
-        Some(Self {
-            counter: Counter::open(path)?,
-            current: Counter::open(dir.join(current)),
-            reset,
-            last: 0,
-        })
-    }
-
-    fn reset(&mut self) {
-        // Both versions accept any number, and both reset the mark to the current value.
-        if self.reset.as_mut().is_none_or(|file| file.write_all(b"0").is_err()) {
-            self.reset = None;
-            self.last = self.counter.number().unwrap_or(0);
-        }
-    }
-
-    fn value(&mut self) -> Option<Bytes> {
-        let peak = self.counter.number()?;
-        (self.reset.is_some() || peak > self.last).then_some(Bytes(peak))
-    }
-}
-
-fn make_cgroup(parent: &Path, keep: bool, journal: &mut Journal) -> Result<PathBuf, GroupError> {
+fn make_cgroup(parent: &Path, survivors: Survivors, journal: &mut Journal) -> Result<PathBuf, GroupError> {
     let dir = parent.join(format!("morecores-{}", std::process::id()));
     // The access check comes first, so that an ordinary user's journal holds no impossible change.
     rustix::fs::access(parent, rustix::fs::Access::WRITE_OK)
         .map_err(|e| io_error("make a cgroup in", parent)(e.into()))?;
-    journal.note(Change::CgroupCreated { dir: dir.clone(), keep })?;
+    journal.note(Change::CgroupCreated { dir: dir.clone(), keep: survivors == Survivors::Keep })?;
     match fs::create_dir(&dir) {
         // cpuacct and memory may be one hierarchy, so the cgroup may exist already.
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(io_error("make the cgroup", &dir)(e)),
@@ -386,7 +360,7 @@ const fn yes_or_no(there: bool) -> &'static str {
     if there { "yes" } else { "no" }
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupError {
+pub(super) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupError {
     let path = path.to_owned();
     move |source| GroupError::Io { action, path, source }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use morecores_study::{Bytes, MemoryKills};
 
 use super::counters::Counter;
-use crate::cgroup::{CgroupDir, Hierarchies, Version};
+use super::hierarchies::{CgroupDir, Hierarchies, Version};
 
 /// Counter of kills around each run.
 #[derive(Debug)]
