@@ -32,7 +32,7 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use generate::{Generate, GenerateArgs};
 pub(crate) use locks::{LocksArgs, TuneSpinArgs};
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
-pub(crate) use report::{AxesArg, ReportArgs};
+pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use show::{FormatArgs, ShowArgs};

@@ -375,6 +375,18 @@ pub enum Picture {
     Suite,
 }
 
+/// Axes of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum Axes {
+    /// Equal steps.
+    Linear,
+    /// Equal ratios.
+    Log,
+}
+
 /// Options for drawing a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -383,8 +395,8 @@ pub struct PictureOrder {
     pub picture: Picture,
     /// Width in pixels.
     pub width: u32,
-    /// Whether the axes are logarithmic; null means the default of the page.
-    pub log: Option<bool>,
+    /// Axes; null means the default of the page.
+    pub axes: Option<Axes>,
     /// Whether to draw light on a dark background.
     pub dark: bool,
 }

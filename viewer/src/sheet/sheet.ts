@@ -107,7 +107,7 @@ function pictureContent({ studies, suite }: Page, order: PictureOrder, setting: 
     default: {
       const quantity = order.picture;
       const name = quantities(study).find(([key]) => key === quantity)?.[1] ?? quantity;
-      const picture = curve(studies, { quantity, log: order.log ?? isWideRange(studies) }, setting);
+      const picture = curve(studies, { quantity, log: order.axes ? order.axes === "log" : isWideRange(studies) }, setting);
       const legend = studies.length > 1 ? studies.map((study, i) => ({ colour: seriesColour(i), text: study.name })) : [];
       return { title: studies.length > 1 ? name : `${title}: ${name}`, ...withoutStyle(picture), legend, notes: [curveKey(studies), ...machines] };
     }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use morecores_view::page::Picture;
+use clap::Args;
+use morecores_view::page::{Axes, Picture};
 
 /// Write a report page: one file with every picture and table, for a browser without a network
 ///
@@ -36,19 +36,10 @@ pub(crate) struct ReportArgs {
     /// Axes of a picture [default: logarithmic if the largest CPU count is at least eight times the
     /// smallest]
     #[arg(long, requires = "plot", help_heading = "Single pictures")]
-    pub(crate) axes: Option<AxesArg>,
+    pub(crate) axes: Option<Axes>,
     /// Draw on a dark background
     #[arg(long, requires = "plot", help_heading = "Single pictures")]
     pub(crate) dark: bool,
-}
-
-/// Axes by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AxesArg {
-    /// Equal steps
-    Linear,
-    /// Equal ratios
-    Log,
 }
 
 const EXAMPLES: &str = "\

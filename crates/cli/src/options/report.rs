@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use morecores_view::page::{Picture, PictureOrder};
 
-use crate::args::{AxesArg, ReportArgs};
+use crate::args::ReportArgs;
 
 /// Default path of the page.
 const PAGE: &str = "report.html";
@@ -54,7 +54,7 @@ fn plot(args: &ReportArgs, path: &Path) -> Result<Plot> {
     let order = PictureOrder {
         picture: args.picture.map_or_else(|| called_after(path), Ok)?,
         width: args.width,
-        log: args.axes.map(|axes| axes == AxesArg::Log),
+        axes: args.axes,
         dark: args.dark,
     };
     Ok(Plot { path: path.to_owned(), format, order })
