@@ -17,11 +17,11 @@ mod trace;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::placement::CpuOrder;
 use morecores_statistics::MIN_RUNS;
 use morecores_study::topology::Topology;
-use morecores_study::{Command, Coordinates, InputSource, Placement, Point};
+use morecores_study::{Axis, AxisSetting, CPUS_AXIS, Command, InputSource, N_AXIS, Placement, Point};
 
 pub(crate) use environment::notes_of_resumed;
 pub(crate) use locks::{LocksOptions, ResumeLocksOptions, locks_command_line};
@@ -69,19 +69,21 @@ fn cpu_order(
     })
 }
 
-/// Point of a plan with `count` CPUs, after one with `before` CPUs. `n` is the value of `{n}`, by
-/// default the count.
-fn point(order: &CpuOrder, before: usize, count: usize, n: Option<u32>) -> Result<Point> {
+/// Points of a plan at these counts, which ascend. `n` is the value of `{n}`, by default the count.
+fn points(order: &CpuOrder, counts: &[usize], n: Option<u32>) -> Result<Vec<Point>> {
     let listed = order.steps().len();
-    ensure!(count <= listed, "--cpus asks for {count} CPUs, but --cpu-list has only {listed}");
-    let cpus = u32::try_from(count).context("--cpus")?;
-    Ok(Point {
-        cpus,
-        n: n.unwrap_or(cpus),
-        axes: Coordinates::new(),
-        cpu_set: order.cpus(count),
-        adds: order.kinds_added(before, count),
-    })
+    if let Some(count) = counts.iter().find(|count| **count > listed) {
+        bail!("--cpus asks for {count} CPUs, but --cpu-list has only {listed}");
+    }
+    let cpus: Vec<u32> =
+        counts.iter().map(|count| (*count).try_into()).collect::<Result<_, _>>().context("--cpus")?;
+    let n = n.map_or(AxisSetting::same_as(CPUS_AXIS), Into::into);
+    let axes = [Axis::new(CPUS_AXIS, cpus), Axis::new(N_AXIS, [n])];
+    Ok(Point::from_axes(&axes, |cpus| {
+        let count = cpus as usize;
+        let before = counts.iter().copied().take_while(|before| *before < count).last().unwrap_or(0);
+        (order.cpus(count), order.kinds_added(before, count))
+    }))
 }
 
 /// Seed from the clock. The study keeps it, so that it can be given again.

@@ -243,13 +243,12 @@ impl RunRecorder<Point, Run> for Disk {
 /// kept, read, shown, and resumed like any other.
 #[test]
 fn a_new_axis_is_a_value_of_the_cells() {
-    let at = |cpus, percent| Point {
-        axes: [("quota_percent".to_owned(), AxisValue::Number(percent))].into(),
-        ..point(cpus)
-    };
-    let points = [1, 2].into_iter().flat_map(|cpus| [50, 100].map(|percent| at(cpus, percent))).collect();
+    let quota = Axis::new("quota", [50_u64, 100]).in_unit("percent");
+    let counts = [Axis::new(CPUS_AXIS, [1_u32, 2]), Axis::new(N_AXIS, [AxisSetting::same_as(CPUS_AXIS)])];
+    let allot = |cpus| (point(cpus).cpu_set, point(cpus).adds);
+    let points = Point::from_axes(&[counts.as_slice(), &[quota.clone()]].concat(), allot);
     let stop = Stop { precision: None, max_runs: 2, ..plan(Vec::new()).stop };
-    let plan = Plan { stop, ..plan(points) };
+    let plan = Plan { stop, axes: vec![quota], ..plan(points) };
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("quota.study");
     let mut disk = Disk(StudyWriter::create(&path, header(plan.clone())).unwrap());
@@ -263,6 +262,10 @@ fn a_new_axis_is_a_value_of_the_cells() {
     assert_eq!(run_all(&[], &mut disk).reason, StopReason::RunsExhausted);
 
     let study = Study::read(&path).unwrap();
+    assert_eq!(study.header.plan, plan);
+    let planned_cells: Vec<String> = plan.points.iter().map(|point| point.cell().to_string()).collect();
+    let cell = |cpus, percent| format!("cpus = {cpus}, n = {cpus}, quota_percent = {percent}");
+    assert_eq!(planned_cells, [cell(1, 50), cell(1, 100), cell(2, 50), cell(2, 100)]);
     for planned in &study.header.plan.points {
         let runs: Vec<&Run> = study.runs.iter().filter(|run| run.cell() == planned.cell()).collect();
         let percent = planned.cell().number("quota_percent").unwrap();

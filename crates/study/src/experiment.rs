@@ -5,43 +5,15 @@
 //! `hold_ns` and others. The sweep, the budget, the storage and the figures know only cells, so
 //! that a new axis needs no code in them. Nothing here measures or decides.
 
-use std::collections::BTreeMap;
+mod axis;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Phase, Stop};
 
-/// Name of the axis of the number of allotted CPUs.
-pub const CPUS_AXIS: &str = "cpus";
-/// Name of the axis of the number that replaces `{n}`.
-pub const N_AXIS: &str = "n";
-
-/// Value on an axis. The name of a numeric axis ends in the unit of its values, such as `_ns`,
-/// unless the values are counts. All values of an axis have one type.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum AxisValue {
-    /// One of two conditions.
-    Flag(bool),
-    /// Count, or quantity in the unit of the axis.
-    Number(u64),
-    /// Name, such as that of a lock or of a variant of the command.
-    Text(String),
-}
-
-impl fmt::Display for AxisValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(value) => value.fmt(f),
-            Self::Number(value) => value.fmt(f),
-            Self::Text(value) => f.write_str(value),
-        }
-    }
-}
-
-/// Values on axes, by the name of the axis.
-pub type Coordinates = BTreeMap<String, AxisValue>;
+pub use axis::{Axis, AxisSetting, AxisValue, CPUS_AXIS, Coordinates, N_AXIS, cross_product};
 
 /// Cell: the subject of a run, as one value on each axis. Two runs with equal cells measure the
 /// same.
@@ -60,8 +32,8 @@ impl Cell {
 
     /// The same cell with this value on the axis.
     #[must_use]
-    pub fn with(mut self, axis: &str, value: AxisValue) -> Self {
-        self.0.insert(axis.to_owned(), value);
+    pub fn with(mut self, axis: &str, value: impl Into<AxisValue>) -> Self {
+        self.0.insert(axis.to_owned(), value.into());
         self
     }
 
@@ -76,6 +48,13 @@ impl Cell {
             Some(AxisValue::Number(value)) => Some(*value),
             _ => None,
         }
+    }
+
+    /// Values on the axes other than `cpus` and `n`.
+    pub fn further_coordinates(&self) -> Coordinates {
+        let mut further = self.0.clone();
+        further.retain(|axis, _| axis != CPUS_AXIS && axis != N_AXIS);
+        further
     }
 
     /// Values by axis, sorted by the name of the axis.
@@ -204,8 +183,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_kept_as_the_values_by_axis() {
-        let cell =
-            Cell::from_counts(2, 4, &quota(150)).with("variant", AxisValue::Text("mimalloc".to_owned()));
+        let cell = Cell::from_counts(2, 4, &quota(150)).with("variant", "mimalloc");
         let text = serde_json::to_string(&cell).unwrap();
         assert_eq!(text, r#"{"cpus":2,"n":4,"quota_percent":150,"variant":"mimalloc"}"#);
         assert_eq!(serde_json::from_str::<Cell>(&text).unwrap(), cell);

@@ -32,8 +32,8 @@ pub mod usable;
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use experiment::{
-    AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure, RunRecord, Schedule,
-    ScheduledCell,
+    Axis, AxisSetting, AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure,
+    RunRecord, Schedule, ScheduledCell, cross_product,
 };
 pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};

@@ -14,8 +14,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cell, Command, Coordinates, CpuKind, CpuSet, Exit, Experiment, InCell, Nanos, OnFailure, Placement,
-    Schedule,
+    Axis, CPUS_AXIS, Cell, Command, Coordinates, CpuKind, CpuSet, Exit, Experiment, InCell, N_AXIS, Nanos,
+    OnFailure, Placement, Schedule, cross_product,
 };
 
 pub use hooks::Hooks;
@@ -64,6 +64,20 @@ pub struct Point {
     pub cpu_set: CpuSet,
     /// Kinds of CPU that this count adds to the previous count.
     pub adds: BTreeSet<CpuKind>,
+}
+
+impl Point {
+    /// Plans the cells of the axes `cpus` and `n` and of any further axes. `allot` returns the CPUs
+    /// of a count, and the kinds of CPU that the count adds.
+    pub fn from_axes(axes: &[Axis], allot: impl Fn(u32) -> (CpuSet, BTreeSet<CpuKind>)) -> Vec<Self> {
+        let count = |cell: &Cell, axis| u32::try_from(cell.number(axis)?).ok();
+        let point = |cell: &Cell| {
+            let (cpus, n) = (count(cell, CPUS_AXIS)?, count(cell, N_AXIS)?);
+            let (cpu_set, adds) = allot(cpus);
+            Some(Self { cpus, n, axes: cell.further_coordinates(), cpu_set, adds })
+        };
+        cross_product(axes).iter().filter_map(point).collect()
+    }
 }
 
 impl InCell for Point {
@@ -153,6 +167,10 @@ pub enum TraceMode {
 pub struct Plan {
     /// CPU counts, in ascending order.
     pub points: Vec<Point>,
+    /// Axes other than `cpus` and `n`, with the units of their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Vec<Axis>,
     /// Mechanism that holds runs to their CPUs.
     pub limit: Limit,
     /// Policy for the order of the CPUs; absent if the user listed the CPUs.

@@ -25,6 +25,7 @@ pub fn header(plan: Plan) -> Header {
 pub fn plan(points: Vec<Point>) -> Plan {
     Plan {
         points,
+        axes: Vec::new(),
         limit: Limit::Affinity,
         placement: Some(Placement::CoresFirst),
         seed: 7,

@@ -15,7 +15,7 @@ use morecores_study::{
 
 use super::metrics::Metrics;
 use super::texts::{duration, percent, size, success, time_limit};
-use super::{LEAST_RUNS, NewStudy, clock_seed, command, cpu_order, environment, input, point, predict};
+use super::{LEAST_RUNS, NewStudy, clock_seed, command, cpu_order, environment, input, points, predict};
 use crate::args::RunArgs;
 
 /// Default time for the whole study: about as long as users wait for an answer without having been
@@ -66,13 +66,14 @@ impl RunOptions {
         let command = command(&args.command, args.shell, "run")?;
         predict::check_no_list(args.predict.as_deref(), &args.command)?;
         let (placement, order) = cpu_order(args.cpu_list.as_deref(), args.placement, topology)?;
-        let points = points(args, topology, &order)?;
+        let points = swept_points(args, topology, &order)?;
         let largest = points.last().map_or(1, |point| point.cpus);
         let predicted =
             args.predict.as_deref().map_or(Ok(Vec::new()), |text| predict::targets(text, largest))?;
         let metrics = Metrics::new(args)?;
         let plan = Plan {
             points,
+            axes: Vec::new(),
             limit: args.limit,
             placement,
             seed: args.seed.unwrap_or_else(clock_seed),
@@ -193,7 +194,7 @@ fn input_limit(text: Option<&str>) -> Result<Bytes> {
     size("--input-limit", text.unwrap_or(DEFAULT_INPUT_LIMIT))
 }
 
-fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
+fn swept_points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
     let most = topology.usable.default_count().min(order.steps().len());
     let counts = match &args.cpus {
         Some(text) => {
@@ -201,8 +202,7 @@ fn points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<P
         }
         None => counts::default_counts(order, most),
     };
-    let before = std::iter::once(0).chain(counts.iter().copied());
-    before.zip(&counts).map(|(before, &count)| point(order, before, count, None)).collect()
+    points(order, &counts, None)
 }
 
 fn stop(args: &RunArgs) -> Result<Stop> {

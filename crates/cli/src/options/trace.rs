@@ -8,7 +8,7 @@ use morecores_study::topology::Topology;
 use morecores_study::{Cache, Command, Hooks, Placement, Plan, Point, Stop, TraceMode, default_success};
 
 use super::texts::{duration, success};
-use super::{command, cpu_order, environment, input, point};
+use super::{command, cpu_order, environment, input, points};
 use crate::args::TraceArgs;
 
 /// Options of `morecores trace`.
@@ -29,7 +29,8 @@ impl TraceOptions {
         let command = command(&args.command, args.shell, "trace")?;
         let (placement, order) = cpu_order(args.cpu_list.as_deref(), Placement::CoresFirst, topology)?;
         let plan = Plan {
-            points: vec![only_point(args, topology, &order)?],
+            points: traced_points(args, topology, &order)?,
+            axes: Vec::new(),
             limit: args.limit,
             placement,
             // The seed is unused: nothing is shuffled or resampled.
@@ -59,8 +60,8 @@ impl TraceOptions {
     }
 }
 
-/// The only point of the plan.
-fn only_point(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Result<Point> {
+/// Points of the plan: a single one.
+fn traced_points(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
     let count = match &args.cpus {
         None => topology.usable.count.min(order.steps().len()),
         Some(text) => match counts::parse_counts(text, topology).context("--cpus")?.as_slice() {
@@ -69,5 +70,5 @@ fn only_point(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Result
         },
     };
     ensure!(args.n != Some(0), "-n 0: the value of {{n}} is at least 1");
-    point(order, 0, count, args.n)
+    points(order, &[count], args.n)
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::AxisValue;
+
 /// Origin of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockOrigin {
@@ -144,6 +146,12 @@ impl std::str::FromStr for LockName {
 
     fn from_str(text: &str) -> Result<Self, UnknownLock> {
         Self::ALL.into_iter().find(|lock| lock.name() == text).ok_or_else(|| UnknownLock(text.to_owned()))
+    }
+}
+
+impl From<LockName> for AxisValue {
+    fn from(name: LockName) -> Self {
+        Self::Text(name.to_string())
     }
 }
 

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{LockCell, LockName};
-use crate::{CpuSet, Experiment, Nanos, OnFailure, Schedule, ScheduledCell, Stop};
+use crate::{
+    Axis, AxisSetting, Cell, CpuSet, Experiment, Nanos, OnFailure, Schedule, ScheduledCell, Stop,
+    cross_product,
+};
 
 /// Think time of a thread: its work between two holds of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,11 +20,11 @@ pub enum Think {
 }
 
 impl Think {
-    /// Length of the think time if the lock is held for `hold`.
-    pub const fn after(self, hold: Nanos) -> Nanos {
+    /// Setting on the axis of think times.
+    fn setting(self) -> AxisSetting {
         match self {
-            Self::Hold => hold,
-            Self::Fixed(time) => time,
+            Self::Hold => AxisSetting::same_as("hold_ns"),
+            Self::Fixed(time) => time.into(),
         }
     }
 }
@@ -63,20 +66,23 @@ impl LockPlan {
         }
     }
 
+    /// Axes of the points of contention.
+    fn point_axes(&self) -> [Axis; 3] {
+        [
+            Axis::new("threads", self.threads.iter().copied()),
+            Axis::new("hold", self.holds.iter().copied()).in_unit("ns"),
+            Axis::new("think", self.thinks.iter().map(|think| think.setting())).in_unit("ns"),
+        ]
+    }
+
     /// Points of contention: threads, hold and think time. A think time equal to an earlier one is
     /// not repeated.
     pub fn points(&self) -> Vec<(u32, Nanos, Nanos)> {
-        let mut points = Vec::new();
-        for &threads in &self.threads {
-            for &hold in &self.holds {
-                for think in self.thinks.iter().map(|think| think.after(hold)) {
-                    if !points.contains(&(threads, hold, think)) {
-                        points.push((threads, hold, think));
-                    }
-                }
-            }
-        }
-        points
+        let point = |cell: &Cell| {
+            let threads = u32::try_from(cell.number("threads")?).ok()?;
+            Some((threads, Nanos(cell.number("hold_ns")?), Nanos(cell.number("think_ns")?)))
+        };
+        cross_product(&self.point_axes()).iter().filter_map(point).collect()
     }
 
     /// Cells of this plan and their schedule. A cell that fails is left out of the following
@@ -93,11 +99,14 @@ impl LockPlan {
             if cpus.len() > 1 {
                 cells.extend([LockCell::Handoff { lock }.into(), LockCell::Preempted { lock }.into()]);
             }
-            for (threads, hold_ns, think_ns) in self.points() {
-                let contention = |watched| LockCell::Contention { lock, threads, hold_ns, think_ns, watched };
-                cells.push(contention(false).into());
-                cells.push(ScheduledCell { cell: contention(true), rounds: Some(self.watched_rounds) });
-            }
+            let [threads, hold, think] = self.point_axes();
+            let (what, lock) = (Axis::new("what", ["contest"]), Axis::new("lock", [lock]));
+            let watched = Axis::new("watched", [false, true]);
+            let contention = cross_product(&[what, lock, threads, hold, think, watched]);
+            cells.extend(contention.iter().filter_map(LockCell::from_cell).map(|cell| {
+                let is_watched = matches!(cell, LockCell::Contention { watched: true, .. });
+                ScheduledCell { cell, rounds: is_watched.then_some(self.watched_rounds) }
+            }));
         }
         let (min_runs, max_runs) = (self.rounds, self.rounds);
         let stop = Stop { precision: None, min_runs, max_runs, max_time: None, budget: None };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LockName;
-use crate::{AxisValue, Cell, CpuId, InCell, Nanos, Phase, RunRecord, Surroundings};
+use crate::{Cell, CpuId, InCell, Nanos, Phase, RunRecord, Surroundings};
 
 /// Cell: the subject of a measurement by one process of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -52,25 +52,29 @@ pub enum LockCell {
     },
 }
 
+impl LockCell {
+    /// Lock cell with these coordinates, which are the fields of its record; `None` if they are
+    /// those of another subject.
+    pub fn from_cell(cell: &Cell) -> Option<Self> {
+        serde_json::from_value(serde_json::to_value(cell).ok()?).ok()
+    }
+}
+
 impl InCell for LockCell {
     fn cell(&self) -> Cell {
-        let cell = |what: &str| Cell::default().with("what", AxisValue::Text(what.to_owned()));
-        let text = |lock: &LockName| AxisValue::Text(lock.to_string());
-        let number = |value: u64| AxisValue::Number(value);
-        match self {
-            Self::Free { lock } => cell("free").with("lock", text(lock)),
-            Self::Handoff { lock } => cell("hand_over").with("lock", text(lock)),
-            Self::Preempted { lock } => cell("preempted").with("lock", text(lock)),
+        let cell = |what: &str| Cell::default().with("what", what);
+        match *self {
+            Self::Free { lock } => cell("free").with("lock", lock),
+            Self::Handoff { lock } => cell("hand_over").with("lock", lock),
+            Self::Preempted { lock } => cell("preempted").with("lock", lock),
             Self::Switch => cell("switch"),
-            Self::Line { from, to } => {
-                cell("line").with("from", number(from.0.into())).with("to", number(to.0.into()))
-            }
+            Self::Line { from, to } => cell("line").with("from", from.0).with("to", to.0),
             Self::Contention { lock, threads, hold_ns, think_ns, watched } => cell("contest")
-                .with("lock", text(lock))
-                .with("threads", number((*threads).into()))
-                .with("hold_ns", number(hold_ns.0))
-                .with("think_ns", number(think_ns.0))
-                .with("watched", AxisValue::Flag(*watched)),
+                .with("lock", lock)
+                .with("threads", threads)
+                .with("hold_ns", hold_ns)
+                .with("think_ns", think_ns)
+                .with("watched", watched),
         }
     }
 }
@@ -192,6 +196,7 @@ mod tests {
             LockCell::Contention { lock, threads: 4, hold_ns, think_ns, watched: true },
         ] {
             assert_eq!(serde_json::to_value(cell).unwrap(), serde_json::to_value(cell.cell()).unwrap());
+            assert_eq!(LockCell::from_cell(&cell.cell()), Some(cell));
         }
     }
 

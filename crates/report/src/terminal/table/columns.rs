@@ -25,7 +25,12 @@ pub(super) fn all_columns(view: &View, style: &Style) -> Vec<(bool, Column)> {
     all.add_wide(20, ["", "n"], |p| p.n.to_string());
     let axes: BTreeSet<&String> = view.points.iter().flat_map(|point| point.axes.keys()).collect();
     for axis in axes {
-        all.add_usual(1, ["", axis], |p| p.axes.get(axis).map_or(ABSENT.to_owned(), ToString::to_string));
+        let planned = view.plan.axes.iter().find(|planned| planned.key() == *axis);
+        let heading = match planned.and_then(|planned| Some((planned, planned.unit.as_ref()?))) {
+            Some((planned, unit)) => [planned.name.as_str(), unit],
+            None => ["", axis],
+        };
+        all.add_usual(1, heading, |p| p.axes.get(axis).map_or(ABSENT.to_owned(), ToString::to_string));
     }
     all.add_wide(21, ["", "runs"], |p| p.runs.to_string());
     all.add_metric();
