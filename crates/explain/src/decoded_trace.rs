@@ -5,7 +5,7 @@ use morecores_study::trace::{Decoded, EventKind, TraceHeader};
 
 use crate::trace::Timeline;
 
-/// Traced run after decoding. The events are no longer there: the timeline holds what they tell.
+/// Traced run after decoding. It does not keep the events: the timeline has their content.
 #[derive(Clone, Debug)]
 pub struct DecodedTrace<'h> {
     /// Header of the trace.

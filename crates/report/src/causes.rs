@@ -93,7 +93,7 @@ pub enum Explanation {
         alone: bool,
         /// Time in which one thread of the first command ran alone, if it explains the loss.
         serial: Option<SerialTime>,
-        /// System call in which most of the other threads waited meanwhile.
+        /// System call in which most of the other threads waited at the time.
         waiting_in: Option<String>,
     },
     /// Kernel lock with the longest waits.

@@ -1,8 +1,8 @@
 //! A comparison in words: the changes, other differences between the studies, the components that
 //! grew, and the outcome of the conditions.
 //!
-//! This module only words the result and chooses what is worth a sentence. The analysis has already
-//! decided what counts as a difference.
+//! This module only writes the sentences and selects the notable results. The analysis has already
+//! decided which results are differences.
 
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
@@ -131,8 +131,7 @@ pub(crate) fn is_rate(comparison: &Comparison) -> bool {
     comparison.metric.is_some()
 }
 
-/// Warning that the two studies are of different commands; no figure below the warning makes up for
-/// that.
+/// Warning that the two studies are of different commands; it comes before all figures.
 pub(crate) fn different_commands(comparison: &Comparison) -> Option<String> {
     let commands = comparison.unlike.iter().find(|unlike| unlike.aspect == Aspect::Command)?;
     Some(format!(
@@ -142,7 +141,7 @@ pub(crate) fn different_commands(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Other differences between the studies, one sentence each, the most telling first.
+/// Other differences between the studies, one sentence each, the most important first.
 pub(crate) fn mismatch_lines(comparison: &Comparison) -> Vec<String> {
     let others = comparison.unlike.iter().filter(|unlike| unlike.aspect != Aspect::Command);
     let sentences = others.map(|unlike| {
@@ -221,7 +220,7 @@ fn has_lossy_trace(comparison: &Comparison) -> bool {
     warnings.into_iter().any(|warning| matches!(warning, Warning::LossyTrace { .. }))
 }
 
-/// Names the command that ran meanwhile, if one stands out: ` (while cc1 ran +0.10)`.
+/// Names the command that ran at the time, if one has most of the growth: ` (while cc1 ran +0.10)`.
 fn culprit_text(stack: &ComparedStack, more: f64) -> String {
     let growth = |c: &&morecores_view::Culprit| c.lost_cpus * more.signum();
     let most = stack.culprits.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)));
@@ -256,7 +255,8 @@ pub(crate) fn condition_text(result: &ConditionResult) -> String {
     format!("{} {outcome}: it is {}{share_of_base}{ends}", result.condition, figure(result.compared.value))
 }
 
-/// Table of the figures: a row for each CPU count. The ratios and their verdicts stay longest.
+/// Table of the figures: a row for each CPU count. If there is no room, the ratios and their
+/// verdicts are dropped last.
 pub(crate) fn table(comparison: &Comparison) -> Table {
     let points = &comparison.points;
     let (unit, quantity, name) = match &comparison.metric {

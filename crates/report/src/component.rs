@@ -44,7 +44,8 @@ pub(crate) const IDLE_OR_OTHERS: &str = "idle or other processes";
 /// The signs of CPUs at work are dense and those of idle CPUs are light, so that a bar shows its
 /// idle share at a glance. On a terminal green is for gains, blue for work, red for waits for
 /// locks, yellow for time taken by others. The colours of the page can be told apart with any kind
-/// of colour vision, on light and on dark ground (after Okabe & Ito 2008, and Tol's muted scheme).
+/// of colour vision, on a light and on a dark background (after Okabe & Ito 2008, and Tol's muted
+/// scheme).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// Key on the page; of a component, its key in the record without the unit.

@@ -18,7 +18,7 @@ const NAME_WIDTH: usize = "hardware counters".len() + 2;
 /// Indentation of every line of a group.
 const INDENT: usize = 2;
 
-/// Narrowest text that leaves a fact half of its line beside state and name.
+/// Minimum width of the text at which a fact gets half of its line, next to state and name.
 const LEAST_TWO_COLUMN_WIDTH: usize = 64;
 
 /// Whole report, each line ended by a newline. Only a command makes a line wider than the style's

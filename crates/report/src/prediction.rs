@@ -82,7 +82,7 @@ pub(crate) fn point_sentences(prediction: &Prediction) -> Vec<String> {
     prediction.points.iter().map(point).collect()
 }
 
-/// Sentences beside the table.
+/// Sentences that accompany the table.
 pub(crate) fn sentences(prediction: &Prediction) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(prediction.abstained.as_ref().map(abstention_sentence));

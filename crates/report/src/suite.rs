@@ -214,8 +214,7 @@ fn published_row(row: &PublishedRow, published: &PublishedFacts) -> Row<{ TIMES.
     Row { now: false, cells }
 }
 
-/// Whether a configuration stands in a column of CPU counts as it is: `1 CPU SMP`, but not a
-/// sentence.
+/// Whether a column of CPU counts shows a configuration unchanged: `1 CPU SMP`, but not a sentence.
 fn is_short(config: &str) -> bool {
     config.chars().count() <= "2 CPUs (summary)".len()
 }

@@ -12,7 +12,7 @@ use crate::format::{ABSENT, with_ends};
 /// Columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
-    /// Title; empty if the place of the table says it.
+    /// Title; empty if the context of the table makes it clear.
     pub(crate) title: String,
     pub(crate) columns: Vec<Column>,
     /// Whether each row is a result of today.
@@ -56,7 +56,7 @@ pub(crate) enum ColumnKind {
     Name(u8),
     /// Names chosen by morecores, cut only as the last resort.
     Label,
-    /// Figures with their rank: without room the highest rank is left out first, 0 never.
+    /// Figures with their rank: if there is no room, the highest rank is dropped first, 0 never.
     Figure(u8),
 }
 

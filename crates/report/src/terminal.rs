@@ -51,7 +51,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// Narrowest layout: a CPU count beside a figure with its interval.
+    /// Narrowest layout: a CPU count next to a figure with its interval.
     pub const MIN_WIDTH: usize = 40;
 
     /// Largest width of running text and of the curve: longer lines are hard to read.

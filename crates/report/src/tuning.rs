@@ -1,6 +1,6 @@
 //! The spin bound of the lock `adaptive` on a machine, and its derivation, in words.
 //!
-//! The lock decides the bound; this module only shows it beside the measurements behind it.
+//! The lock decides the bound; this module only shows it with the measurements behind it.
 
 use morecores_view::SpinTuning;
 

@@ -120,7 +120,7 @@ pub enum VerdictKind {
         /// Average number of busy CPUs.
         used: f64,
     },
-    /// The command ran on more CPUs than it was allotted, so no count means what it says.
+    /// The command ran on more CPUs than it was allotted, so the CPU counts are not the real ones.
     RanOutsideCpus(OutsideTime),
     /// Zeros among the figures, so there is no ratio.
     ZeroFigures {
@@ -225,7 +225,7 @@ pub enum Remark {
     },
     /// Reason why no cause is named although the study has traces.
     NoCause(NoCauseReason),
-    /// A warning says that the figures may not mean what they seem to mean.
+    /// A warning says that the figures may be misleading.
     Doubtful,
     /// Amdahl's law with the serial fraction of the largest count: a guess.
     IfSerialFractionStays {

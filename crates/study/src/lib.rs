@@ -1,4 +1,4 @@
-//! Study on disk: its plan, its runs, its traces, and the types of which they consist.
+//! Study on disk: its plan, its runs, its traces, and their types.
 //!
 //! The types are plain data that other crates fill in or compute from. Nothing here is derived.
 //! This crate must not measure, decide, compute statistics or print. Its only system calls keep a

@@ -1,4 +1,4 @@
-//! Figures of the cells of any study: one list, whatever the subject and the axes are.
+//! Figures of the cells of any study: one list for every subject and any axes.
 //!
 //! The subject supplies the measurements of a run. This module knows no axis and no subject.
 

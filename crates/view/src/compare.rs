@@ -1,7 +1,8 @@
-//! Comparison of two studies: the differences between them, told from noise.
+//! Comparison of two studies: the differences between them, as distinct from noise.
 //!
-//! All ratios of a comparison share one 5% probability of error. Two studies of the same thing thus
-//! show a false difference in at most one case of twenty. The number of CPU counts does not matter.
+//! All ratios of a comparison share one 5% probability of error. Two studies of the same program
+//! therefore show a false difference in at most one case of twenty. The number of CPU counts does
+//! not matter.
 //!
 //! No interval contains the changes between sessions (another machine, a reboot, another program).
 //! The comparison lists the differences in the making of the two studies instead.

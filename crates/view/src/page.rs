@@ -84,7 +84,7 @@ pub struct SuiteText {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PageTable {
-    /// Title; empty if the place of the table says it.
+    /// Title; empty if the context of the table makes it clear.
     pub title: String,
     /// Columns, all of the same length.
     pub columns: Vec<PageColumn>,
@@ -161,11 +161,11 @@ impl fmt::Display for Statement {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Worth knowing; the figures stand.
+    /// Worth knowing; the figures are valid.
     Note,
-    /// The figures may be off.
+    /// The figures may be inaccurate.
     Caution,
-    /// The figures do not mean what they seem to mean.
+    /// The figures are misleading.
     Serious,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `cpus = S · base_cpus + Σ losses`, after Eyerman, Du Bois & Eeckhout, *Speedup stacks:
 //! identifying scaling bottlenecks in multi-threaded applications*, ISPASS 2012. The traced runs
-//! tell the losses, the untraced runs tell the speedup. This module compares finished views; it
+//! give the losses, the untraced runs give the speedup. This module compares finished views; it
 //! must not look at events.
 
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ name: string,
  */
 lost_cpus: number, 
 /**
- * System call in which most of the other threads waited meanwhile, weighted by the idle time:
- * `wait4`, `futex`. Null if no thread waited.
+ * System call in which most of the other threads waited at the time, weighted by the idle
+ * time: `wait4`, `futex`. Null if no thread waited.
  */
 waiting_in: string | null, };

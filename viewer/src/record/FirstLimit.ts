@@ -10,8 +10,8 @@ export type FirstLimit = {
  */
 resource: Resource, 
 /**
- * Largest number of CPUs' worth of work at a time that the resource allows, on any number of
- * CPUs. For coherency this is the count at the peak, for the size of the memory the largest
- * count that fits.
+ * Largest number of CPUs that the resource lets work at a time, regardless of their number.
+ * For coherency this is the count at the peak, for the size of the memory the largest count
+ * that fits.
  */
 cpus: number, };

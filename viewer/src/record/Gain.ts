@@ -12,7 +12,7 @@ export type Gain = {
  */
 change: string, 
 /**
- * Kind of the changed thing.
+ * Kind of the obstacle.
  */
 kind: GainKind, 
 /**

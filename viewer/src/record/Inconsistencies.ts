@@ -14,7 +14,7 @@ misplaced: number,
  */
 unborn: number, 
 /**
- * Waits whose end has no wake-up in the trace. Not counted for a source that never tells the
+ * Waits whose end has no wake-up in the trace. Not counted for a source that never records the
  * waker.
  */
 unwoken: number, 

@@ -38,7 +38,7 @@ whole: boolean,
 damaged_lines: number, 
 /**
  * Share of the CPUs' time that the hypervisor took during contests; null if the hypervisor
- * does not tell.
+ * does not report it.
  */
 steal: number | null, 
 /**

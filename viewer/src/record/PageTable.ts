@@ -6,7 +6,7 @@ import type { PageColumn } from "./PageColumn.ts";
  */
 export type PageTable = { 
 /**
- * Title; empty if the place of the table says it.
+ * Title; empty if the context of the table makes it clear.
  */
 title: string, 
 /**

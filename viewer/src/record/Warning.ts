@@ -175,11 +175,11 @@ cpus: number,
  */
 count: number, 
 /**
- * Names of the killed processes, each once; empty if the kernel's log does not tell.
+ * Names of the killed processes, each once; empty if the kernel's log does not name them.
  */
 names: Array<string>, 
 /**
- * Bytes that each job of the command needs; null if no run tells.
+ * Bytes that each job of the command needs; null if unknown.
  */
 job_bytes: number | null, 
 /**

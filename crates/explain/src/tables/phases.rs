@@ -18,7 +18,7 @@ const MIN_PHASE: Nanos = Nanos::from_millis(10);
 const LONG_RUN_PARTS: u64 = 1_000;
 const SHORT_RUN_PARTS: u64 = 20;
 /// Largest gap that does not divide a phase: one part in this many of the shortest phase. Such a
-/// gap occurs when a parent runs briefly beside the child that it waits for next.
+/// gap occurs when a parent runs briefly at the same time as the child that it waits for next.
 const GAP_PARTS: u64 = 10;
 /// Largest sum of all gaps in a phase: one part in this many of the phase. Without this limit, work
 /// that is parallel half of the time in turns of a few microseconds would be one long serial phase.

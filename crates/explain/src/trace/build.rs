@@ -22,8 +22,8 @@ use super::timeline::{
     Wake,
 };
 
-/// Number of the thread that makes all kernel threads: the second thread that the kernel makes at
-/// boot (`rest_init` in `init/main.c`).
+/// Number of the thread that creates all kernel threads: the second thread that the kernel creates
+/// at boot (`rest_init` in `init/main.c`).
 const KTHREADD: Tid = Tid(2);
 
 /// Builds the timeline of `events`, which are in the order of time.

@@ -25,7 +25,7 @@ pub enum Cause {
     Device,
     /// The end of an RCU grace period: all CPUs have left their read-side critical sections.
     Rcu,
-    /// An unrecorded cause in the kernel, for a wait that no signal may end.
+    /// An unrecorded cause in the kernel, for a wait that no signal can end.
     Uninterruptible,
     /// A process outside the tree.
     Peer,
@@ -139,8 +139,8 @@ fn is_disk_interrupt(name: &str) -> bool {
     DRIVERS.iter().any(|driver| name.contains(driver))
 }
 
-/// Cause that a soft interrupt stands for, independent of the source that raised it: timers, RCU
-/// and storage devices.
+/// Cause that a soft interrupt shows, independent of the source that raised it: timers, RCU and
+/// storage devices.
 const fn softirq_cause(source: Source) -> Option<Cause> {
     let (Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. }) = source else {
         return None;

@@ -114,10 +114,10 @@ pub struct Thread {
     /// First thread of the process, possibly this thread itself; none if it is unknown. Together
     /// with an address it identifies a futex.
     pub leader: Option<ThreadId>,
-    /// Parent that made the thread, if the trace shows it.
+    /// Parent that created the thread, if the trace shows it.
     pub parent: Option<ThreadId>,
     /// Whether the thread belongs to the command: to the main process or one of its descendants. A
-    /// thread belongs to the command if its process does, no matter which thread made it.
+    /// thread belongs to the command if its process does, no matter which thread created it.
     pub in_tree: bool,
     /// Whether it is a kernel thread.
     pub kernel: bool,

@@ -64,7 +64,7 @@ impl WaitForest {
         self.counts[class as usize]
     }
 
-    /// Makes a thread that does not exist yet wait for the thread that will make it.
+    /// Makes a thread that does not exist yet wait for its creator.
     pub(super) fn add_unborn(&mut self, child: ThreadId, parent: ThreadId) {
         self.parents[child.index()] = Parent::Thread(parent);
     }

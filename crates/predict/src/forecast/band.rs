@@ -1,4 +1,4 @@
-//! Width of the band of a prediction. Everything that decides it stands here.
+//! Width of the band of a prediction. This module alone decides it.
 //!
 //! A spread is a standard deviation of the logarithm of elapsed time. It arises in four steps:
 //!
@@ -106,8 +106,8 @@ pub(super) struct FormTrust {
     pub(super) test_error: Option<f64>,
     /// Relative noise of the measurement.
     pub(super) noise: f64,
-    /// Extra time of work beside a second busy CPU. The closed forms mistake work that slows down
-    /// beside other busy CPUs for serial work.
+    /// Extra time of work with a second busy CPU. The closed forms mistake this slowdown for serial
+    /// work.
     pub(super) slowdown: f64,
     /// Standard deviation between the forms.
     pub(super) disagreement: f64,

@@ -1,5 +1,5 @@
-//! Traced program beside the measurement on the same CPUs: how much longer its run took, and how
-//! much of that oversubscription explains.
+//! Comparison of a traced program with the measurement on the same CPUs: the ratio of their elapsed
+//! times, and the part of it that oversubscription explains.
 
 use super::evidence::{Evidence, MeasuredPoint, measured_program, point_at};
 use super::traced_program::TracedProgram;

@@ -1,7 +1,7 @@
 //! Evidence for a prediction: measured points, and the demands of the traced runs.
 //!
-//! Evidence is plain data. The look-ups in it stand here; each figure is computed by the module
-//! that needs it.
+//! Evidence is plain data. This module has the look-ups in it; each module computes the figures
+//! that it needs.
 
 use morecores_study::{Better, CpuKind};
 use morecores_view::{View, Warning};

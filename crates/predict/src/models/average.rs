@@ -54,9 +54,9 @@ const MAX_ERROR_RATIO: f64 = 2.0 / 3.0;
 /// model. `None` with fewer than two CPU counts.
 ///
 /// Only one of a model and a richer model that contains it gets a weight: the richer one if its
-/// parameters earn their place, otherwise the simpler one. The weight of each remaining model is
-/// `1 / (noise² + residual² + back_test²)`, its precision in and out of sample. A model without
-/// a back-test gets the root mean square of the other models' back-test errors.
+/// parameters reduce the error enough, otherwise the simpler one. The weight of each remaining
+/// model is `1 / (noise² + residual² + back_test²)`, its precision in and out of sample. A model
+/// without a back-test gets the root mean square of the other models' back-test errors.
 pub fn average_models(points: &[Point], lock_share: Option<LockShare>, noise: f64) -> Option<ModelAverage> {
     let largest = *points.iter().max_by_key(|point| point.cpus)?;
     let others: Vec<_> = points.iter().copied().filter(|point| point.cpus < largest.cpus).collect();
@@ -114,8 +114,8 @@ impl Form {
     }
 
     /// Whether this form is `other` with an added parameter. With a measured share the lock model
-    /// has no added parameter and contains no other form. It must still earn its place against the
-    /// ideal form.
+    /// has no added parameter and contains no other form. It must still reduce the error of the
+    /// ideal form enough.
     const fn contains(self, other: Self) -> bool {
         matches!(
             (self, other),

@@ -9,8 +9,8 @@
 pub enum Shape {
     /// Constant increase per added CPU: a resource that is used up evenly.
     Linear,
-    /// Decreasing increase: `log2` of the CPUs. The first CPUs feel the sharing most, and later
-    /// CPUs have less left to lose.
+    /// Decreasing increase: `log2` of the CPUs. Sharing costs most with the first CPUs, and each
+    /// later CPU adds less.
     Logarithmic,
     /// Growing increase, with the number of pairs of CPUs, as in coherency.
     Pairs,
@@ -36,7 +36,7 @@ impl Shape {
 pub struct Inflation {
     /// Shape of the slowdown.
     pub shape: Shape,
-    /// Extra time of a piece of work beside a second busy CPU, relative to its time alone; not
+    /// Extra time of a piece of work with a second busy CPU, relative to its time alone; not
     /// negative.
     pub second: f64,
 }
@@ -90,8 +90,8 @@ fn levelling_growth(busy: f64) -> f64 {
     2.0 * (1.0 - 1.0 / busy.max(1.0))
 }
 
-/// Effect of the second CPU beyond which the slowdown levels off, whatever the shape. A cost that
-/// large at once, such as a falling clock frequency, cannot continue for long.
+/// Effect of the second CPU beyond which the slowdown levels off, for every shape. So large a cost,
+/// such as a falling clock frequency, cannot continue to grow for long.
 const LEVELLING_THRESHOLD: f64 = 0.15;
 
 /// Upper limit of the second CPU's effect.

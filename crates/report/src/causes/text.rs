@@ -9,8 +9,8 @@ use crate::Component;
 use crate::component::awaited_name;
 use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};
 
-/// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle:
-/// only `ld` ran``. Names stand in backquotes.
+/// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle: only
+/// `ld` ran``. Names are in backquotes.
 pub fn cause_clause(cause: &Cause) -> String {
     clause_with_total(cause, &format!(" of {} CPUs", cause.cpus))
 }

@@ -10,10 +10,11 @@ use crate::terminal::grid::{Column, Grid};
 /// Indentation of the table.
 const INDENT: &str = "  ";
 
-/// Column of the table: its name, its rank (the highest goes first without room) and its cells.
+/// Column of the table: its name, its rank (if there is no room, the highest is dropped first) and
+/// its cells.
 type NoiseColumn = (&'static str, u8, fn(&CpuNoise) -> String);
 
-/// Columns, the most telling first; a narrow terminal gets fewer.
+/// Columns, the most important first; a narrow terminal gets fewer.
 const COLUMNS: [NoiseColumn; 7] = [
     ("CPU", 0, |cpu| cpu.cpu.to_string()),
     ("median", 0, |cpu| time(cpu.median_s)),

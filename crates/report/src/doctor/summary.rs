@@ -105,7 +105,7 @@ fn attainable_speedup_sentence(noise: &MachineNoise) -> Option<String> {
     })
 }
 
-/// Problems that spoil figures unnoticed, named once more.
+/// Problems that spoil figures without any other sign, repeated in the summary.
 fn spoilers_sentence(diagnosis: &Diagnosis) -> Option<String> {
     let names = [
         (CheckedFacility::Quiet, "other work"),

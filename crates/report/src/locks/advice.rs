@@ -53,7 +53,8 @@ fn situation_text(view: &LocksView, situation: LockSituation) -> String {
     }
 }
 
-/// Time in nanoseconds with two digits: nobody knows more exactly how long a lock is held.
+/// Time in nanoseconds with two digits: the hold time of a lock in a program is never known more
+/// exactly.
 fn rough_time(ns: f64) -> String {
     let unit = Quantity::Time.column_scale([ns * 1e-9]);
     format!("{} {}", two_digits(ns * 1e-9 / unit.size), unit.symbol)

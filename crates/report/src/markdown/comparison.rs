@@ -1,4 +1,4 @@
-//! Two studies beside each other, for a pull request.
+//! Two studies side by side, for a pull request.
 //!
 //! This module only writes; `crate::comparison` decides the words and the rows.
 

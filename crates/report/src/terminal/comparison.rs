@@ -1,4 +1,4 @@
-//! Two studies beside each other, for a terminal.
+//! Two studies side by side, for a terminal.
 //!
 //! This module only lays out; `crate::comparison` decides the words and the rows.
 

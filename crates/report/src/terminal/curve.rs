@@ -24,11 +24,10 @@ const WIDTHS: (usize, usize) = (24, 64);
 /// ideal line rises at some 20 degrees. A report of a few points then fits on one screen.
 const WIDTH_TO_HEIGHT: usize = 5;
 
-/// Colour that stands for the measured curve within the buffer; the style decides the painted
-/// colour.
+/// Colour of the measured curve within the buffer; the style decides the painted colour.
 const MEASURED_COLOUR: Color = Color::Cyan;
 
-/// CellDots of a character cell.
+/// Dots of a character cell.
 struct CellDots {
     columns: usize,
     rows: usize,
@@ -46,7 +45,7 @@ struct Glyphs {
     tick_y: char,
     line: Marker,
     dot: Marker,
-    /// CellDots of a cell, across and down, in which the canvas draws lines.
+    /// Dots of a cell, across and down, in which the canvas draws lines.
     dots: CellDots,
 }
 
@@ -78,8 +77,8 @@ const ASCII: Glyphs = Glyphs {
     dots: CellDots { columns: 1, rows: 1 },
 };
 
-/// Curve with axes and a legend; none for fewer than three points, because the table then says as
-/// much.
+/// Curve with axes and a legend; none for fewer than three points, because the table then shows the
+/// same.
 pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
     let [base, _, .., largest] = view.points.as_slice() else { return None };
     let glyphs = if style.unicode { &UNICODE } else { &ASCII };

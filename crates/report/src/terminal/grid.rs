@@ -1,7 +1,7 @@
 //! Small tables of names and figures that fit into the style's width.
 //!
-//! This module only lays out: a long name is cut, and without room the least important columns go
-//! first.
+//! This module only lays out: a long name is cut, and if there is no room, the least important
+//! columns are dropped first.
 
 use anstyle::AnsiColor;
 
@@ -13,7 +13,7 @@ use crate::table::{self, Table};
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// Smallest width of a cut name; below it, a column of figures goes instead.
+/// Smallest width of a cut name; below it, a column of figures is dropped instead.
 const LEAST_NAME_WIDTH: usize = 14;
 
 /// A column of a table; all text is showable on the terminal.
@@ -57,8 +57,7 @@ impl Column {
         self.cells.iter().chain(&self.header).map(|text| display_width(text)).max().unwrap_or(0)
     }
 
-    /// Text of the column on one of `lines` header lines; a short header stands on the lowest
-    /// lines.
+    /// Text of the column on one of `lines` header lines; a short header is on the lowest lines.
     fn header_line(&self, line: usize, lines: usize) -> &str {
         let index = (line + self.header.len()).checked_sub(lines);
         index.and_then(|index| self.header.get(index)).map_or("", String::as_str)

@@ -1,6 +1,6 @@
 //! The few colours of the report, and their uses.
 //!
-//! A colour never says anything that the text beside it does not say.
+//! No information is in a colour alone: the text next to it says the same.
 
 use anstyle::{AnsiColor, Style};
 use morecores_machine::State;

@@ -28,7 +28,7 @@ pub fn trace_report(trace: &TraceView, path: Option<&Path>, style: &Style) -> St
     super::join_sections(sections)
 }
 
-/// Sections on a traced run beside the stack in a study's report: everything if requested,
+/// Sections on a traced run that follow the stack in a study's report: everything if requested,
 /// otherwise the tables with notable rows.
 pub(super) fn study_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
     if style.wide {
@@ -87,7 +87,7 @@ fn untraced_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     trace.untraced.iter().flat_map(|u| style.wrap_dim(&format!("without {}: {}", u.what, u.why))).collect()
 }
 
-/// Number of contradictions between events, if there are any: the analysis believed the latest
+/// Number of contradictions between events, if there are any: the analysis accepted the latest
 /// event.
 fn inconsistency_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     // A wake-up before the sleep is no contradiction: it arrived earlier.

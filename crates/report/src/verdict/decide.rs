@@ -9,12 +9,12 @@ use super::validity::{crowded_base, invalid_baseline, time_outside_cpus};
 use super::{Gain, PlanSummary, Remark, Subject, Verdict, VerdictKind};
 use crate::{main_cause, no_cause_reason};
 
-/// Share of the possible gain of a step's added CPUs, below which the verdict calls the step out.
+/// Share of the possible gain of a step's added CPUs, below which the verdict mentions the step.
 /// 0.5 is 1.5 times for a doubling. A choice, not a measurement: below it most of the added CPU
 /// time is idle or wasted.
 const WORTHWHILE_STEP: f64 = 0.5;
 
-/// Share of the possible gain below which a step is called little, with two counts only. 0.25 is
+/// Share of the possible gain below which a step counts as little, with two counts only. 0.25 is
 /// 1.25 times for two CPUs instead of one. A choice.
 const MORE_THAN_A_LITTLE: f64 = 0.25;
 
@@ -148,7 +148,7 @@ fn no_gain(view: &View, largest: &PointView, gain: Gain) -> VerdictKind {
 
 fn remarks(view: &View, kind: &VerdictKind) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
-    // Where the counts do not mean what they say, there is nothing to add.
+    // If the counts are not the real ones, there is nothing to add.
     if matches!(
         kind,
         VerdictKind::RanOutsideCpus(_) | VerdictKind::NoBaseline { .. } | VerdictKind::AlreadyDone

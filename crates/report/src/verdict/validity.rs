@@ -1,4 +1,4 @@
-//! Checks that the CPU counts of a study mean what they say; without that no speedup is valid.
+//! Checks that the CPU counts of a study are the real ones; otherwise no speedup is valid.
 //!
 //! Pure: no words here, and no thresholds except the choices below.
 
@@ -7,8 +7,8 @@ use morecores_view::{OutsideEvidence, View, Warning};
 use super::decide::is_more_than_ideal;
 use super::{CrowdedBase, OutsideTime};
 
-/// Share of the allotted CPUs' time spent on other CPUs, above which a count does not mean what it
-/// says. A choice: equal to the share that other programs may take before a verdict is doubtful.
+/// Share of the allotted CPUs' time spent on other CPUs, above which a count is not the real one. A
+/// choice: equal to the share that other programs may take before a verdict is doubtful.
 const LEAST_OUTSIDE_SHARE: f64 = 0.05;
 
 /// Count with the largest share of time on other CPUs, if that share spoils the comparison.
@@ -37,7 +37,7 @@ pub(crate) fn crowded_base(view: &View) -> Option<CrowdedBase> {
 
 /// Threads of the smallest count, if they spoil the comparison. They do if the command would run
 /// fewer threads on a machine of that size. They also do if the speedup is more than ideal: the
-/// threads must then have been in each other's way. A number of threads that a user chose, as for a
+/// threads must then have hindered each other. A number of threads that a user chose, as for a
 /// server, is part of the measurement.
 pub(crate) fn invalid_baseline(view: &View) -> Option<CrowdedBase> {
     let [base, .., largest] = view.points.as_slice() else { return None };

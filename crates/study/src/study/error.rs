@@ -14,10 +14,10 @@ pub enum StudyError {
     /// No study exists at the path.
     #[error("{}", not_a_study(.0))]
     NotAStudy(PathBuf),
-    /// The study is of locks, and a study of a command is wanted.
+    /// The study is of locks, and a study of a command is required.
     #[error("{name} is a study of locks, not of a command: see it with morecores show {name}", name = .0.display())]
     OfLocks(PathBuf),
-    /// The study is of a command, and a study of locks is wanted.
+    /// The study is of a command, and a study of locks is required.
     #[error("{name} is a study of a command, not of locks: see it with morecores show {name}", name = .0.display())]
     OfCommand(PathBuf),
     /// A later version wrote the study.

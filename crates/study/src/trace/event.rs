@@ -149,7 +149,7 @@ pub enum Left {
     Stopped,
     /// The thread ended.
     Dead,
-    /// The thread waits for more work; only for kernel threads, whose idling delays nobody.
+    /// The thread waits for more work; only for kernel threads, whose idling delays no thread.
     Idle,
     /// The source of the trace does not report the reason, but the thread was not preempted.
     Unknown,

@@ -104,7 +104,7 @@ impl Condition {
 ///
 /// # Errors
 ///
-/// [`ConditionError`] if a study has no such figure, or if a share of the figure says nothing.
+/// [`ConditionError`] if a study has no such figure, or if a share of the figure is undefined.
 pub fn judge(
     condition: &Condition,
     base: (&str, &Value),

@@ -159,7 +159,7 @@ pub struct ComparedStack {
     /// Growth of each component from BASE to NEW, in CPUs. The growths and the difference between
     /// the speedups add up to zero. Null if either stack cannot tell the component apart.
     pub grown: Losses,
-    /// Growth of the idle CPUs by the command that ran meanwhile, from BASE to NEW, most first.
+    /// Growth of the idle CPUs by the command that ran at the time, from BASE to NEW, most first.
     pub culprits: Vec<Culprit>,
 }
 

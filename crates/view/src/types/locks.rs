@@ -30,7 +30,7 @@ pub struct LocksView {
     /// Number of lines of the study that cannot be read.
     pub damaged_lines: u64,
     /// Share of the CPUs' time that the hypervisor took during contests; null if the hypervisor
-    /// does not tell.
+    /// does not report it.
     pub steal: Option<f64>,
     /// Costs of waiting on this machine.
     pub prices: Prices,

@@ -22,7 +22,7 @@ pub struct CpuNoise {
     /// speed over seconds.
     pub drift: f64,
     /// Share of its time alone in which something else ran in place of the loop; null if the kernel
-    /// does not tell.
+    /// does not report it.
     pub waited: Option<f64>,
     /// Number of times per second that the kernel took the loop off the CPU.
     pub switches_per_s: Option<f64>,

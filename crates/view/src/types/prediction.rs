@@ -60,9 +60,9 @@ pub struct PredictedPoint {
 pub struct FirstLimit {
     /// Limiting resource.
     pub resource: Resource,
-    /// Largest number of CPUs' worth of work at a time that the resource allows, on any number of
-    /// CPUs. For coherency this is the count at the peak, for the size of the memory the largest
-    /// count that fits.
+    /// Largest number of CPUs that the resource lets work at a time, regardless of their number.
+    /// For coherency this is the count at the peak, for the size of the memory the largest count
+    /// that fits.
     pub cpus: f64,
 }
 
@@ -169,8 +169,8 @@ pub enum Abstention {
         /// CPU time on other CPUs, divided by the time of the allotted CPUs.
         share: f64,
     },
-    /// Command that runs as many threads as the machine has CPUs, whatever CPUs it may use. On a
-    /// larger machine it runs a different number.
+    /// Command that runs as many threads as the machine has CPUs, regardless of its allowed CPUs.
+    /// On a larger machine it runs a different number.
     MachineSized {
         /// Number of threads.
         threads: u32,
@@ -209,7 +209,7 @@ pub enum Caveat {
         /// Threshold of the ratio of the band's ends; a larger ratio is wide.
         factor: f64,
     },
-    /// Replay in which threads waited for each other without end and were released by force. The
+    /// Replay in which threads waited for each other forever and were released by force. The
     /// program has an order that the trace does not show.
     Forced {
         /// Number of released waits divided by the number of threads.
@@ -224,7 +224,7 @@ pub enum Caveat {
     },
 }
 
-/// Kind of thing that a what-if estimate changes.
+/// Kind of obstacle that a what-if estimate removes or reduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -246,7 +246,7 @@ pub struct Gain {
     /// Description of the change, as the user requested it or as it was found: `the disk`, `ld`,
     /// `ld=2x`.
     pub change: String,
-    /// Kind of the changed thing.
+    /// Kind of the obstacle.
     pub kind: GainKind,
     /// Gains by CPU count.
     pub points: Vec<GainPoint>,

@@ -56,7 +56,7 @@ pub struct Components {
     /// Idle time while a thread waited for a grace period of the kernel's RCU on all CPUs.
     pub idle_rcu_s: Option<f64>,
     /// Idle time while a thread waited uninterruptibly in the kernel for something that no event
-    /// tells.
+    /// shows.
     pub idle_uninterruptible_s: Option<f64>,
     /// Idle time while all threads waited and a timer ended the wait.
     pub idle_timer_s: Option<f64>,
@@ -88,7 +88,7 @@ pub struct Inconsistencies {
     pub misplaced: u64,
     /// Threads whose creation the trace does not show.
     pub unborn: u64,
-    /// Waits whose end has no wake-up in the trace. Not counted for a source that never tells the
+    /// Waits whose end has no wake-up in the trace. Not counted for a source that never records the
     /// waker.
     pub unwoken: u64,
     /// Wake-ups before the recorded start of the wait. These waits get zero length.
@@ -227,8 +227,8 @@ pub struct Culprit {
     pub name: String,
     /// Idle time charged to the command: CPU-seconds in a trace, CPUs in a speedup stack.
     pub lost_cpus: f64,
-    /// System call in which most of the other threads waited meanwhile, weighted by the idle time:
-    /// `wait4`, `futex`. Null if no thread waited.
+    /// System call in which most of the other threads waited at the time, weighted by the idle
+    /// time: `wait4`, `futex`. Null if no thread waited.
     pub waiting_in: Option<String>,
 }
 

@@ -177,9 +177,9 @@ pub enum Warning {
         cpus: u32,
         /// Number of runs with a killed process.
         count: u32,
-        /// Names of the killed processes, each once; empty if the kernel's log does not tell.
+        /// Names of the killed processes, each once; empty if the kernel's log does not name them.
         names: Vec<String>,
-        /// Bytes that each job of the command needs; null if no run tells.
+        /// Bytes that each job of the command needs; null if unknown.
         job_bytes: Option<u64>,
         /// Bytes of memory available to the command; null if unknown.
         limit_bytes: Option<u64>,

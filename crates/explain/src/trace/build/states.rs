@@ -123,8 +123,8 @@ impl Builder<'_> {
 
     // CPUs.
 
-    /// Occupant that a number stands for. `left` is the reason for which the previous thread left,
-    /// if one did.
+    /// Occupant with this number. `left` is the reason for which the previous thread left, if one
+    /// did.
     pub(super) fn occupant(&mut self, tid: Tid, left: Option<Left>) -> Occupant {
         match tid {
             Tid::IDLE => Occupant::Idle,

@@ -30,7 +30,7 @@ pub(in crate::forecast) const DRAWS: u64 = 40;
 /// compiler runs on a quiet machine.
 const JITTER: f64 = 0.02;
 
-/// Range of the extra time of a piece of work beside a second busy CPU, when only one count was
+/// Range of the extra time of a piece of work with a second busy CPU, if only one count was
 /// measured. Values below zero count as zero.
 const UNKNOWN_SLOWDOWN: Range<f64> = -0.06..0.08;
 

@@ -1,9 +1,9 @@
 //! Rates against threads, in characters, for the few points of contention at which locks differ
 //! most.
 //!
-//! The curve of a speedup is one line beside an ideal. Here there are many lines and no ideal, so
-//! each lock has a letter instead. Nothing is drawn between two numbers of threads, because nothing
-//! was measured there.
+//! The plot of a speedup has one curve and an ideal line. Here there are many curves and no ideal,
+//! so each lock has a letter instead. Nothing is drawn between two numbers of threads, because
+//! nothing was measured there.
 
 use morecores_study::Quantity;
 use morecores_study::lock::LockName;
@@ -18,7 +18,7 @@ const HEIGHT: usize = 10;
 /// Largest number of plots; the tables show the other points.
 const MAX_PLOTS: usize = 2;
 
-/// Numbers of threads below which a table says it all.
+/// Minimum number of thread counts for a plot; with fewer, the table is enough.
 const LEAST_THREADS: usize = 3;
 
 /// Smallest and largest number of columns for the letters of one number of threads.

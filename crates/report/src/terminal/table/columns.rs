@@ -18,7 +18,7 @@ struct Columns<'a> {
     columns: Vec<(bool, Column)>,
 }
 
-/// Every column with figures in the view, the most telling first.
+/// Every column with figures in the view, the most important first.
 pub(super) fn all_columns(view: &View, style: &Style) -> Vec<(bool, Column)> {
     let mut all = Columns { view, style, columns: Vec::new() };
     all.add_usual(0, ["", "CPUs"], |p| marked_count(view, p));

@@ -32,7 +32,7 @@ impl Range {
     }
 }
 
-/// Bars of the running threads, and beside them the figures of running and of runnable threads.
+/// Bars of the running threads, and next to them the figures of running and of runnable threads.
 pub(super) fn profile_lines(trace: &TraceView, style: &Style) -> Vec<String> {
     let (running, runnable) = (&trace.parallelism.running, &trace.parallelism.runnable);
     let last = running.len().max(runnable.len());

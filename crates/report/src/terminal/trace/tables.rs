@@ -20,7 +20,7 @@ const LEAST_COMMAND_SHARE: f64 = 0.05;
 /// Waits over the CPUs' time, from which locks are notable.
 const LEAST_WAIT_SHARE: f64 = 0.01;
 
-/// RowSelection of a table.
+/// Selection of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowSelection {
     /// The first ten rows; the rest is folded into one row.
