@@ -27,7 +27,7 @@ use log::Retention;
 /// Runs `morecores`.
 pub fn morecores() -> ExitCode {
     let line: Vec<OsString> = env::args_os().skip(1).collect();
-    finish(match programs::wanted(&line, Cli::runs, Cli::is_program) {
+    finish(match programs::select(&line, Cli::runs, Cli::is_program) {
         Some((program, arguments)) => programs::exec(&program, &arguments),
         None => {
             let Cli { command, verbosity } = Cli::read();

@@ -121,7 +121,7 @@ pub(crate) fn options() -> Option<OsString> {
 }
 
 impl Log {
-    fn keeps(&self, metadata: &Metadata<'_>) -> bool {
+    fn is_kept(&self, metadata: &Metadata<'_>) -> bool {
         self.last.is_some() && *metadata.level() <= LAST_LOG_LEVEL
     }
 
@@ -141,13 +141,13 @@ struct Receiver;
 impl Subscriber for Receiver {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         is_morecores_target(metadata.target())
-            && LOG.get().is_some_and(|log| log.keeps(metadata) || log.shown.shows(metadata))
+            && LOG.get().is_some_and(|log| log.is_kept(metadata) || log.shown.selects(metadata))
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         let log = LOG.get()?;
         let level = if log.last.is_some() { LAST_LOG_LEVEL } else { LevelFilter::OFF };
-        Some(level.max(log.shown.most()))
+        Some(level.max(log.shown.max_level()))
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -157,10 +157,10 @@ impl Subscriber for Receiver {
         event.record(&mut text);
         let text = text.0.trim_end().replace('\n', "; ");
         let level = metadata.level().as_str().to_ascii_lowercase();
-        if log.shown.shows(metadata) {
+        if log.shown.selects(metadata) {
             terminal::diagnostic(&format!("{level}: {text}"));
         }
-        if log.keeps(metadata) {
+        if log.is_kept(metadata) {
             log.keep(LastLog::add_event, &level, metadata.target(), &text);
         }
         if *metadata.level() <= Level::WARN {

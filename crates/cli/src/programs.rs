@@ -35,15 +35,15 @@ pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
 /// Path of the program with this file name; `None` if it is neither beside this program nor on
 /// PATH.
 pub(crate) fn find_file(name: &OsStr) -> Option<PathBuf> {
-    let beside = env::current_exe().ok()?.with_file_name(name);
-    if is_executable(&beside) { Some(beside) } else { resolve(name, env::var_os("PATH").as_deref()).ok() }
+    let sibling = env::current_exe().ok()?.with_file_name(name);
+    if is_executable(&sibling) { Some(sibling) } else { resolve(name, env::var_os("PATH").as_deref()).ok() }
 }
 
 /// Names of all programs beside this one and on PATH.
 pub(crate) fn names() -> BTreeSet<String> {
-    let beside = env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_owned));
+    let own_folder = env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_owned));
     let on_path = env::var_os("PATH").unwrap_or_default();
-    let folders = beside.into_iter().chain(env::split_paths(&on_path));
+    let folders = own_folder.into_iter().chain(env::split_paths(&on_path));
     let files = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
     files.filter_map(|file| program_name(&file.path())).collect()
 }
@@ -73,7 +73,7 @@ pub(crate) fn missing(name: &str) -> anyhow::Error {
 /// the line is one of morecores itself, by `is_own`, or names no program. A program that
 /// `has_front_end` of morecores gets the options before its name too. `line` begins after the name
 /// of this program.
-pub(crate) fn wanted(
+pub(crate) fn select(
     line: &[OsString],
     is_own: impl Fn(&str) -> bool,
     has_front_end: impl Fn(&str) -> bool,
@@ -141,7 +141,7 @@ mod tests {
         for words in
             [&["run", "x"][..], &["--help"], &["help"], &["help", "run"], &["../morecores-work"], &[]]
         {
-            let program = wanted(&line(words), |name| ["run", "help"].contains(&name), |_| false);
+            let program = select(&line(words), |name| ["run", "help"].contains(&name), |_| false);
             assert_eq!(program, None, "{words:?}");
         }
     }

@@ -17,12 +17,12 @@ const LAST_LINES: usize = 10;
 const PIPE_WIDTH: usize = 100;
 
 /// Style of standard output.
-pub(crate) fn style(wide: bool) -> Style {
+pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let width = terminal.then(|| rustix::termios::tcgetwinsize(io::stdout()).ok()).flatten();
     // A terminal that does not know its width reports 0.
     let width = width.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(PIPE_WIDTH);
-    Style { width, colour: terminal && colour_wanted(), unicode: unicode_wanted(), wide }
+    Style { width, colour: terminal && colour_wanted(), unicode: unicode_wanted(), wide: false }
 }
 
 /// Whether to use colour. Any value of `NO_COLOR` but the empty one disables it:

@@ -169,10 +169,10 @@ pub struct Repair {
 /// # Errors
 /// The directory of journals does not belong to this user alone, so none of its files is trusted.
 pub fn repair_leftovers() -> Result<Vec<Repair>, RepairError> {
-    repair_in(&journal_directory())
+    repair_directory(&journal_directory())
 }
 
-fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
+fn repair_directory(path: &Path) -> Result<Vec<Repair>, RepairError> {
     let opened =
         JournalDirectory::open(path).map_err(|source| RepairError { path: path.to_owned(), source })?;
     let Some(directory) = opened else { return Ok(Vec::new()) };
@@ -188,7 +188,7 @@ fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
             let _ = directory.remove(&half);
         }
     }
-    Ok(journals.iter().filter_map(|name| repair_one(path, &directory, name)).collect())
+    Ok(journals.iter().filter_map(|name| repair_journal(path, &directory, name)).collect())
 }
 
 /// The file, now locked by this process; `None` if a living process holds the lock, or the file is
@@ -202,7 +202,7 @@ fn open_if_unlocked(directory: &JournalDirectory, name: &Path) -> Option<File> {
     }
 }
 
-fn repair_one(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<Repair> {
+fn repair_journal(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<Repair> {
     let mut file = open_if_unlocked(directory, name)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
@@ -291,11 +291,11 @@ mod tests {
         fs::create_dir(&ours).unwrap();
         fs::create_dir(&theirs).unwrap();
 
-        let repairs = repair_in(dir.path()).unwrap();
+        let repairs = repair_directory(dir.path()).unwrap();
         assert_eq!(repairs.len(), 1);
         assert_eq!(repairs[0].undone, [directory_change(&theirs)]);
         assert!(ours.exists() && !theirs.exists() && !dir.path().join("1.json").exists());
-        assert!(repair_in(dir.path()).unwrap().is_empty(), "a second time there is nothing to do");
+        assert!(repair_directory(dir.path()).unwrap().is_empty(), "a second time there is nothing to do");
     }
 
     /// The living process acts as one in another pid namespace: its number here belongs to another
@@ -308,7 +308,7 @@ mod tests {
         (journal.content.pid, journal.content.start_time) = (u32::MAX, 1);
         journal.note(directory_change(&theirs)).unwrap();
         fs::create_dir(&theirs).unwrap();
-        assert!(repair_in(dir.path()).unwrap().is_empty() && theirs.exists());
+        assert!(repair_directory(dir.path()).unwrap().is_empty() && theirs.exists());
         drop(journal);
         assert!(!theirs.exists());
     }
@@ -323,7 +323,7 @@ mod tests {
         );
         fs::write(&dead, "{\"pid\":").unwrap();
         fs::write(&alive, "").unwrap();
-        assert!(repair_in(dir.path()).unwrap().is_empty());
+        assert!(repair_directory(dir.path()).unwrap().is_empty());
         assert!(!dead.exists() && alive.exists());
     }
 

@@ -40,7 +40,7 @@ fn version_2_on_a_plain_host() {
 fn a_cgroup_namespace_hides_what_is_above() {
     let (found, _) = read("0::/", V2, &["/sys/fs/cgroup/cgroup.events"]);
     let own = found.v2.unwrap();
-    assert_eq!(own.own(), Path::new("/sys/fs/cgroup"));
+    assert_eq!(own.path(), Path::new("/sys/fs/cgroup"));
     assert!(!own.sees_root());
 }
 
@@ -55,10 +55,10 @@ fn joined_version_1_controllers_share_a_directory() {
         &["/sys/fs/cgroup/cpu,cpuacct/cgroup.sane_behavior"],
     );
     assert_eq!(found.v1["cpu"], found.v1["cpuacct"]);
-    assert_eq!(found.v1["cpu"].own(), Path::new("/sys/fs/cgroup/cpu,cpuacct/jobs/a"));
+    assert_eq!(found.v1["cpu"].path(), Path::new("/sys/fs/cgroup/cpu,cpuacct/jobs/a"));
     assert!(found.v1["cpu"].sees_root());
     assert!(!found.v1["cpuset"].sees_root(), "its mount has no cgroup.sane_behavior");
-    assert_eq!(found.v1["name=systemd"].own(), Path::new("/sys/fs/cgroup/systemd/init.scope"));
+    assert_eq!(found.v1["name=systemd"].path(), Path::new("/sys/fs/cgroup/systemd/init.scope"));
     assert!(found.v2.is_none());
     assert_eq!(unread, [""; 0]);
 }
@@ -68,8 +68,8 @@ fn a_controller_is_looked_up_where_it_is_mounted() {
     let mounts = "33 31 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
                   41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw";
     let (found, _) = read("1:cpu:/v1\n0::/v2", mounts, &[]);
-    assert_eq!(found.controller("cpu").unwrap().own(), Path::new("/sys/fs/cgroup/cpu/v1"));
-    assert_eq!(found.controller("memory").unwrap().own(), Path::new("/sys/fs/cgroup/unified/v2"));
+    assert_eq!(found.controller("cpu").unwrap().path(), Path::new("/sys/fs/cgroup/cpu/v1"));
+    assert_eq!(found.controller("memory").unwrap().path(), Path::new("/sys/fs/cgroup/unified/v2"));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_bind_mount_of_the_containers_own_cgroup() {
     let mounts = "33 31 0:30 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu";
     let own = |path: &str| {
         let (found, unread) = read(&format!("1:cpu:{path}"), mounts, &[]);
-        (found.v1.get("cpu").map(|dir| dir.own().to_str().unwrap().to_owned()), unread)
+        (found.v1.get("cpu").map(|dir| dir.path().to_str().unwrap().to_owned()), unread)
     };
     assert_eq!(own("/docker/abc").0.as_deref(), Some("/sys/fs/cgroup/cpu"));
     assert_eq!(own("/docker/abc/x").0.as_deref(), Some("/sys/fs/cgroup/cpu/x"));
@@ -111,11 +111,11 @@ fn of_several_mounts_the_one_that_shows_most_is_taken() {
     let bind = "40 30 0:26 /a /mnt/a\\040b rw - cgroup2 cgroup2 rw";
     for mounts in [format!("{V2}\n{bind}"), format!("{bind}\n{V2}")] {
         let (found, _) = read("0::/a/b", &mounts, &[]);
-        assert_eq!(found.v2.unwrap().own(), Path::new("/sys/fs/cgroup/a/b"));
+        assert_eq!(found.v2.unwrap().path(), Path::new("/sys/fs/cgroup/a/b"));
     }
     let (found, _) = read("0::/a/b", bind, &[]);
-    assert_eq!(found.v2.unwrap().own(), Path::new("/mnt/a b/b"), "escaped mount point");
+    assert_eq!(found.v2.unwrap().path(), Path::new("/mnt/a b/b"), "escaped mount point");
     // A later mount on the same directory hides the first.
     let (found, _) = read("0::/a/b", &format!("{V2}\n{}", V2.replacen(" / ", " /a ", 1)), &[]);
-    assert_eq!(found.v2.unwrap().own(), Path::new("/sys/fs/cgroup/b"));
+    assert_eq!(found.v2.unwrap().path(), Path::new("/sys/fs/cgroup/b"));
 }

@@ -14,7 +14,7 @@ use super::loaded_study::{planned_view, study_name};
 use crate::options::study_in;
 
 /// Classic benchmarks of a directory, published and measured.
-pub(super) struct ThenAndNow<T> {
+pub(super) struct PublishedComparison<T> {
     /// Tables of each benchmark that has a study: published results beside measured ones.
     pub(super) benchmarks: Vec<BenchmarkText>,
     /// Summary of all benchmarks, including those without a study in the directory.
@@ -68,17 +68,17 @@ impl SuiteStudies {
 
     /// Puts the published results beside the figures of the studies. No trace is replayed, unless a
     /// study was made for a prediction.
-    pub(super) fn figures_beside_published(self) -> Result<ThenAndNow<View>> {
-        self.beside_published(|study, path| Ok(planned_view(study, path)), |view| view)
+    pub(super) fn compare_figures_with_published(self) -> Result<PublishedComparison<View>> {
+        self.compare_with_published(|study, path| Ok(planned_view(study, path)), |view| view)
     }
 
     /// Puts the published results beside the view of each study. `load` derives what the caller
     /// wants of a study.
-    pub(super) fn beside_published<T>(
+    pub(super) fn compare_with_published<T>(
         self,
         load: impl Fn(Study, &Path) -> Result<T>,
         view: impl Fn(&T) -> &View,
-    ) -> Result<ThenAndNow<T>> {
+    ) -> Result<PublishedComparison<T>> {
         let published = PublishedFacts::read()?;
         let benchmarks = self.benchmarks();
         let Self { directory, mut studies } = self;
@@ -93,25 +93,25 @@ impl SuiteStudies {
                 study.and_then(|study| load(study, &path).map_err(|error| format!("{error:#}"))),
             );
         }
-        let of = |part: &BenchmarkPart| match loaded.get(part.study) {
+        let measured = |part: &BenchmarkPart| match loaded.get(part.study) {
             Some(read) => read.as_ref().map(&view).map_err(Clone::clone),
             None => Err("no study here".to_owned()),
         };
         let result = |benchmark: &'static Benchmark| BenchmarkResult {
             benchmark,
-            studies: benchmark.parts.iter().map(of).collect(),
+            studies: benchmark.parts.iter().map(measured).collect(),
         };
-        let text_of = |&benchmark: &&'static Benchmark| {
-            let mut there: Vec<_> = benchmark.parts.iter().filter(|part| of(part).is_ok()).collect();
-            there.dedup_by_key(|part| part.study);
-            let names = there.iter().map(|part| study_name(&study_in(&directory, part))).collect();
+        let text = |&benchmark: &&'static Benchmark| {
+            let mut present: Vec<_> = benchmark.parts.iter().filter(|part| measured(part).is_ok()).collect();
+            present.dedup_by_key(|part| part.study);
+            let names = present.iter().map(|part| study_name(&study_in(&directory, part))).collect();
             words::benchmark_text(&result(benchmark), &published, names)
         };
-        let benchmarks = benchmarks.iter().map(text_of).collect();
+        let benchmarks = benchmarks.iter().map(text).collect();
         let all: Vec<_> = Benchmark::ALL.iter().map(result).collect();
         let suite = words::suite_text(words::suite_summary(&all, &published));
         drop(all);
         let studies = order.iter().filter_map(|study| loaded.remove(study)?.ok()).collect();
-        Ok(ThenAndNow { benchmarks, suite, studies })
+        Ok(PublishedComparison { benchmarks, suite, studies })
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         report::comparison_markdown(&comparison, &mut text)?;
         text
     } else {
-        report::comparison_report(&comparison, &terminal::style(false))
+        report::comparison_report(&comparison, &terminal::style())
     };
     terminal::print(&text)?;
     base.unread.iter().chain(&new.unread).for_each(|line| terminal::note(line));

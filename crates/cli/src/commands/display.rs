@@ -32,16 +32,21 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// Creates the line. It is visible if standard error is a terminal and `quiet` is false.
-    pub(super) fn new(quiet: bool) -> Self {
-        let bar = (!quiet && io::stderr().is_terminal()).then(|| {
+    /// Line without any output.
+    pub(super) const fn hidden() -> Self {
+        Self { bar: None, quiet: true }
+    }
+
+    /// Creates the line. It is visible if standard error is a terminal.
+    pub(super) fn new() -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             terminal::set_progress(Some(bar.clone()));
             bar
         });
-        Self { bar, quiet }
+        Self { bar, quiet: false }
     }
 
     /// Whether the line is visible.

@@ -60,6 +60,6 @@ fn print(args: &DoctorArgs, (diagnosis, noise): &Examined) -> Result<()> {
         let both = serde_json::json!({ "diagnosis": diagnosis, "noise": noise });
         terminal::print(&(serde_json::to_string_pretty(&both)? + "\n"))
     } else {
-        terminal::print(&morecores_report::doctor_report(diagnosis, noise.as_ref(), &terminal::style(false)))
+        terminal::print(&morecores_report::doctor_report(diagnosis, noise.as_ref(), &terminal::style()))
     }
 }

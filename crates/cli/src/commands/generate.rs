@@ -14,21 +14,22 @@ use crate::exit;
 pub(crate) fn generate(args: &GenerateArgs) -> Result<u8> {
     match &args.what {
         Generate::Man { directory } => {
-            make(directory)?;
+            create_directory(directory)?;
             clap_mangen::generate_to(Cli::definition(), directory)
                 .with_context(|| format!("cannot write to {}", directory.display()))?;
         }
         Generate::Markdown { directory } => {
-            make(directory)?;
+            create_directory(directory)?;
             let options = clap_markdown::MarkdownOptions::new()
                 .title("The command line of morecores".to_owned())
                 .show_footer(false);
-            let text = clap_markdown::help_markdown_command_custom(&fenced(Cli::definition()), &options);
+            let text =
+                clap_markdown::help_markdown_command_custom(&fence_examples(Cli::definition()), &options);
             let file = directory.join("reference.md");
             fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
         }
         Generate::Completions { directory } => {
-            make(directory)?;
+            create_directory(directory)?;
             for shell in Shell::value_variants() {
                 clap_complete::generate_to(*shell, &mut Cli::definition(), "morecores", directory)
                     .with_context(|| format!("cannot write to {}", directory.display()))?;
@@ -38,12 +39,12 @@ pub(crate) fn generate(args: &GenerateArgs) -> Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-fn make(directory: &Path) -> Result<()> {
+fn create_directory(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }
 
 /// Fences the examples as preformatted text. Other paragraphs are wrapped.
-fn fenced(mut command: clap::Command) -> clap::Command {
+fn fence_examples(mut command: clap::Command) -> clap::Command {
     let paragraph = |text: &str| {
         let is_example = text.lines().any(|line| line.starts_with(' '));
         if is_example { format!("```text\n{text}\n```") } else { text.to_owned() }
@@ -55,5 +56,5 @@ fn fenced(mut command: clap::Command) -> clap::Command {
     if let Some(text) = marked {
         command = command.after_help(text);
     }
-    command.mut_subcommands(fenced)
+    command.mut_subcommands(fence_examples)
 }

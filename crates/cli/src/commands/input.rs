@@ -26,13 +26,13 @@ pub(super) fn open(source: &mut InputSource, limit: Bytes) -> Result<(Input, Opt
 }
 
 /// Opens the input of a single run.
-pub(super) fn for_one_run(source: &InputSource) -> Result<Input> {
+pub(super) fn open_for_one_run(source: &InputSource) -> Result<Input> {
     source.path.as_deref().map_or_else(|| Ok(Input::none()), |path| read(path, Readers::One))
 }
 
 /// Opens the input of a resumed study: the one named in its plan, or `again`, which must have equal
 /// content.
-pub(super) fn open_again(header: &Header, again: Option<&Path>, limit: Bytes) -> Result<Input> {
+pub(super) fn reopen(header: &Header, again: Option<&Path>, limit: Bytes) -> Result<Input> {
     let InputSource { path, content } = &header.plan.input;
     let is_gone = content.is_some() || path.as_deref().is_some_and(names_descriptor);
     match (path, again) {

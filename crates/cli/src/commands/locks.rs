@@ -12,11 +12,13 @@ use morecores_machine::{clock, host};
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
 use morecores_measure::sweep::{Finish, PreviousRuns, sweep};
+use morecores_report::Style;
 use morecores_study::lock::{
     Laboratory, LockCell, LockHeader, LockPlan, LockRun, LockStudy, LockStudyWriter,
 };
 use morecores_study::{Closing, StopReason};
 
+use super::display::Bar;
 use super::progress::Progress;
 use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
@@ -44,13 +46,14 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
     }
     let experiment = study.header.plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |_| true);
-    let progress = Arc::new(Progress::new(experiment, earlier, LockProgressText, args.quiet));
-    progress.starts(expected_costs(&study.header.plan), Vec::new(), |_| {});
+    let bar = if args.quiet { Bar::hidden() } else { Bar::new() };
+    let progress = Arc::new(Progress::new(experiment, earlier, LockProgressText, bar));
+    progress.set_start(expected_costs(&study.header.plan), Vec::new(), |_| {});
     let after = EndAfterMeasuring::with_study(&path);
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
         let (limits, shared) = (Limits::default(), Arc::clone(&control));
-        watch::until_done(limits, shared, Arc::clone(&progress), after.clone(), move || {
+        watch::run_watched(limits, shared, Arc::clone(&progress), after.clone(), move || {
             measure(&study, writer, &mut laboratory, &control, &progress)
         })?
     };
@@ -136,7 +139,7 @@ fn finish(
         after.end(signal);
     }
     if !args.quiet {
-        ShownStudy::read(path)?.print(&args.format, args.wide)?;
+        ShownStudy::read(path)?.print(&args.format, &Style { wide: args.wide, ..terminal::style() })?;
     }
     if let Some((cell, error)) = left_out.first() {
         let more = match left_out.len() - 1 {
@@ -162,7 +165,7 @@ pub(crate) fn tune_spin(args: &TuneSpinArgs) -> Result<u8> {
     terminal::print(&if args.json {
         serde_json::to_string_pretty(&tuning)? + "\n"
     } else {
-        morecores_report::spin_tuning_report(&tuning, &terminal::style(false))
+        morecores_report::spin_tuning_report(&tuning, &terminal::style())
     })?;
     Ok(exit::SUCCESS)
 }

@@ -32,7 +32,7 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
     if args.json {
         terminal::print(&report::prediction_json(&prediction)?)?;
     } else {
-        let style = terminal::style(false);
+        let style = terminal::style();
         let text =
             report::prediction_report(&loaded.view, &prediction, &options.prices, args.explain, &style);
         terminal::print(&text)?;
@@ -52,7 +52,7 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> Result<u8> {
     if args.json {
         terminal::print(&report::gains_json(&gains)?)?;
     } else {
-        terminal::print(&report::gains_report(&loaded.view, &gains, &terminal::style(false)))?;
+        terminal::print(&report::gains_report(&loaded.view, &gains, &terminal::style()))?;
     }
     loaded.unread.iter().for_each(|line| terminal::note(line));
     Ok(exit::SUCCESS)

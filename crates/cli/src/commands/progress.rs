@@ -78,10 +78,10 @@ struct State<N: ProgressText> {
 }
 
 impl<N: ProgressText> Progress<N> {
-    /// Shows a bar, which is visible if standard error is a terminal and `quiet` is false.
-    pub(super) fn new(experiment: Experiment<N::Cell>, earlier: PreviousRuns, text: N, quiet: bool) -> Self {
+    /// State before the first run of a sweep, shown in `bar`.
+    pub(super) fn new(experiment: Experiment<N::Cell>, earlier: PreviousRuns, text: N, bar: Bar) -> Self {
         Self {
-            bar: Bar::new(quiet),
+            bar,
             experiment,
             earlier,
             began: Instant::now(),
@@ -111,7 +111,7 @@ impl<N: ProgressText> Progress<N> {
 
     /// Sets what is known at the start: the costs of runs, the cells to be traced at the end, and
     /// the runs that a study already has, which `count` tells the text.
-    pub(super) fn starts(&self, costs: Costs, traces: Vec<Cell>, count: impl FnOnce(&mut N)) {
+    pub(super) fn set_start(&self, costs: Costs, traces: Vec<Cell>, count: impl FnOnce(&mut N)) {
         if self.bar.is_shown() {
             self.with(|state| {
                 count(&mut state.text);
@@ -195,7 +195,7 @@ impl<N: ProgressText> Progress<N> {
         rounds: RangeInclusive<usize>,
         elapsed: Duration,
     ) -> Option<RangeInclusive<Duration>> {
-        let outlook = TimeEstimate {
+        let estimate = TimeEstimate {
             experiment: &self.experiment,
             earlier: &self.earlier,
             costs: &state.costs,
@@ -205,7 +205,7 @@ impl<N: ProgressText> Progress<N> {
             traces: &state.traces,
             budget: self.experiment.schedule.stop.time().map(|time| time.since(Nanos::from(elapsed))),
         };
-        let left = outlook.time_left()?;
+        let left = estimate.time_left()?;
         Some(Duration::from(*left.start())..=Duration::from(*left.end()))
     }
 }

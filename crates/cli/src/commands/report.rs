@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use morecores_report as words;
 use morecores_view::page::{Page, Picture};
 
-use super::benchmarks::{SuiteStudies, ThenAndNow};
+use super::benchmarks::{PublishedComparison, SuiteStudies};
 use super::page::{Depth, StudyOnPage, new_page, page_study};
 use super::shown_study::ShownStudy;
 use crate::args::ReportArgs;
@@ -70,8 +70,8 @@ fn studies_page(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> 
 /// Page of a suite's directory, with one line for each trace that cannot be read.
 fn suite_page(suite: SuiteStudies, depth: Depth) -> Result<(Page, Vec<String>)> {
     let load = |study, path: &Path| page_study(study, path, depth);
-    let ThenAndNow { benchmarks, suite, studies } =
-        suite.beside_published(load, |shown: &StudyOnPage| &shown.page.view)?;
+    let PublishedComparison { benchmarks, suite, studies } =
+        suite.compare_with_published(load, |shown: &StudyOnPage| &shown.page.view)?;
     let (studies, unread): (Vec<_>, Vec<_>) =
         studies.into_iter().map(|shown| (shown.page, shown.unread)).unzip();
     Ok((Page { studies, benchmarks, suite: Some(suite), ..new_page() }, unread.concat()))
@@ -79,6 +79,6 @@ fn suite_page(suite: SuiteStudies, depth: Depth) -> Result<(Page, Vec<String>)> 
 
 /// Page with only the summary of a suite.
 fn suite_summary_page(suite: SuiteStudies) -> Result<Page> {
-    let ThenAndNow { suite, .. } = suite.figures_beside_published()?;
+    let PublishedComparison { suite, .. } = suite.compare_figures_with_published()?;
     Ok(Page { suite: Some(suite), ..new_page() })
 }

@@ -19,7 +19,7 @@ use morecores_measure::executor::{ExecuteError, Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
 use morecores_measure::sweep::{Finish, PreviousRuns, SweepError, sweep};
-use morecores_report::cpus;
+use morecores_report::{Style, cpus};
 use morecores_statistics::{Decision, StoppingRule};
 use morecores_study::{
     Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, Run, StopReason, Study, StudyWriter, TraceMode,
@@ -32,13 +32,14 @@ use crate::tracer::{self, TraceRequest};
 use crate::{exit, terminal};
 
 use self::trace_phase::{TraceOutcome, TracePhase, missing_traces, timed_runs};
+use super::display::Bar;
 use super::input;
 use super::loaded_study::{LoadedStudy, Purpose};
 use super::progress::{Progress, RunningResults};
 use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
 use super::signals::EndAfterMeasuring;
-use super::traced_run::{advice, has_cut_short_trace, how_it_ended};
+use super::traced_run::{advice, describe_end, has_cut_short_trace};
 use super::watch::{self, Clock, Limits, WatchedResult};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
@@ -52,16 +53,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let budget = Budget::new(began, plan.stop.time(), counted(), traces.clone());
     let experiment = plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(plan));
-    let progress =
-        Arc::new(Progress::new(experiment, earlier, RunningResults::new(&study.header), args.quiet));
-    progress.starts(Costs::from_runs(counted()), traces, |so_far| {
+    let bar = if args.quiet { Bar::hidden() } else { Bar::new() };
+    let progress = Arc::new(Progress::new(experiment, earlier, RunningResults::new(&study.header), bar));
+    progress.set_start(Costs::from_runs(counted()), traces, |so_far| {
         study.runs.iter().for_each(|run| so_far.count_run(run));
     });
     let control = Arc::new(Control::default());
     let after = EndAfterMeasuring::with_study(&path);
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
+        watch::run_watched(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
             measure(&study, writer, input, budget, &control, &progress)
         })?
     };
@@ -100,11 +101,11 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     options.check(&before.header)?;
     let cpu_sets = before.header.plan.points.iter().map(|point| &point.cpu_set);
     ensure_same_machine(&options.study, &before.header.host, &host::read(), cpu_sets)?;
-    let notes = options.not_reached(&before.traces).into_iter();
+    let notes = options.syscalls_note(&before.traces).into_iter();
     let notes = notes.chain(notes_of_resumed(&before.header.plan));
     let notes = notes.chain(note_of_older_figures(&before.runs));
     notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
-    let input = input::open_again(&before.header, options.input.as_deref(), options.input_limit)?;
+    let input = input::reopen(&before.header, options.input.as_deref(), options.input_limit)?;
     let cut_short = has_cut_short_trace(before);
     let mut plan = before.header.plan.clone();
     options.adjust(&mut plan);
@@ -223,7 +224,7 @@ fn finish(
     if worth_showing && !args.quiet {
         let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
         loaded.predict_as_planned();
-        let style = terminal::style(args.wide);
+        let style = Style { wide: args.wide, ..terminal::style() };
         terminal::print(&morecores_report::run_report(&loaded.view, Some(path), &style))?;
         loaded.unread.iter().for_each(|line| terminal::note(line));
         study = loaded.study;
@@ -245,7 +246,7 @@ fn finish(
     if !args.quiet && (reason == StopReason::TimeExhausted || traced.out_of_time) {
         let warning = done_once::warning(&study, path, args, &words);
         warning.iter().for_each(|note| terminal::note(note));
-        terminal::note(&time::at_end(&study.header.plan.stop, needs, path));
+        terminal::note(&time::end_note(&study.header.plan.stop, needs, path));
     }
     if reason == StopReason::TimeExhausted && study.runs.iter().all(|run| run.phase != Phase::Timed) {
         return Ok(exit::COMMAND_FAILED);
@@ -265,7 +266,7 @@ fn report_failure(study: &Study, outcome: &Outcome) {
     };
     terminal::note(&format!(
         "the command {} at {} (run {}); {advice}",
-        how_it_ended(outcome),
+        describe_end(outcome),
         cpus(run.cpus),
         run.index + 1
     ));

@@ -17,7 +17,7 @@ use morecores_view::compare::{Side, compare};
 use morecores_view::page::{ListedState, ListedStudy, Page};
 use tiny_http::{Header, Request, Response, Server};
 
-use super::benchmarks::{SuiteStudies, ThenAndNow};
+use super::benchmarks::{PublishedComparison, SuiteStudies};
 use super::loaded_study::study_name;
 use super::page::{Depth, new_page, page_study};
 use super::shown_study::ShownStudy;
@@ -145,7 +145,7 @@ fn suite(directory: &Path) -> Result<Reply> {
         Ok(Study::read(path)?)
     };
     let suite = SuiteStudies::read(directory, read);
-    let ThenAndNow { benchmarks, suite, .. } = suite.figures_beside_published()?;
+    let PublishedComparison { benchmarks, suite, .. } = suite.compare_figures_with_published()?;
     ensure!(!benchmarks.is_empty(), "there is no study of a classic benchmark here");
     Reply::page(&Page { benchmarks, suite: Some(suite), ..new_page() }, false)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use morecores_catalogue::Benchmark;
 use morecores_lock_lab::locks_view;
-use morecores_report as report;
+use morecores_report::{self as report, Style};
 use morecores_study::lock::LockStudy;
 use morecores_study::{AnyStudy, Study, StudyError, StudyHeader, StudyState, Subject};
 use morecores_view::page::{ListedState, ListedStudy, Page};
@@ -43,11 +43,11 @@ impl ShownStudy {
     }
 
     /// Prints the study in the requested format, and notes about its traces.
-    pub(super) fn print(self, format: &FormatArgs, wide: bool) -> Result<()> {
+    pub(super) fn print(self, format: &FormatArgs, style: &Style) -> Result<()> {
         let StudyText { text, notes } = match self.study {
-            AnyStudy::Command(study) => command_text(*study, &self.path, format, wide)?,
+            AnyStudy::Command(study) => command_text(*study, &self.path, format, style)?,
             AnyStudy::Locks(study) => {
-                StudyText { text: locks_text(&study, &self.path, format, wide)?, notes: Vec::new() }
+                StudyText { text: locks_text(&study, &self.path, format, style)?, notes: Vec::new() }
             }
         };
         terminal::print(&text)?;
@@ -115,7 +115,7 @@ fn list_entry<S: Subject>(
     }
 }
 
-fn command_text(study: Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<StudyText> {
+fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -> Result<StudyText> {
     if format.hyperfine_json {
         return Ok(StudyText { text: report::hyperfine_json(&study)?, notes: Vec::new() });
     }
@@ -137,9 +137,9 @@ fn command_text(study: Study, path: &Path, format: &FormatArgs, wide: bool) -> R
         text
     } else if let ([], [trace]) = (view.points.as_slice(), view.traces.as_slice()) {
         // `morecores trace -o` made this study.
-        report::trace_report(trace, Some(path), &terminal::style(wide))
+        report::trace_report(trace, Some(path), style)
     } else {
-        report::run_report(&view, Some(path), &terminal::style(wide))
+        report::run_report(&view, Some(path), style)
     };
     notes.extend(has_cut_short_trace(&study).then(|| CUT_SHORT.to_owned()));
     Ok(StudyText { text, notes })
@@ -149,7 +149,7 @@ fn command_text(study: Study, path: &Path, format: &FormatArgs, wide: bool) -> R
 pub(super) const NOT_HYPERFINE: &str =
     "--hyperfine-json describes runs of a command, but a study of locks has none: use --json or --csv";
 
-fn locks_text(study: &LockStudy, path: &Path, format: &FormatArgs, wide: bool) -> Result<String> {
+fn locks_text(study: &LockStudy, path: &Path, format: &FormatArgs, style: &Style) -> Result<String> {
     ensure!(!format.hyperfine_json, NOT_HYPERFINE);
     let view = locks_view(study);
     Ok(if format.json {
@@ -161,7 +161,7 @@ fn locks_text(study: &LockStudy, path: &Path, format: &FormatArgs, wide: bool) -
         report::locks_markdown(&view, &mut text)?;
         text
     } else {
-        report::locks_report(&view, Some(path), &terminal::style(wide))
+        report::locks_report(&view, Some(path), style)
     })
 }
 

@@ -93,7 +93,7 @@ impl EndAfterMeasuring {
     }
 
     /// Response of a command that `line` resumes.
-    pub(super) fn to_go_on_with(line: &str) -> Self {
+    pub(super) fn with_resume_line(line: &str) -> Self {
         Self { note: format!("stopped; continue with: {line}"), temporary: None }
     }
 

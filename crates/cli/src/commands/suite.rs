@@ -37,10 +37,10 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
             .with_context(|| format!("cannot make the directory {}", options.directory.display()))?;
     }
     let published = PublishedFacts::read()?;
-    let go_on = format!("morecores suite --resume -o {}", options.directory.display());
+    let resume = format!("morecores suite --resume -o {}", options.directory.display());
     // Showing a suite changes nothing, so a signal has its default effect.
     let runner =
-        options.makes.then(|| Runner::start(EndAfterMeasuring::to_go_on_with(&go_on))).transpose()?;
+        options.makes.then(|| Runner::start(EndAfterMeasuring::with_resume_line(&resume))).transpose()?;
     let mut studies = Studies::default();
     let mut signal = None;
     for benchmark in &options.benchmarks {
@@ -65,13 +65,13 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
         terminal::print(&summary(&results, &published, args.markdown)?)?;
     }
     if let Some(signal) = signal {
-        terminal::note(&format!("stopped; continue with: {go_on}"));
+        terminal::note(&format!("stopped; continue with: {resume}"));
         return Ok(exit::signal_status(signal));
     }
     if !args.json && !args.markdown {
         terminal::print(&studies.locations(&options))?;
     }
-    Ok(if studies.are_whole() { exit::SUCCESS } else { exit::COMMAND_FAILED })
+    Ok(if studies.are_complete() { exit::SUCCESS } else { exit::COMMAND_FAILED })
 }
 
 fn tables(result: &BenchmarkResult<'_>, published: &PublishedFacts, markdown: bool) -> Result<String> {
@@ -79,7 +79,7 @@ fn tables(result: &BenchmarkResult<'_>, published: &PublishedFacts, markdown: bo
     if markdown {
         report::suite_markdown(result, published, &mut text)?;
     } else {
-        text = report::suite_report(result, published, &terminal::style(false));
+        text = report::suite_report(result, published, &terminal::style());
     }
     Ok(text)
 }
@@ -90,7 +90,7 @@ fn summary(results: &[BenchmarkResult<'_>], published: &PublishedFacts, markdown
     if markdown {
         report::suite_summary_markdown(&summary, &mut text)?;
     } else {
-        text = report::suite_summary_report(&summary, &terminal::style(false));
+        text = report::suite_summary_report(&summary, &terminal::style());
     }
     Ok(text)
 }
@@ -118,7 +118,7 @@ impl Studies {
         }
         let path = options.study(part);
         let line = match state(&path) {
-            State::Whole(study) => {
+            State::Complete(study) => {
                 self.read.insert(part.study, Ok(planned_view(*study, &path)));
                 return Ok(None);
             }
@@ -135,7 +135,7 @@ impl Studies {
         };
         terminal::note(&format!("morecores {}", shell_line(&line)));
         match runner.run(&line)? {
-            ChildEnd::Well => Ok(None),
+            ChildEnd::Success => Ok(None),
             ChildEnd::Failed(status) => {
                 let why = format!("`morecores run` ended with exit status {status}");
                 self.failures.insert(part.study, why);
@@ -168,13 +168,13 @@ impl Studies {
     /// Location of the studies, and the command that shows one of them.
     fn locations(&self, options: &SuiteOptions) -> String {
         let parts = options.benchmarks.iter().flat_map(|benchmark| benchmark.parts);
-        let mut there = parts.filter(|part| self.read.get(part.study).is_some_and(Result::is_ok));
-        let Some(part) = there.next() else { return String::new() };
+        let mut readable = parts.filter(|part| self.read.get(part.study).is_some_and(Result::is_ok));
+        let Some(part) = readable.next() else { return String::new() };
         let line = ["show".into(), options.study(part).into_os_string()];
         format!("studies: {}\nTo show one: morecores {}\n", options.directory.display(), shell_line(&line))
     }
 
-    fn are_whole(&self) -> bool {
+    fn are_complete(&self) -> bool {
         self.failures.is_empty() && self.read.values().all(Result::is_ok)
     }
 }
@@ -190,14 +190,14 @@ enum State {
     Absent,
     Incomplete,
     /// The study, so that it is not read again.
-    Whole(Box<Study>),
+    Complete(Box<Study>),
 }
 
 fn state(path: &Path) -> State {
     match Study::read(path) {
         Ok(study) => match study.header.closing.as_ref().map(|closing| closing.reason) {
             Some(StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted) => {
-                State::Whole(Box::new(study))
+                State::Complete(Box::new(study))
             }
             _ => State::Incomplete,
         },

@@ -29,7 +29,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<u8> {
     if args.json {
         terminal::print(&(serde_json::to_string_pretty(&machine)? + "\n"))?;
     } else {
-        terminal::print(&morecores_report::topology_report(&machine, terminal::style(false).width))?;
+        terminal::print(&morecores_report::topology_report(&machine, terminal::style().width))?;
     }
     Ok(exit::SUCCESS)
 }

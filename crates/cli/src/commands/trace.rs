@@ -18,12 +18,13 @@ use morecores_study::trace::TraceHeader;
 use morecores_study::{Closing, Header, Phase, Run, StopReason, StudyWriter};
 use tempfile::TempDir;
 
+use super::display::Bar;
 use super::input;
 use super::loaded_study::view_of_trace;
 use super::progress::{Progress, RunningResults};
 use super::recorder::new_header;
 use super::signals::EndAfterMeasuring;
-use super::traced_run::{CUT_SHORT, TracedRun, advice, how_it_ended, missing_causes_note};
+use super::traced_run::{CUT_SHORT, TracedRun, advice, describe_end, missing_causes_note};
 use super::watch::{self, Limits};
 use crate::args::TraceArgs;
 use crate::options::TraceOptions;
@@ -35,7 +36,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let TraceOptions { command, plan, notes, study } = TraceOptions::new(args, &host.topology)?;
     program::image(&command, &plan.points[0], &Environment::from_this_process(&plan))?;
     notes.iter().for_each(|note| terminal::note(note));
-    let input = input::for_one_run(&plan.input)?;
+    let input = input::open_for_one_run(&plan.input)?;
     let limits = Limits { run: plan.timeout, end: None };
     let arch = host.arch.clone();
     let requested_plan = plan.clone();
@@ -47,13 +48,13 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
         header.plan.experiment(),
         PreviousRuns::default(),
         RunningResults::new(&header),
-        false,
+        Bar::new(),
     ));
     let control = Arc::new(Control::default());
     let after = place.end_after_measuring();
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
+        watch::run_watched(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
             make(&header, writer, input, &control, &progress)
         })?
     };
@@ -83,7 +84,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
         return Ok(exit::SUCCESS);
     }
     let advice = advice(&outcome, &requested_plan).map(|advice| format!("; {advice}")).unwrap_or_default();
-    terminal::note(&format!("the command {} at {}{advice}", how_it_ended(&outcome), cpus(run.cpus)));
+    terminal::note(&format!("the command {} at {}{advice}", describe_end(&outcome), cpus(run.cpus)));
     Ok(exit::COMMAND_FAILED)
 }
 
@@ -202,11 +203,7 @@ fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note:
     if args.json {
         terminal::print(&(serde_json::to_string_pretty(&view)? + "\n"))?;
     } else {
-        terminal::print(&morecores_report::trace_report(
-            &view,
-            place.output_path(),
-            &terminal::style(false),
-        ))?;
+        terminal::print(&morecores_report::trace_report(&view, place.output_path(), &terminal::style()))?;
     }
     if let Some(note) = note {
         terminal::note(note);

@@ -64,7 +64,7 @@ pub(super) fn has_cut_short_trace(study: &Study) -> bool {
 }
 
 /// Description of how an unsuccessful run ended.
-pub(super) fn how_it_ended(outcome: &Outcome) -> String {
+pub(super) fn describe_end(outcome: &Outcome) -> String {
     if let Some(error) = &outcome.no_figure {
         return format!("has no figure: {error}");
     }

@@ -72,7 +72,7 @@ pub(super) struct Limits {
 /// Runs `measure` on a separate thread and watches until it ends. A panic of that thread becomes an
 /// error, after the thread has restored the system. A signal after a successful measurement ends
 /// the process by `after`.
-pub(super) fn until_done<T: Send + 'static>(
+pub(super) fn run_watched<T: Send + 'static>(
     limits: Limits,
     control: Arc<Control>,
     progress: Arc<impl Display + 'static>,
@@ -120,7 +120,7 @@ impl Watcher {
                 Ok(Event::Signal(signal)) => self.interrupt(signal),
                 Ok(Event::Done(result)) => {
                     self.progress.clear();
-                    let result = result.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+                    let result = result.unwrap_or_else(|panic| Err(panic_error(panic.as_ref())));
                     return Ok(WatchedResult { result, signal: self.signal });
                 }
                 Err(RecvTimeoutError::Timeout) => self.tick(),
@@ -187,7 +187,7 @@ impl Watcher {
     }
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> anyhow::Error {
+fn panic_error(panic: &(dyn std::any::Any + Send)) -> anyhow::Error {
     let words =
         panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     anyhow::anyhow!("internal error: {}; please report it", words.unwrap_or("panic"))

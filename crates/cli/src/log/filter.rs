@@ -43,16 +43,16 @@ impl Filter {
 
     /// Whether no event is selected.
     pub(super) fn is_off(&self) -> bool {
-        self.most() == LevelFilter::OFF
+        self.max_level() == LevelFilter::OFF
     }
 
     /// Most detailed level of any module.
-    pub(super) fn most(&self) -> LevelFilter {
+    pub(super) fn max_level(&self) -> LevelFilter {
         self.modules.iter().map(|(_, level)| *level).fold(self.all, LevelFilter::max)
     }
 
     /// Whether an event is selected.
-    pub(super) fn shows(&self, metadata: &Metadata<'_>) -> bool {
+    pub(super) fn selects(&self, metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= self.level(metadata.target())
     }
 
@@ -120,7 +120,7 @@ mod tests {
             .map(|target| filter.level(target)),
             [LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::OFF, LevelFilter::INFO]
         );
-        assert_eq!(filter.most(), LevelFilter::DEBUG);
+        assert_eq!(filter.max_level(), LevelFilter::DEBUG);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
 }
 
 /// Error on counts that this machine does not have, with the options that predict them.
-pub(super) fn beyond_this_machine(error: CountsError) -> anyhow::Error {
+pub(super) fn explain_missing_cpus(error: CountsError) -> anyhow::Error {
     let hint = match &error {
         CountsError::TooMany { within, beyond, .. } => {
             let cpus =

@@ -52,7 +52,7 @@ fn plot(args: &ReportArgs, path: &Path) -> Result<Plot> {
         _ => bail!("{named}: a picture is an SVG or PNG file: give it a name that ends in .svg or .png"),
     };
     let order = PictureOrder {
-        picture: args.picture.map_or_else(|| called_after(path), Ok)?,
+        picture: args.picture.map_or_else(|| picture_from_name(path), Ok)?,
         width: args.width,
         axes: args.axes,
         dark: args.dark,
@@ -61,7 +61,7 @@ fn plot(args: &ReportArgs, path: &Path) -> Result<Plot> {
 }
 
 /// The picture whose name is a word of the file's.
-fn called_after(path: &Path) -> Result<Picture> {
+fn picture_from_name(path: &Path) -> Result<Picture> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     let mut words = stem.split(|c: char| !c.is_alphanumeric());
     words.find_map(|word| Picture::from_str(word, true).ok()).ok_or_else(|| {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_file_says_its_picture() {
-        let of = |path: &str| called_after(Path::new(path)).ok();
+        let of = |path: &str| picture_from_name(Path::new(path)).ok();
         assert_eq!(of("speedup.svg"), Some(Picture::Speedup));
         assert_eq!(of("docs/make-j64_stack.png"), Some(Picture::Stack));
         assert_eq!(of("Timeline.PNG"), Some(Picture::Timeline));

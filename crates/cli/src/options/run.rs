@@ -164,7 +164,7 @@ impl ResumeOptions {
     }
 
     /// Note on the limits of `--syscalls`: existing traces are not made again.
-    pub(crate) fn not_reached(&self, traces: &[TraceHeader]) -> Option<String> {
+    pub(crate) fn syscalls_note(&self, traces: &[TraceHeader]) -> Option<String> {
         let without = traces.iter().any(|trace| trace.facts.source != TraceSource::BpfWithSystemCalls);
         (self.syscalls && without).then(|| {
             "--syscalls applies to the missing traces; the traces of the study stay unchanged".to_owned()
@@ -198,7 +198,7 @@ fn swept_points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result
     let most = topology.usable.default_count().min(order.steps().len());
     let counts = match &args.cpus {
         Some(text) => {
-            counts::parse_counts(text, topology).map_err(predict::beyond_this_machine).context("--cpus")?
+            counts::parse_counts(text, topology).map_err(predict::explain_missing_cpus).context("--cpus")?
         }
         None => counts::default_counts(order, most),
     };

@@ -130,8 +130,9 @@ impl StudyGroup {
         };
         let mut refused = GroupError::NoHierarchy;
         if let Some(own) = &hierarchies.v2 {
-            let cpuset = limit && !hierarchies.v1.contains_key("cpuset");
-            let location = GroupLocation::find(own, cpuset, journal)?;
+            let in_v1 = hierarchies.v1.contains_key("cpuset");
+            let location =
+                GroupLocation::find(own, if in_v1 { GroupPurpose::Accounting } else { purpose }, journal)?;
             match make_cgroup(&location.parent, survivors, journal) {
                 Ok(dir) => {
                     location.copy_limits(&dir)?;
@@ -151,7 +152,7 @@ impl StudyGroup {
             [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", limit)]
         {
             if let Some(parent) = hierarchies.v1.get(name).filter(|_| wanted) {
-                match make_cgroup(parent.own(), survivors, journal) {
+                match make_cgroup(parent.path(), survivors, journal) {
                     Ok(dir) => {
                         info!("the command runs in the version 1 cgroup {} ({name})", dir.display());
                         group.set_up_v1(name, dir)?;

@@ -31,7 +31,7 @@ pub enum Version {
 pub struct CgroupDir {
     version: Version,
     mount: PathBuf,
-    own: PathBuf,
+    path: PathBuf,
     sees_root: bool,
 }
 
@@ -43,8 +43,8 @@ impl CgroupDir {
 
     /// Path of the process's own cgroup on its machine: see
     /// [`join_below_root`](crate::kernel_files::join_below_root).
-    pub fn own(&self) -> &Path {
-        &self.own
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Mount point of the hierarchy, which is the highest visible cgroup.
@@ -60,7 +60,7 @@ impl CgroupDir {
 
     /// The process's own cgroup, then each parent, up to and including the mount.
     pub fn ancestors(&self) -> impl Iterator<Item = &Path> + '_ {
-        self.own.ancestors().take_while(|dir| dir.starts_with(&self.mount))
+        self.path.ancestors().take_while(|dir| dir.starts_with(&self.mount))
     }
 }
 
@@ -105,7 +105,7 @@ impl Hierarchies {
                         version: membership.version(),
                         sees_root: sees_root(tree, membership.version(), mount),
                         mount: mount.point.clone(),
-                        own,
+                        path: own,
                     };
                     if membership.controllers.is_empty() {
                         found.v2 = Some(dir);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use tracing::debug;
 
-use super::group::{GroupError, io_error};
+use super::group::{GroupError, GroupPurpose, io_error};
 use super::hierarchies::CgroupDir;
 use crate::undo::{Change, Journal};
 
@@ -56,10 +56,14 @@ pub(super) struct GroupLocation {
 }
 
 impl GroupLocation {
-    /// Chooses the place. With `cpuset`, the place must offer the cpuset controller, which is
+    /// Chooses the place. For a limit, the place must offer the cpuset controller, which is
     /// enabled if necessary and possible.
-    pub(super) fn find(own: &CgroupDir, cpuset: bool, journal: &mut Journal) -> Result<Self, GroupError> {
-        if !cpuset {
+    pub(super) fn find(
+        own: &CgroupDir,
+        purpose: GroupPurpose,
+        journal: &mut Journal,
+    ) -> Result<Self, GroupError> {
+        if purpose == GroupPurpose::Accounting {
             return Ok(Self::choose_for_counters(own));
         }
         let location = Self::choose_for_cpuset(own)?;
@@ -69,14 +73,14 @@ impl GroupLocation {
         Ok(location)
     }
 
-    fn below(own: &CgroupDir) -> Self {
-        Self { parent: own.own().to_owned(), limits_from: None }
+    fn inside(own: &CgroupDir) -> Self {
+        Self { parent: own.path().to_owned(), limits_from: None }
     }
 
     /// Place beside the cgroup of this process; none if that cgroup is the highest visible one.
-    fn beside(own: &CgroupDir) -> Option<Self> {
-        let above = own.own().parent().filter(|_| own.own() != own.mount())?;
-        Some(Self { parent: above.to_owned(), limits_from: Some(own.own().to_owned()) })
+    fn sibling(own: &CgroupDir) -> Option<Self> {
+        let above = own.path().parent().filter(|_| own.path() != own.mount())?;
+        Some(Self { parent: above.to_owned(), limits_from: Some(own.path().to_owned()) })
     }
 
     fn offers(&self, controller: &str) -> bool {
@@ -84,8 +88,8 @@ impl GroupLocation {
     }
 
     fn choose_for_counters(own: &CgroupDir) -> Self {
-        let beside = Self::beside(own);
-        let flaw = match &beside {
+        let sibling = Self::sibling(own);
+        let flaw = match &sibling {
             None => Some("it is the highest visible one"),
             Some(location) if !location.offers("memory") => {
                 Some("its parent gives no memory controller to children")
@@ -95,13 +99,13 @@ impl GroupLocation {
         };
         let place = if flaw.is_none() { "beside" } else { "below" };
         let why = flaw.map(|flaw| format!(": {flaw}")).unwrap_or_default();
-        debug!("place of the new cgroup: {place} {}{why}", own.own().display());
-        beside.filter(|_| flaw.is_none()).unwrap_or_else(|| Self::below(own))
+        debug!("place of the new cgroup: {place} {}{why}", own.path().display());
+        sibling.filter(|_| flaw.is_none()).unwrap_or_else(|| Self::inside(own))
     }
 
     /// Chooses a writable place that offers cpusets, or otherwise one where they can be enabled.
     fn choose_for_cpuset(own: &CgroupDir) -> Result<Self, GroupError> {
-        let places = Self::beside(own).into_iter().chain([Self::below(own)]);
+        let places = Self::sibling(own).into_iter().chain([Self::inside(own)]);
         let locations: Vec<Self> = places.filter(|location| is_writable(&location.parent)).collect();
         let can_enable = |location: &&Self| {
             list_contains(&location.parent.join("cgroup.controllers"), "cpuset")

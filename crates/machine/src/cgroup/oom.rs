@@ -26,7 +26,7 @@ impl OomKills {
     /// else of this process's cgroup; else of the whole machine.
     pub fn new(hierarchies: &Hierarchies, group: Option<&Path>) -> Self {
         let own = hierarchies.controller("memory");
-        let dirs = group.into_iter().chain(own.map(CgroupDir::own));
+        let dirs = group.into_iter().chain(own.map(CgroupDir::path));
         // `oom_kill` exists in version 2, and in version 1 since Linux 4.13
         // (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
         let files = dirs.flat_map(|dir| ["memory.events", "memory.oom_control"].map(|file| dir.join(file)));

@@ -71,7 +71,7 @@ impl Privilege {
 
     /// Whether the process runs in a container that restricts its root. Only the person who starts
     /// the container can change that.
-    pub fn confined(&self) -> bool {
+    pub fn is_confined(&self) -> bool {
         self.container && !self.has(Capability::SysAdmin)
     }
 }

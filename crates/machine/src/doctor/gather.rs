@@ -86,7 +86,7 @@ fn tracing_facts(config: &Config) -> Tracing {
     Tracing {
         btf: fs::File::open(probe::BTF).is_ok(),
         tracefs,
-        missing_tracepoints: probe::missing_tracepoints(readable),
+        missing_tracepoints: probe::missing_tracepoints(tracefs),
         kprobes: exists("kprobe_events").or_else(|| built_in(config, "CONFIG_KPROBE_EVENTS")),
         // The call to a trampoline is placed in the space that dynamic ftrace reserves in each
         // function.

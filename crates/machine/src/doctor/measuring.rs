@@ -46,7 +46,7 @@ fn usable_cpus(facts: &Facts) -> Finding {
 /// Lifts the first restriction; the next diagnosis shows the others.
 fn restriction_remedy(facts: &Facts, restriction: &Restriction) -> Remedy {
     let online = &facts.host.topology.online;
-    let hidden = facts.privilege.confined();
+    let hidden = facts.privilege.is_confined();
     let fewer_cpus = "this container was started with fewer CPUs: start it with more";
     match restriction {
         Restriction::Offline { smt_off: true, .. } => {
@@ -122,7 +122,7 @@ fn cpu_time(facts: &Facts) -> Finding {
 /// Remedy that gives the process a cgroup in which it may create others.
 fn cgroup_remedy(facts: &Facts) -> Remedy {
     let privilege = &facts.privilege;
-    if privilege.confined() {
+    if privilege.is_confined() {
         no_remedy(
             "this container may not make cgroups: start it with a writable /sys/fs/cgroup (--privileged)",
         )
@@ -165,7 +165,7 @@ fn peak_memory(facts: &Facts) -> Finding {
             matters,
             match &facts.groups.v2 {
                 Some(mount)
-                    if facts.privilege.root && !facts.groups.systemd && !facts.privilege.confined() =>
+                    if facts.privilege.root && !facts.groups.systemd && !facts.privilege.is_confined() =>
                 {
                     write_command(
                         &facts.privilege,
@@ -191,7 +191,7 @@ fn limit_cpuset(facts: &Facts) -> Finding {
         Cpusets::NotEnabled(files) => {
             let fact = "the cpuset controller is not available in the cgroup of morecores";
             let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-            let remedy = if facts.privilege.confined() {
+            let remedy = if facts.privilege.is_confined() {
                 container_refusal()
             } else {
                 write_command(&facts.privilege, "+cpuset", &files.join(" "))

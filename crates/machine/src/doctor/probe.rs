@@ -37,12 +37,12 @@ pub(super) fn needed_tracepoints() -> impl Iterator<Item = &'static Tracepoint> 
 
 /// Tracepoints that the kernel lacks, according to tracefs or, without it, BTF. `None` if neither
 /// can be read.
-pub(super) fn missing_tracepoints(tracefs: bool) -> Option<Vec<String>> {
+pub(super) fn missing_tracepoints(tracefs: Tracefs) -> Option<Vec<String>> {
     let missing = |exists: &dyn Fn(&str, &str) -> bool| {
         let missing = needed_tracepoints().filter(|tracepoint| !exists(tracepoint.group, tracepoint.name));
         missing.map(|tracepoint| format!("{}:{}", tracepoint.group, tracepoint.name)).collect()
     };
-    if tracefs {
+    if tracefs == Tracefs::Readable {
         return Some(missing(&|group, name| {
             fs::exists(format!("{TRACEFS}/events/{group}/{name}")).unwrap_or(false)
         }));

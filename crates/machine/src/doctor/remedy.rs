@@ -44,7 +44,7 @@ pub(super) fn missing_capabilities() -> Remedy {
 /// Remedy for an operation that only root may do: a run as root for an ordinary user, an
 /// explanation for root itself.
 pub(super) fn root_remedy(privilege: &Privilege, run: &str) -> Remedy {
-    if privilege.confined() {
+    if privilege.is_confined() {
         container_refusal()
     } else if privilege.root && !privilege.has(Capability::SysAdmin) {
         missing_capabilities()

@@ -231,7 +231,7 @@ fn pressure(facts: &Facts) -> Finding {
     if facts.settings.pressure {
         return fine_finding(what, "reported by the kernel", matters);
     }
-    let remedy = if facts.settings.pressure_built == Some(true) && !facts.privilege.confined() {
+    let remedy = if facts.settings.pressure_built == Some(true) && !facts.privilege.is_confined() {
         let sudo = if facts.privilege.root { "" } else { "sudo " };
         Remedy::Command {
             command: format!(

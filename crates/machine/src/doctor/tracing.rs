@@ -63,7 +63,7 @@ fn privilege(facts: &Facts) -> Finding {
         _ if privilege.capabilities == 0 => format!("{user}, without capabilities"),
         _ => format!("{user}, without {}", missing.join(", ")),
     };
-    let remedy = if privilege.root && !privilege.confined() {
+    let remedy = if privilege.root && !privilege.is_confined() {
         missing_capabilities()
     } else {
         root_remedy(&facts.privilege, "morecores run -- COMMAND")
@@ -113,7 +113,7 @@ fn attempt_finding(what: CheckedFacility, matters: &str, attempt: Attempt<'_>) -
 
 /// Remedy for a user who may not trace.
 pub(super) fn allow_tracing(privilege: &Privilege) -> Remedy {
-    if privilege.confined() {
+    if privilege.is_confined() {
         no_remedy("the container does not allow it: start it with --cap-add=BPF --cap-add=PERFMON")
     } else {
         root_remedy(privilege, SETCAP)
@@ -136,7 +136,7 @@ fn tracefs(facts: &Facts) -> Finding {
     match facts.tracing.tracefs {
         Tracefs::Readable => fine_finding(what, "mounted and readable", matters),
         Tracefs::NotMounted => {
-            let remedy = if facts.privilege.confined() {
+            let remedy = if facts.privilege.is_confined() {
                 container_refusal()
             } else {
                 root_command(&facts.privilege, "mount -t tracefs tracefs /sys/kernel/tracing")
@@ -224,7 +224,7 @@ fn own_switches(facts: &Facts) -> Finding {
 fn allow_own_events(facts: &Facts) -> Remedy {
     /// Highest setting that allows every user: `Documentation/admin-guide/sysctl/kernel.rst`.
     const MOST_PARANOID: i32 = 2;
-    if facts.privilege.confined() {
+    if facts.privilege.is_confined() {
         no_remedy("the container does not allow it: start it with --cap-add=PERFMON")
     } else if facts.counters.paranoid.is_some_and(|level| level > MOST_PARANOID) {
         root_command(&facts.privilege, format!("sysctl kernel.perf_event_paranoid={MOST_PARANOID}"))

@@ -50,10 +50,10 @@ pub(super) fn request(family: u16, command: u8, attribute: u16, text: &str) -> V
 /// Parses the message at the front of a datagram; the kernel puts one in each. `None` if the
 /// message is truncated.
 pub(super) fn parse(datagram: &[u8]) -> Option<Message<'_>> {
-    let length = u32_at(datagram, 0)? as usize;
+    let length = read_u32(datagram, 0)? as usize;
     let message = datagram.get(..length)?;
-    match u16_at(message, 4)? {
-        ERROR => Some(Message::Status(u32_at(message, 16)?.cast_signed())),
+    match read_u16(message, 4)? {
+        ERROR => Some(Message::Status(read_u32(message, 16)?.cast_signed())),
         family => {
             let attributes = message.get(HEADER..)?;
             Some(Message::Command { family, command: *message.get(16)?, attributes })
@@ -65,8 +65,8 @@ pub(super) fn parse(datagram: &[u8]) -> Option<Message<'_>> {
 pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
-        let length = usize::from(u16_at(rest, 0)?);
-        let kind = u16_at(rest, 2)? & TYPE;
+        let length = usize::from(read_u16(rest, 0)?);
+        let kind = read_u16(rest, 2)? & TYPE;
         let value = rest.get(ATTRIBUTE_HEADER..length)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some((kind, value))
@@ -79,17 +79,17 @@ pub(super) fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
 }
 
 /// 16-bit number at an offset, in the machine's byte order like all numbers in netlink.
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// 32-bit number at an offset.
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// 64-bit number at an offset.
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+pub(super) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 

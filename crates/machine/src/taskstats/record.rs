@@ -5,7 +5,7 @@
 
 use morecores_study::Nanos;
 
-use super::message::{attribute, attributes, u16_at, u32_at, u64_at};
+use super::message::{attribute, attributes, read_u16, read_u32, read_u64};
 
 /// `TASKSTATS_TYPE_TGID`, `TASKSTATS_TYPE_STATS`, `TASKSTATS_TYPE_AGGR_PID` and
 /// `TASKSTATS_TYPE_AGGR_TGID`.
@@ -49,21 +49,22 @@ impl ExitRecord {
     /// Parses the attributes of a message.
     pub(super) fn parse(message: &[u8]) -> Option<Self> {
         let stats = attribute(attribute(message, AGGR_PID)?, STATS)?;
-        let pid = u32_at(stats, AC_PID)?;
-        let own = Some(AC_TGID).filter(|_| u16_at(stats, VERSION).is_some_and(|version| version >= HAS_TGID));
-        let group_id = own.and_then(|at| u32_at(stats, at));
+        let pid = read_u32(stats, AC_PID)?;
+        let own =
+            Some(AC_TGID).filter(|_| read_u16(stats, VERSION).is_some_and(|version| version >= HAS_TGID));
+        let group_id = own.and_then(|at| read_u32(stats, at));
         // The kernel sends this attribute with the last thread of a process that had several.
         let group = || {
             let group = attributes(message).find(|(kind, _)| *kind == AGGR_TGID)?.1;
-            u32_at(attribute(group, TGID)?, 0)
+            read_u32(attribute(group, TGID)?, 0)
         };
         Some(Self {
             pid,
             tgid: group_id.or_else(group).unwrap_or(pid),
-            ppid: u32_at(stats, AC_PPID)?,
-            user: Nanos::from_micros(u64_at(stats, AC_UTIME)?),
-            system: Nanos::from_micros(u64_at(stats, AC_STIME)?),
-            run: Nanos(u64_at(stats, CPU_RUN_VIRTUAL_TOTAL)?),
+            ppid: read_u32(stats, AC_PPID)?,
+            user: Nanos::from_micros(read_u64(stats, AC_UTIME)?),
+            system: Nanos::from_micros(read_u64(stats, AC_STIME)?),
+            run: Nanos(read_u64(stats, CPU_RUN_VIRTUAL_TOTAL)?),
         })
     }
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::netlink::{GENERIC, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-use super::message::{Message, attribute, parse, request, u16_at};
+use super::message::{Message, attribute, parse, read_u16, request};
 use super::record::ExitRecord;
 
 /// `GENL_ID_CTRL`, the family that knows the numbers of the others, with `CTRL_CMD_GETFAMILY`,
@@ -172,7 +172,7 @@ fn resolve_family(socket: &OwnedFd) -> Result<u16, TaskstatsError> {
     send(socket, &request(CONTROL, GET_FAMILY, FAMILY_NAME, "TASKSTATS"))?;
     let found = receive(socket, RecvFlags::empty(), |message| match message {
         Some(Message::Command { command: NEW_FAMILY, attributes, .. }) => {
-            u16_at(attribute(attributes, FAMILY_ID)?, 0)
+            read_u16(attribute(attributes, FAMILY_ID)?, 0)
         }
         _ => None,
     });

@@ -26,13 +26,13 @@ const INTEL_FILES: [(&str, CoreClass); 3] = [
 pub(super) fn classify(tree: &mut Tree, online: &CpuSet, cores: &mut [Core]) -> Vec<CoreType> {
     let mut types = by_intel_files(tree, online);
     if types.len() < 2 {
-        types = by_capacity(tree, cores);
+        types = types_by_capacity(tree, cores);
     }
     if types.len() < 2 {
         types = by_highest_performance(tree, cores);
     }
     if types.len() < 2 {
-        types = by_clock(cores);
+        types = types_by_clock(cores);
     }
     if types.len() < 2 {
         types = vec![CoreType { class: CoreClass::Uniform, cpus: online.clone() }];
@@ -63,7 +63,7 @@ fn by_intel_files(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
 /// capacity for greater than another only if `a * 1024 > b * 1078` (`capacity_greater` in
 /// `kernel/sched/fair.c`). This function uses the same margin, against the highest capacity of a
 /// type.
-fn by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
+fn types_by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
     let mut capacities: Vec<(u32, &CpuSet)> = Vec::new();
     for core in cores {
         let listed =
@@ -105,19 +105,19 @@ fn by_highest_performance(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
         Some((listed.max()?, core.cpus.clone()))
     });
     let class = |rating| CoreClass::HighestPerformance(u32::try_from(rating).unwrap_or(u32::MAX));
-    rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| by_gaps(rated, class))
+    rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| split_at_gaps(rated, class))
 }
 
 /// Types by each core's highest clock rate.
-fn by_clock(cores: &[Core]) -> Vec<CoreType> {
+fn types_by_clock(cores: &[Core]) -> Vec<CoreType> {
     let rated = cores.iter().map(|core| Some((core.max_frequency?.0, core.cpus.clone())));
     let class = |rate| CoreClass::MaxClock(Kilohertz(rate));
-    rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| by_gaps(rated, class))
+    rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| split_at_gaps(rated, class))
 }
 
 /// Types from ratings, highest first. A new type begins at each rating that is lower than its
 /// predecessor by more than [`LEAST_RATIO`].
-fn by_gaps(mut rated: Vec<(u64, CpuSet)>, class: impl Fn(u64) -> CoreClass) -> Vec<CoreType> {
+fn split_at_gaps(mut rated: Vec<(u64, CpuSet)>, class: impl Fn(u64) -> CoreClass) -> Vec<CoreType> {
     rated.sort_by_key(|(rating, _)| std::cmp::Reverse(*rating));
     let is_like = |one: &(u64, CpuSet), next: &(u64, CpuSet)| one.0 as f64 <= LEAST_RATIO * next.0 as f64;
     let types = rated.chunk_by(is_like).map(|alike| CoreType {

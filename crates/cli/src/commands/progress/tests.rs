@@ -97,7 +97,7 @@ impl RunRecorder<Point, Outcome> for Watcher<'_> {
         let samples = self.so_far.samples();
         let stop = &self.plan.stop;
         let rounds = StoppingRule::from_stop(stop).expect("a rule").expected_rounds(&samples);
-        let outlook = TimeEstimate {
+        let estimate = TimeEstimate {
             experiment: &self.plan.experiment(),
             earlier: &PreviousRuns::default(),
             costs: &self.costs,
@@ -107,7 +107,7 @@ impl RunRecorder<Point, Outcome> for Watcher<'_> {
             traces: &self.traces,
             budget: stop.time().map(|time| time.since(self.began)),
         };
-        if let Some(left) = outlook.time_left() {
+        if let Some(left) = estimate.time_left() {
             self.announced.push(Announcement {
                 phase: trial.phase,
                 round: trial.round,

@@ -35,13 +35,13 @@ impl<C: InCell> TimeEstimate<'_, C> {
         let traces = self.costs.traced_runs(self.traces)?;
         let (run, rest) = match self.trial.phase {
             Phase::Traced => (self.costs.traced_runs([&cell])?, Nanos::ZERO),
-            _ => (self.costs.run(&cell)?, self.rest_of_round(&cell)?),
+            _ => (self.costs.run(&cell)?, self.cost_of_remaining_round(&cell)?),
         };
         let certain = run.since(self.running) + rest + traces;
         // The first round may hold more cells than the others.
         let next = if self.trial.phase == Phase::Timed { self.trial.round + 1 } else { 0 };
         let round = self.costs.runs(&self.cells(next))?;
-        let made = self.made_later(next)?;
+        let made = self.cost_of_earlier_runs(next)?;
         let with_rounds =
             |rounds: usize| certain + round.times(self.further_rounds(rounds, round, certain)).since(made);
         Some(with_rounds(*self.rounds.start())..=with_rounds(*self.rounds.end()))
@@ -52,7 +52,7 @@ impl<C: InCell> TimeEstimate<'_, C> {
     }
 
     /// Expected time of the remaining runs of this round, after that of `cell`.
-    fn rest_of_round(&self, cell: &Cell) -> Option<Nanos> {
+    fn cost_of_remaining_round(&self, cell: &Cell) -> Option<Nanos> {
         let cells = self.cells(self.trial.round);
         let stream = if self.trial.phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
         let order = round_order(self.experiment.schedule.seed, stream, self.trial.round, cells.len());
@@ -62,7 +62,7 @@ impl<C: InCell> TimeEstimate<'_, C> {
     }
 
     /// Expected time of the runs that earlier sessions made in the timed rounds from `round` on.
-    fn made_later(&self, round: u32) -> Option<Nanos> {
+    fn cost_of_earlier_runs(&self, round: u32) -> Option<Nanos> {
         let rounds = round..self.experiment.schedule.stop.max_runs;
         let made = rounds.flat_map(|round| {
             let cells = self.cells(round).into_iter();
@@ -120,7 +120,7 @@ mod tests {
         let (costs, running, traces) = (costs(), Nanos::ZERO, &cells(traces)[..]);
         let experiment = &plan.experiment();
         let earlier = &PreviousRuns::default();
-        let outlook = TimeEstimate {
+        let estimate = TimeEstimate {
             experiment,
             earlier,
             costs: &costs,
@@ -130,7 +130,7 @@ mod tests {
             traces,
             budget,
         };
-        let left = outlook.time_left().unwrap();
+        let left = estimate.time_left().unwrap();
         [left.start(), left.end()].map(|time| time.as_secs_f64())
     }
 
@@ -198,7 +198,7 @@ mod tests {
         let first = round_order(plan.seed, Stream::Timed, 0, 2)[0];
         let trial = Trial { index: 0, round: 0, phase: Phase::Timed, cell: plan.points[first].clone() };
         let (costs, running) = (costs(), Nanos::ZERO);
-        let outlook = TimeEstimate {
+        let estimate = TimeEstimate {
             experiment: &experiment,
             earlier: &earlier,
             costs: &costs,
@@ -209,6 +209,6 @@ mod tests {
             budget: None,
         };
         // Round 0 takes 30 s, and the missing run 20 s.
-        assert_eq!(outlook.time_left().unwrap().end().as_secs_f64(), 50.0);
+        assert_eq!(estimate.time_left().unwrap().end().as_secs_f64(), 50.0);
     }
 }

@@ -8,13 +8,13 @@ use morecores_report::duration;
 use morecores_study::{Command, Phase, Study, Variable};
 
 use super::super::resume::resume_line;
-use super::from_scratch::{CommandLine, UNKNOWN, other_name, undo_line};
+use super::from_scratch::{CommandLine, UNKNOWN, undo_line, unused_path};
 use crate::args::RunArgs;
 
 /// Notes for the user: the observation, the line that measures the whole work in each run, and the
 /// line that measures the remaining work. `words` are the command line after `morecores run`.
 pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Vec<String> {
-    let whole = match &study.header.plan.hooks.prepare {
+    let from_start = match &study.header.plan.hooks.prepare {
         Some(line) => format!(
             "--prepare '{}' does not undo the first run: make it remove every result of the command, also what a \
              compiler's cache keeps",
@@ -22,8 +22,8 @@ pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
         ),
         None => from_scratch(study, path, args, words),
     };
-    let left = format!("to measure the remaining work: {}", resume_line("run", path, "--incremental "));
-    vec![happened(study, path), whole, left]
+    let remaining = format!("to measure the remaining work: {}", resume_line("run", path, "--incremental "));
+    vec![observation(study, path), from_start, remaining]
 }
 
 /// Warning that a build tool may do its work only once, for a study whose time ended before any
@@ -36,7 +36,7 @@ pub(super) fn warning(study: &Study, path: &Path, args: &RunArgs, words: &[OsStr
         .then(|| format!("a build is done only once; {}", from_scratch(study, path, args, words)))
 }
 
-fn happened(study: &Study, path: &Path) -> String {
+fn observation(study: &Study, path: &Path) -> String {
     let took = FirstRoundRuns::select(&study.header.plan, &study.runs).done_once().map(|done| {
         let times = if done.runs == 1 { "the next".to_owned() } else { format!("the next {}", done.runs) };
         let [first, later] = [done.first, done.later].map(|time| duration(time.as_secs_f64()));
@@ -65,7 +65,7 @@ fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) 
     } else {
         CommandLine { words, command: args.command.len(), study: args.out.as_deref(), env: &env }
     };
-    let line = typed.with_prepare(undo.as_deref().unwrap_or(UNKNOWN), &other_name(path, Path::exists));
+    let line = typed.with_prepare(undo.as_deref().unwrap_or(UNKNOWN), &unused_path(path, Path::exists));
     let named = if undo.is_some() { "" } else { ", with the results of the command for OUTPUT" };
     format!("to measure all its work in each run{named}: {line}")
 }

@@ -163,7 +163,7 @@ fn rename(options: &mut [OsString], from: &OsStr, to: &OsStr) {
 }
 
 /// Path like `study`, with a number, for which `exists` is false.
-pub(super) fn other_name(study: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
+pub(super) fn unused_path(study: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
     let stem = study.file_stem().unwrap_or_default();
     let numbered = |number: u32| {
         let mut name = stem.to_owned();

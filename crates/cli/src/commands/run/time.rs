@@ -23,7 +23,7 @@ pub(super) fn start_note(stop: &Stop) -> Option<String> {
 
 /// Message with the command line that resumes a study whose time is used up. `needs` is the
 /// expected time of the part not begun: a shorter time limit would achieve nothing.
-pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
+pub(super) fn end_note(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
     let time = stop.time().unwrap_or_default();
     let needs = needs.map(|needs| Nanos::from_secs_f64(MARGIN * needs.as_secs_f64()));
     let (why, option) = match needs.filter(|needs| *needs > time) {
@@ -75,17 +75,17 @@ mod tests {
 
     #[test]
     fn the_line_to_go_on_gives_time_enough_for_what_comes_next() {
-        let at_end = |stop, needs| at_end(&stop, needs, Path::new("a b.study"));
+        let end_note = |stop, needs| end_note(&stop, needs, Path::new("a b.study"));
         assert_eq!(
-            at_end(stop(Some(60), None), seconds(40)),
+            end_note(stop(Some(60), None), seconds(40)),
             "the time limit (60 s) ended the study. Continue with: morecores run --resume -o 'a b.study'"
         );
         assert_eq!(
-            at_end(stop(None, Some(300)), seconds(900)),
+            end_note(stop(None, Some(300)), seconds(900)),
             "the time limit (5 min) ended the study before the next step, which takes about 15 min. \
              Continue with: morecores run --resume --max-time 19m -o 'a b.study'"
         );
-        assert!(at_end(stop(Some(60), None), None).ends_with("--resume -o 'a b.study'"));
+        assert!(end_note(stop(Some(60), None), None).ends_with("--resume -o 'a b.study'"));
         assert_eq!(
             [seconds(41), seconds(90), seconds(91)].map(|time| format_time(time.unwrap())),
             ["50s", "90s", "2m"]

@@ -19,7 +19,7 @@ use morecores_study::trace::TraceHeader;
 use morecores_study::{Exit, InCell, Nanos, Phase, Plan, Point, Run, Study, TraceMode};
 
 use super::super::progress::{Progress, RunningResults};
-use super::super::traced_run::{TracedRun, how_it_ended, missing_causes_note};
+use super::super::traced_run::{TracedRun, describe_end, missing_causes_note};
 use crate::tracer::{Open, TraceRequest};
 
 /// Time limit of a run for a prediction: this multiple of the longest timed run, plus
@@ -88,7 +88,7 @@ impl TracePhase<'_> {
             }
             let mut trial = Trial { index, round: 0, phase: Phase::Traced, cell: point };
             let attempts = Attempts::new(&self.timed, &trial.cell);
-            match self.least_disturbed(&mut trial, attempts, executor, budget) {
+            match self.trace_point(&mut trial, attempts, executor, budget) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
@@ -135,7 +135,7 @@ impl TracePhase<'_> {
 
     /// Makes one traced run, and repeats it while it is much slower than the timed runs and there
     /// is time. Returns a note for the user, if there is one.
-    fn least_disturbed(
+    fn trace_point(
         &self,
         trial: &mut Trial<Point>,
         mut attempts: Attempts,
@@ -144,10 +144,10 @@ impl TracePhase<'_> {
     ) -> anyhow::Result<Option<String>> {
         loop {
             self.progress.on_begin(trial);
-            let note = self.one(trial, &mut attempts, executor)?;
+            let note = self.attempt(trial, &mut attempts, executor)?;
             let has_time =
                 !self.control.is_out_of_time() && budget.allows_traced_run(monotonic(), &trial.cell.cell());
-            if !attempts.wants_another() || self.control.is_interrupted() || !has_time {
+            if !attempts.needs_another() || self.control.is_interrupted() || !has_time {
                 return Ok(note);
             }
             trial.round += 1;
@@ -156,7 +156,7 @@ impl TracePhase<'_> {
 
     /// Makes one attempt at a traced run, and keeps the trace if the run succeeded and was the
     /// fastest so far. Returns a note for the user, if there is one.
-    fn one(
+    fn attempt(
         &self,
         trial: &Trial<Point>,
         attempts: &mut Attempts,
@@ -185,7 +185,7 @@ impl TracePhase<'_> {
             let how = match limited {
                 _ if self.control.is_out_of_time() => "was ended at the time limit of the study".to_owned(),
                 Some(limit) => format!("had not ended after {}", duration(limit.as_secs_f64())),
-                None => how_it_ended(&made.outcome),
+                None => describe_end(&made.outcome),
             };
             return Ok(Some(format!("the traced run at {} {how}: its trace is not kept", name(point))));
         }
@@ -204,7 +204,10 @@ pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
         return Vec::new();
     }
     let beyond = if receives_n(study) { plan.oversubscribed() } else { Vec::new() };
-    untraced(&plan.points, &study.traces).chain(untraced(&beyond, &study.traces)).cloned().collect()
+    points_without_trace(&plan.points, &study.traces)
+        .chain(points_without_trace(&beyond, &study.traces))
+        .cloned()
+        .collect()
 }
 
 /// Whether the command was told the number of CPUs.
@@ -257,14 +260,17 @@ impl Attempts {
     }
 
     /// Whether the best attempt is still much slower than the timed runs, and an attempt is left.
-    fn wants_another(&self) -> bool {
+    fn needs_another(&self) -> bool {
         let is_slow = |(best, usual): (f64, f64)| best > (1.0 + SLOWER) * usual && best - usual > SLOWER_BY;
         self.left > 0 && self.best.zip(self.usual).is_some_and(is_slow)
     }
 }
 
 /// Points that have no trace yet.
-fn untraced<'a>(points: &'a [Point], traces: &'a [TraceHeader]) -> impl Iterator<Item = &'a Point> {
+fn points_without_trace<'a>(
+    points: &'a [Point],
+    traces: &'a [TraceHeader],
+) -> impl Iterator<Item = &'a Point> {
     let has_one = move |point: &&Point| traces.iter().any(|trace| trace.run.cell() == point.cell());
     points.iter().filter(move |point| !has_one(point))
 }

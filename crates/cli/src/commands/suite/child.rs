@@ -18,7 +18,7 @@ use crate::log;
 
 /// Outcome of the child process.
 pub(super) enum ChildEnd {
-    Well,
+    Success,
     /// Exit status of a child that failed.
     Failed(i32),
     /// Signal to this process that ended the child.
@@ -58,19 +58,19 @@ impl Runner {
 
     /// Runs morecores with these arguments. Its report is discarded: only the study is needed.
     pub(super) fn run(&self, arguments: &[OsString]) -> Result<ChildEnd> {
-        let us = env::current_exe().context("cannot find this program")?;
-        let mut command = Command::new(&us);
+        let own_program = env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(&own_program);
         command
             .args(log::options())
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .process_group(0);
-        if let Some(beside_us) = us.parent() {
+        if let Some(own_folder) = own_program.parent() {
             // PATH starts with the directory of this program. Studies then name the workloads
             // without a path, which is also valid on another machine.
             let path = env::var_os("PATH").unwrap_or_default();
-            let first = std::iter::once(beside_us.to_owned()).chain(env::split_paths(&path));
+            let first = std::iter::once(own_folder.to_owned()).chain(env::split_paths(&path));
             command.env("PATH", env::join_paths(first).context("cannot extend PATH")?);
         }
         let mut process = {
@@ -90,7 +90,7 @@ impl Runner {
             return Ok(ChildEnd::BySignal(signal));
         }
         Ok(match (status.code(), status.signal()) {
-            (Some(0), _) => ChildEnd::Well,
+            (Some(0), _) => ChildEnd::Success,
             (Some(status), _) => ChildEnd::Failed(status),
             (None, signal) => ChildEnd::Failed(128 + signal.unwrap_or_default()),
         })

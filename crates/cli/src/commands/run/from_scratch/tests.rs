@@ -83,7 +83,7 @@ fn a_study_that_was_named_gets_another_name() {
     }
     let there = ["a/b-2.study", "a/b-3.study", "c-2"];
     let other =
-        |study: &str| other_name(Path::new(study), |path| there.iter().any(|name| path == Path::new(name)));
+        |study: &str| unused_path(Path::new(study), |path| there.iter().any(|name| path == Path::new(name)));
     assert_eq!(other("a/b.study"), Path::new("a/b-4.study"));
     assert_eq!(other("c"), Path::new("c-3"));
 }

@@ -15,6 +15,7 @@ use morecores_study::*;
 use morecores_view::*;
 use rustix::process::Signal;
 
+use super::super::super::display::Bar;
 use super::super::super::loaded_study::{LoadedStudy, Purpose};
 use super::super::super::recorder::new_header;
 use super::*;
@@ -80,7 +81,7 @@ impl Fixture {
             self.header.plan.experiment(),
             PreviousRuns::default(),
             RunningResults::new(&self.header),
-            true,
+            Bar::hidden(),
         );
         let study = Study::read(&self.path()).expect("the study");
         let missing = missing_traces(&study).iter().map(InCell::cell).collect();
@@ -236,7 +237,7 @@ fn the_fastest_attempt_is_kept_and_no_more_are_made_than_needed() {
         let mut kept = Vec::new();
         for seconds in times {
             kept.push(attempts.is_best(*seconds));
-            if !attempts.wants_another() {
+            if !attempts.needs_another() {
                 break;
             }
         }
@@ -252,7 +253,7 @@ fn the_fastest_attempt_is_kept_and_no_more_are_made_than_needed() {
     assert_eq!(attempts(Some(0.004), &[0.005_1, 0.004]), [true, true]);
     assert_eq!(attempts(Some(0.000_6), &[0.030, 0.001_5, 0.000_6]), [true, true]);
     let mut failed = Attempts { usual: Some(1.0), best: None, left: ATTEMPTS };
-    assert!(failed.give_up() && !failed.wants_another());
+    assert!(failed.give_up() && !failed.needs_another());
 }
 
 #[test]
