@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_time_is_that_of_the_cpus_asked_for() {
+    fn idle_time_is_that_of_the_requested_cpus() {
         let stat =
             "cpu  9 9 9 900 90 9 9 9 0 0\ncpu0 1 1 1 100 10 1 1 1 0 0\ncpu2 2 2 2 800 80 1 1 1 0 0\nintr 7\n";
         assert_eq!(idle_ticks(stat, |cpu| cpu == 0), 110);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_cpus_are_not_more_than_there_are() {
+    fn idle_cpus_never_exceed_all_cpus() {
         let begun = crate::clock::monotonic();
         let clock = IdleClock::start().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(200));

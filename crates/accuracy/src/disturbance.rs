@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_case_does_not_make_disturbs() {
+    fn only_work_outside_the_case_is_a_disturbance() {
         let mut view: TraceView = serde_json::from_str(include_str!("../tests/view.json")).unwrap();
         (view.cpus, view.elapsed_s) = (2, 5.0);
         (view.components.other_processes_s, view.components.steal_s) = (0.5, Some(0.25));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_quiet_run_is_kept_or_else_the_least_disturbed_of_five() {
+    fn the_first_quiet_run_counts_otherwise_the_least_disturbed_of_five() {
         assert_eq!(quietest(&[0.5]), (0, 1, None));
         assert_eq!(quietest(&[3.0, 2.0, 0.9]), (2, 3, None));
         assert_eq!(quietest(&[3.0, 1.5, 4.0, 2.0, 1.6]), (1, 5, None));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_fails_leaves_those_before_it() {
+    fn a_failed_run_keeps_the_earlier_runs() {
         assert_eq!(quietest(&[3.0, 2.0]), (1, 2, Some("no more")));
     }
 }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_machine_lacks_excuses() {
+    fn only_a_missing_part_of_the_machine_excuses_a_case() {
         let start = |command: &str| {
             let (command, error) = (command.to_owned(), io::ErrorKind::NotFound.into());
             AccuracyError::Start { command, error }

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_that_is_not_named_is_other() {
+    fn idle_time_without_a_name_is_other() {
         let c = view().components;
         let all = Part::Idle.reported_seconds(&view());
         assert_eq!(Part::other_idle(&[Part::Work], &c), all);

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_read_from_among_other_lines() {
+    fn the_count_is_found_between_other_lines() {
         let text = "{\"type\": \"attached_probes\", \"data\": {\"probes\": 2}}\nAttaching 2 probes...\n\
             {\"type\": \"map\", \"data\": {\"@waits\": 633}}\n";
         assert_eq!(parse_count(text), Some(633));

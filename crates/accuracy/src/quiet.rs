@@ -50,13 +50,13 @@ mod tests {
     use procfs::{ExplicitSystemInfo, FromBufReadSI};
 
     #[test]
-    fn a_busy_machine_is_called_so() {
+    fn a_busy_machine_is_reported() {
         assert_eq!(quiet_text(0.05), "before: 0.05 CPUs busy or stolen: quiet");
         assert!(quiet_text(1.3).contains("NOT quiet"));
     }
 
     #[test]
-    fn whoever_has_a_cpu_is_seen() {
+    fn every_process_on_a_cpu_is_seen() {
         // Fields: user, nice, system, idle, iowait, irq, softirq, steal, and guests, whose time is
         // user time.
         let text = "cpu  1 20 300 9 9 4000 50000 600000 7 8\nintr 0\nctxt 0\nbtime 0\nprocesses 0\nprocs_running 0\n\

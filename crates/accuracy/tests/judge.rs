@@ -64,7 +64,7 @@ fn two_points_are_the_limit() {
 }
 
 #[test]
-fn what_is_unexplained_has_a_limit_of_either_sign() {
+fn unexplained_time_has_a_limit_of_either_sign() {
     for (percent, ok) in [(2.9, true), (-2.9, true), (3.1, false), (-3.1, false), (f64::NAN, false)] {
         let mut view = view();
         view.components.unexplained_s = percent / 100.0 * 7.8;
@@ -74,7 +74,7 @@ fn what_is_unexplained_has_a_limit_of_either_sign() {
 
 /// One CPU has 4% and the other -4%: the sum is zero, and each is too much.
 #[test]
-fn what_is_unexplained_is_judged_of_each_cpu() {
+fn unexplained_time_is_judged_for_each_cpu() {
     let mut view = view();
     view.components.unexplained_s = 0.0;
     for (cpu, share) in view.unexplained_by_cpu.iter_mut().zip([0.04, -0.04]) {
@@ -114,7 +114,7 @@ fn calls_are_counted_by_name() {
 }
 
 #[test]
-fn the_table_says_where_it_is_from_and_what_was_missed() {
+fn the_table_names_its_machine_and_the_misses() {
     let conditions = RunConditions {
         host: "2 CPUs".to_owned(),
         quiet: "quiet".to_owned(),

@@ -68,7 +68,7 @@ fn a_serial_part_takes_its_time_alone() {
 }
 
 #[test]
-fn work_by_construction_is_the_work_that_was_done() {
+fn work_by_construction_equals_the_work_done() {
     // No number of CPUs makes the last figure of each row smaller: `pipe-chain` and `pinned` never
     // have two threads running, and three tasks of 20 ms on two threads last two tasks.
     let programs: [(&[&str], f64, f64); 3] = [
@@ -83,7 +83,7 @@ fn work_by_construction_is_the_work_that_was_done() {
 }
 
 #[test]
-fn programs_that_call_the_kernel_do_the_work_that_was_asked_for() {
+fn programs_that_call_the_kernel_do_the_requested_work() {
     for program in ["calls", "faults"] {
         let words = [program, "--percent", "30", "--work-s", "1", "--threads", "2"];
         let (_, account) = run_and_check(&words, 1.0);
@@ -92,7 +92,7 @@ fn programs_that_call_the_kernel_do_the_work_that_was_asked_for() {
 }
 
 #[test]
-fn a_mutex_is_waited_for_by_two_threads_at_most() {
+fn at_most_two_threads_wait_for_a_mutex() {
     for percent in ["0", "50"] {
         let (truth, account) = run_and_check(&["mutex", "--percent", percent, "--elapsed-s", "0.5"], 0.0);
         let waited = truth.waited_s.unwrap();
@@ -109,13 +109,13 @@ fn a_sleeper_sleeps() {
 }
 
 #[test]
-fn a_disk_is_waited_for() {
+fn reads_wait_for_the_disk() {
     // Cargo's own directory for tests: unlike the directory for temporary files, it lies on a disk
     // nearly everywhere.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = dir.path().join("file");
     if let Err(error) = write_file(&file) {
-        return report_skip("a_disk_is_waited_for", &error.to_string());
+        return report_skip("reads_wait_for_the_disk", &error.to_string());
     }
     let path = file.to_string_lossy().into_owned();
     let (truth, account) = run_and_check(&["disk", "--file", &path, "--elapsed-s", "0.5"], 0.0);

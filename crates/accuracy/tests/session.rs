@@ -89,7 +89,7 @@ fn judge_with(morecores: &str, case: &str, dir: &Path) -> (i32, String) {
 }
 
 #[test]
-fn a_tracer_that_fails_is_missed_with_the_reason_and_status_1() {
+fn a_failed_tracer_is_a_miss_with_the_reason_and_status_1() {
     let dir = tempfile::tempdir().unwrap();
     let (status, text) = judge_with("/bin/false", "sleeper", dir.path());
     assert_eq!(status, 1, "{text}");
@@ -98,7 +98,7 @@ fn a_tracer_that_fails_is_missed_with_the_reason_and_status_1() {
 }
 
 #[test]
-fn what_the_machine_lacks_is_a_skip_with_the_reason_and_status_2() {
+fn a_missing_part_of_the_machine_is_a_skip_with_the_reason_and_status_2() {
     // There is no disk: files in this directory are in memory.
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let (status, text) = judge_with("/bin/false", "page cache", dir.path());

@@ -355,7 +355,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn every_part_finds_what_was_published_and_studies_have_one_meaning() {
+    fn every_part_finds_its_published_rows_and_each_study_has_one_meaning() {
         let published = PublishedFacts::read().unwrap();
         let mut studies = BTreeMap::new();
         for benchmark in Benchmark::ALL {

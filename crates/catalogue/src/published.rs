@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_facts_are_read_and_the_columns_that_shifted_are_put_right() {
+    fn facts_are_read_and_shifted_columns_are_corrected() {
         let published = PublishedFacts::read().unwrap();
         let row = published.rows("003.T2.1CPU").next().unwrap();
         assert_eq!((row.elapsed_s(), row.speedup()), (Some(254.0), Some(1.0)));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_on_as_many_cpus_of_a_machine_are_told_apart() {
+    fn rows_of_equal_machine_and_cpu_count_are_distinguished() {
         let published = PublishedFacts::read().unwrap();
         for prefix in ["000.make.", "001.wmake.", "002.build.", "004.T4."] {
             let mut seen = std::collections::BTreeSet::new();
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn years_are_of_sources() {
+    fn years_come_from_the_sources() {
         let published = PublishedFacts::read().unwrap();
         assert!(published.years.keys().all(|source| published.sources.contains_key(source)));
         assert_eq!(published.years["004"], 1992);
     }
 
     #[test]
-    fn every_row_names_a_source_and_a_system_that_there_are() {
+    fn every_row_names_an_existing_source_and_system() {
         let published = PublishedFacts::read().unwrap();
         for row in &published.measurements {
             assert!(published.sources.contains_key(&row.source), "{}", row.id);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn own_commands_options_and_paths_are_no_programs() {
+    fn built_in_commands_options_and_paths_are_not_programs() {
         let line = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         for words in
             [&["run", "x"][..], &["--help"], &["help"], &["help", "run"], &["../morecores-work"], &[]]

@@ -38,7 +38,7 @@ fn waited_for(run: &Run) -> f64 {
 
 /// The split of short processes into user and system time is compared in docs/methods/measure.md.
 #[test]
-fn short_processes_cost_no_less_than_getrusage_knows() {
+fn short_processes_cost_at_least_the_time_of_getrusage() {
     let run = World::new().one_run("", &sh("i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"));
     let (all, waited) = (total(&run), waited_for(&run));
     assert!(waited > 0.0 && all >= waited - 0.001, "{all} s, {waited} s by getrusage");
@@ -63,7 +63,7 @@ fn sleep_is_elapsed_time_and_no_work() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_counted_where_it_ends_before_the_main_process() {
+fn a_process_without_a_waiting_parent_is_counted_if_it_ends_before_the_main_process() {
     let burner = format!("setsid sh -c '{}; echo >done' & ", burn(30));
     // The middle shell ends before the burner, so that the burner becomes a child of morecores.
     let line = "sh -c \"$1\"; while [ ! -e done ]; do sleep 0.05; done; sleep 0.1";
@@ -88,7 +88,7 @@ fn a_burner_that_outlives_the_command_is_named_and_ended() {
 }
 
 #[test]
-fn a_survivor_lives_on_where_keep_says_so() {
+fn with_keep_a_survivor_is_not_ended() {
     let world = World::new();
     let run = world.one_run("--keep", &sh("sleep 60 &"));
     assert_eq!(run.survivors, ["sleep"]);
@@ -96,7 +96,7 @@ fn a_survivor_lives_on_where_keep_says_so() {
 }
 
 #[test]
-fn memory_and_faults_are_the_commands() {
+fn memory_and_faults_are_those_of_the_command() {
     // The shell variable touches 64 MiB: 16384 pages of 4 KiB, or 32 of 2 MiB if every program gets
     // huge pages.
     let huge = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
@@ -116,8 +116,8 @@ const WIDEN: &str = "grep Cpus_allowed_list /proc/self/status; taskset -pc 0-1 $
                      grep Cpus_allowed_list /proc/self/status";
 
 #[test]
-fn affinity_holds_a_run_to_its_cpus_until_it_says_otherwise() {
-    const NAME: &str = "affinity_holds_a_run_to_its_cpus_until_it_says_otherwise";
+fn affinity_confines_a_run_until_the_run_widens_it() {
+    const NAME: &str = "affinity_confines_a_run_until_the_run_widens_it";
     if usable_cpus() < 2 {
         return report_skip(NAME, "there is one CPU");
     }
@@ -146,7 +146,7 @@ fn a_cpuset_cannot_be_widened() {
 }
 
 #[test]
-fn the_command_is_told_its_cpus_in_every_way_that_was_asked_for() {
+fn the_command_receives_its_cpu_count_in_every_requested_way() {
     let world = World::new();
     let print =
         "echo $MORECORES_CPUS ${OMP_NUM_THREADS-unset} ${RAYON_NUM_THREADS-unset} ${GOMAXPROCS-unset}";
@@ -174,7 +174,7 @@ fn a_script_without_an_interpreter_is_run_by_sh() {
 }
 
 #[test]
-fn input_is_empty_or_the_file_from_its_beginning() {
+fn input_is_empty_or_the_whole_file() {
     let world = World::new();
     assert_eq!(world.output_of("--cpus 1", &sh("readlink /proc/self/fd/0; wc -c")), "/dev/null\n0\n");
     fs::write(world.path("input"), "one line\n").expect("the input");
@@ -216,7 +216,7 @@ fn a_cost_that_falls_is_a_speedup() {
 }
 
 #[test]
-fn a_command_that_signals_its_group_ends_itself_alone() {
+fn a_command_that_signals_its_group_ends_only_itself() {
     let world = World::new();
     let ran = world.run("--cpus 1 --runs 2 --warmup 0", &sh("kill -TERM 0; sleep 60"));
     ran.code(1).says(&["was ended by signal 15 at 1 CPU (run 1)"]);
@@ -224,7 +224,7 @@ fn a_command_that_signals_its_group_ends_itself_alone() {
 }
 
 #[test]
-fn the_command_finds_signals_as_if_started_by_a_shell() {
+fn the_command_has_the_signal_state_of_a_shells_child() {
     let world = World::new();
     // The C library reserves signals 32 and 33, which are bits 31 and 32.
     let theirs = !(0b11_u64 << 31);
@@ -245,7 +245,7 @@ fn the_command_finds_signals_as_if_started_by_a_shell() {
 }
 
 #[test]
-fn the_command_inherits_none_of_our_descriptors() {
+fn the_command_inherits_no_descriptor_of_morecores() {
     let world = World::new();
     // Descriptors that this test itself inherited are not those of morecores.
     let plain = Ran::start_and_wait({
@@ -257,8 +257,8 @@ fn the_command_inherits_none_of_our_descriptors() {
 }
 
 #[test]
-fn rounds_hold_every_count_once_in_an_order_that_the_seed_repeats() {
-    const NAME: &str = "rounds_hold_every_count_once_in_an_order_that_the_seed_repeats";
+fn a_round_has_every_count_once_in_the_order_of_the_seed() {
+    const NAME: &str = "a_round_has_every_count_once_in_the_order_of_the_seed";
     if usable_cpus() < 2 {
         return report_skip(NAME, "there is one CPU");
     }

@@ -23,7 +23,7 @@ fn refused(arguments: &[&str], status: i32, parts: &[&str]) {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_before_anything_runs() {
+fn impossible_measurements_are_refused_before_anything_runs() {
     let one_more = (usable_cpus() + 1).to_string();
     for (options, parts) in [
         (vec!["--cpus", "0"], vec!["--cpus", "counts begin at 1"]),
@@ -118,7 +118,7 @@ fn a_commands_own_options_are_the_commands() {
 }
 
 #[test]
-fn a_command_that_is_not_there_or_no_program_is_said_as_a_shell_says_it() {
+fn a_missing_or_unexecutable_command_gets_the_shells_exit_status() {
     refused(&["run", "--", "no-such-command"], 127, &["no-such-command: command not found"]);
     refused(&["run", "--", "./no-such-command"], 127, &["./no-such-command: command not found"]);
     refused(&["run", "--", ""], 127, &["command not found"]);
@@ -135,7 +135,7 @@ fn a_command_that_is_not_there_or_no_program_is_said_as_a_shell_says_it() {
 }
 
 #[test]
-fn a_study_that_exists_is_left_alone() {
+fn an_existing_study_stays_unchanged() {
     let world = World::new();
     fs::create_dir(world.path("study")).expect("mkdir");
     fs::write(world.path("study/precious"), "x").expect("write");
@@ -160,7 +160,7 @@ fn finished() -> World {
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_what_is_unknown_is_kept() {
+fn a_newer_schema_is_refused_and_unknown_fields_are_kept() {
     let world = finished();
     let file = world.path("study/study.json");
     let mut header: serde_json::Value =
@@ -227,7 +227,7 @@ fn a_failing_command_shows_its_last_lines_and_how_it_ended() {
 }
 
 #[test]
-fn failures_are_counted_where_they_are_to_be_ignored() {
+fn ignored_failures_are_counted() {
     let world = World::new();
     // Every third run fails.
     let line = "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; [ $((n % 3)) -lt 2 ]";
@@ -282,7 +282,7 @@ fn a_missing_figure_is_a_failed_run() {
 }
 
 #[test]
-fn every_run_failing_is_no_study_of_anything_but_is_shown() {
+fn a_study_with_only_failed_runs_is_shown() {
     let world = World::new();
     world.run("-q --ignore-failure --cpus 1 --runs 2 --precision 0", &["false"]).success();
     world.morecores(&["show", "study"]).success();
@@ -291,7 +291,7 @@ fn every_run_failing_is_no_study_of_anything_but_is_shown() {
 }
 
 #[test]
-fn a_run_past_its_time_is_ended_with_all_its_processes() {
+fn a_run_beyond_its_time_limit_is_ended_with_all_its_processes() {
     let world = World::new();
     // The command ignores SIGTERM, so that the run takes every step of ending it.
     let line = "trap '' TERM; sleep 60 & while :; do sleep 1; done";
@@ -306,7 +306,7 @@ fn a_run_past_its_time_is_ended_with_all_its_processes() {
 }
 
 #[test]
-fn a_hook_that_fails_stops_the_study_and_says_which() {
+fn a_failing_hook_stops_the_study_and_is_named() {
     for hook in ["--setup", "--prepare", "--cleanup"] {
         let world = World::new();
         let mut command = world.run_command("-q --cpus 1 --runs 1 --warmup 0 --precision 0", &[]);
@@ -383,11 +383,9 @@ impl Drop for SmallDisk<'_> {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start_is_said_and_nothing_is_left_on_it() {
+fn a_full_disk_is_reported_and_nothing_is_left_on_it() {
     let world = World::new();
-    let Some(disk) =
-        SmallDisk::new(&world, "a_disk_that_is_full_from_the_start_is_said_and_nothing_is_left_on_it")
-    else {
+    let Some(disk) = SmallDisk::new(&world, "a_full_disk_is_reported_and_nothing_is_left_on_it") else {
         return;
     };
     disk.fill();
@@ -397,9 +395,10 @@ fn a_disk_that_is_full_from_the_start_is_said_and_nothing_is_left_on_it() {
 }
 
 #[test]
-fn a_disk_that_fills_in_mid_study_keeps_what_was_recorded() {
+fn a_disk_that_fills_during_a_study_keeps_the_recorded_runs() {
     let world = World::new();
-    let Some(disk) = SmallDisk::new(&world, "a_disk_that_fills_in_mid_study_keeps_what_was_recorded") else {
+    let Some(disk) = SmallDisk::new(&world, "a_disk_that_fills_during_a_study_keeps_the_recorded_runs")
+    else {
         return;
     };
     let options = [

@@ -32,7 +32,7 @@ fn words<'a>(text: &'a str, others: &[&'a OsStr]) -> Vec<&'a OsStr> {
 const RUN: &str = "run -q --trace off --cpus 1 --warmup 0 --runs 2 --precision 0";
 
 #[test]
-fn an_argument_that_is_no_text_reaches_every_run_also_of_a_study_that_goes_on() {
+fn an_argument_that_is_not_utf_8_reaches_every_run_also_of_a_resumed_study() {
     let world = World::new();
     let script = world.script("keep", "#!/bin/sh\nprintf '%s\\n' \"$1\" >>seen\n");
     morecores(&world, words(&format!("{RUN} -o study -- {script}"), &[&odd()])).success();
@@ -103,7 +103,7 @@ fn programs_inputs_and_studies_are_found_at_any_path() {
 }
 
 #[test]
-fn what_a_command_prints_and_calls_itself_may_be_any_bytes() {
+fn output_and_names_of_a_command_may_be_any_bytes() {
     let world = World::new();
     let loud = r"printf '\377\376 7\n'; printf '\200' >&2";
     let ran = world.run("--cpus 1 --warmup 0 --runs 2 --precision 0 --metric ([0-9]+)", &["sh", "-c", loud]);

@@ -25,7 +25,7 @@ fn compare(world: &World, [base, new]: &[PathBuf; 2], options: &[&str]) -> Ran {
 }
 
 #[test]
-fn what_changed_is_said_with_what_else_did() {
+fn changes_are_reported_with_other_differences() {
     let world = World::new();
     let ran = compare(&world, &products(), &[]);
     ran.success().prints(&["Worse: on 1 CPU NEW takes", "times as long (interval", "The kernels differ"]);
@@ -59,7 +59,7 @@ fn a_study_does_not_differ_from_itself() {
 }
 
 #[test]
-fn a_condition_that_holds_is_status_3() {
+fn a_condition_that_holds_gives_status_3() {
     let world = World::new();
     let of = |options: &[&str]| compare(&world, &products(), options);
     of(&["--fail-if", "elapsed@1 > 150%", "--markdown"]).code(3).prints(&["❌ elapsed@1 \\> 150% holds"]);
@@ -71,7 +71,7 @@ fn a_condition_that_holds_is_status_3() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_one_clear_line() {
+fn studies_without_a_comparison_give_one_clear_line() {
     let world = World::new();
     let conditions = [
         ("speedup", "write a figure at a CPU count"),

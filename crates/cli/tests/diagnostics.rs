@@ -68,7 +68,7 @@ fn nothing_is_printed_by_default_and_the_steps_are_kept() {
 }
 
 #[test]
-fn each_v_tells_more_and_every_event_is_one_line() {
+fn each_v_logs_more_and_every_event_is_one_line() {
     let world = World::new();
     let once = study(&world, "-v", &[]);
     once.says(&["morecores: info: CPU count 1: CPUs ", "limited by affinity", "user and system time by "]);
@@ -113,7 +113,7 @@ fn a_variable_without_a_meaning_is_refused() {
 }
 
 #[test]
-fn no_log_is_kept_when_it_is_off_or_when_nothing_was_done() {
+fn no_log_is_kept_if_it_is_off_or_nothing_was_done() {
     let world = World::new();
     study(&world, "", &[("MORECORES_LOG", "off")]);
     assert!(!world.path("state").exists());
@@ -150,8 +150,8 @@ fn notes_are_in_the_log_also_after_a_signal() {
 }
 
 #[test]
-fn changes_to_the_system_are_told_with_their_undoing() {
-    const NAME: &str = "changes_to_the_system_are_told_with_their_undoing";
+fn changes_to_the_system_are_logged_with_their_undoing() {
+    const NAME: &str = "changes_to_the_system_are_logged_with_their_undoing";
     let world = World::new();
     let ran = study(&world, "-vv", &[]);
     if !ran.stderr.contains("the command runs in the version") {
@@ -180,8 +180,8 @@ fn an_ordinary_user_has_a_log_at_home() {
 }
 
 #[test]
-fn the_source_of_a_trace_is_told_or_why_there_is_none() {
-    const NAME: &str = "the_source_of_a_trace_is_told_or_why_there_is_none";
+fn the_log_names_the_source_of_a_trace_or_the_reason_for_none() {
+    const NAME: &str = "the_log_names_the_source_of_a_trace_or_the_reason_for_none";
     let world = World::new();
     let ran = morecores(&world, &["trace", "-v", "--cpus", "1", "--", "true"]);
     if ran.stderr.contains("without its tracer") {

@@ -31,7 +31,7 @@ fn gone_on_with(world: &World, options: &[&str]) -> Ran {
 }
 
 #[test]
-fn it_is_said_with_the_line_that_measures_all_of_it_and_can_be_insisted_on() {
+fn a_done_once_command_gets_the_line_that_measures_all_of_it_and_can_be_measured_anyway() {
     let world = World::new();
     study_of_a_build(&world, "");
     let ran = gone_on_with(&world, &["--runs", "2"]);
@@ -59,7 +59,7 @@ fn it_is_said_with_the_line_that_measures_all_of_it_and_can_be_insisted_on() {
 }
 
 #[test]
-fn prepare_that_does_not_undo_it_is_named() {
+fn a_prepare_line_without_effect_is_named() {
     let world = World::new();
     study_of_a_build(&world, "--prepare true");
     let ran = gone_on_with(&world, &[]);

@@ -43,7 +43,7 @@ fn seen(world: &World) -> String {
 }
 
 #[test]
-fn n_in_the_environment_becomes_the_cpu_count_and_that_is_said() {
+fn n_in_the_environment_becomes_the_cpu_count_and_a_message_says_so() {
     let world = World::new();
     let ran = run(&world, &["--expect-n"], |command| {
         command
@@ -68,7 +68,7 @@ fn n_in_the_environment_becomes_the_cpu_count_and_that_is_said() {
 }
 
 #[test]
-fn a_variable_is_set_or_passed_on_as_it_is() {
+fn a_variable_is_set_or_passed_on_unchanged() {
     let world = World::new();
     let ran = run(&world, &["--env", "V={n}+{{n}}", "--env", "W=w"], |command| {
         command.env("V", "old");
@@ -120,7 +120,7 @@ fn a_variable_without_a_name_or_a_value_is_refused() {
 }
 
 #[test]
-fn a_program_is_searched_on_the_path_that_it_is_given() {
+fn a_program_is_searched_on_the_path_of_its_environment() {
     let world = World::new();
     fs::create_dir(world.path("bin")).expect("mkdir");
     world.script("bin/only-here", "#!/bin/sh\necho found >>seen\n");
@@ -133,7 +133,7 @@ fn a_program_is_searched_on_the_path_that_it_is_given() {
 }
 
 #[test]
-fn an_outer_make_is_kept_from_the_command_and_that_is_said() {
+fn variables_of_an_outer_make_do_not_reach_the_command_and_a_message_says_so() {
     let world = World::new();
     let set = |command: &mut Command| {
         command
@@ -161,7 +161,7 @@ fn an_outer_make_is_kept_from_the_command_and_that_is_said() {
 }
 
 #[test]
-fn the_pipe_of_an_outer_makes_job_server_is_kept_from_the_command() {
+fn the_pipe_of_an_outer_job_server_does_not_reach_the_command() {
     for (options, pipe) in [("", false), ("--env MAKEFLAGS", true)] {
         let world = World::new();
         let morecores = env!("CARGO_BIN_EXE_morecores");

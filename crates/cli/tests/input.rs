@@ -25,7 +25,7 @@ fn counted(world: &World) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn every_run_reads_what_a_pipe_held() {
+fn every_run_reads_the_content_of_the_pipe() {
     for line in [
         "seq 20000 | morecores {COUNT} --runs 3 --input - -- wc -c",
         "seq 20000 | morecores {COUNT} --runs 3 --input /dev/stdin -- wc -c",
@@ -42,7 +42,7 @@ fn every_run_reads_what_a_pipe_held() {
 }
 
 #[test]
-fn a_file_is_not_copied_and_standard_input_is_read_from_where_it_stands() {
+fn a_file_is_not_copied_and_standard_input_is_read_from_its_offset() {
     let world = World::new();
     fs::write(world.path("in"), "first\nsecond\n").expect("write");
     bash(&world, &format!("morecores {COUNT} --runs 2 --input in -- wc -c")).success();
@@ -62,7 +62,7 @@ fn a_file_is_not_copied_and_standard_input_is_read_from_where_it_stands() {
 }
 
 #[test]
-fn input_that_changes_between_runs_ends_the_study_and_is_said() {
+fn input_that_changes_between_runs_ends_the_study_with_a_message() {
     for (spoil, parts) in
         [(": >in", ["0 bytes now", "had 5"]), ("rm in", ["--input in is gone", "earlier run"])]
     {
@@ -78,7 +78,7 @@ fn input_that_changes_between_runs_ends_the_study_and_is_said() {
 }
 
 #[test]
-fn input_that_is_made_anew_for_each_run_may_change() {
+fn input_that_prepare_writes_for_each_run_may_change() {
     let world = World::new();
     fs::write(world.path("in"), "").expect("write");
     let options = "run -o study --trace off --cpus 1 --warmup 0 --runs 3 --precision 0 --input in";
@@ -103,7 +103,7 @@ fn input_beyond_its_limit_is_refused_before_anything_is_touched() {
 }
 
 #[test]
-fn a_study_whose_input_is_gone_goes_on_with_the_same_input_alone() {
+fn a_study_without_its_input_resumes_only_with_equal_input() {
     let world = World::new();
     bash(&world, &format!("printf 12345 | morecores {COUNT} -q --runs 2 --input - -- wc -c")).success();
     // CRC-32 of 12345, as `printf 12345 | gzip -c | tail -c 8 | od -An -tx4` prints it.
@@ -120,7 +120,7 @@ fn a_study_whose_input_is_gone_goes_on_with_the_same_input_alone() {
 }
 
 #[test]
-fn a_study_does_not_go_on_with_another_file() {
+fn a_study_does_not_resume_with_another_file() {
     let world = World::new();
     for name in ["in", "other"] {
         fs::write(world.path(name), "12345").expect("write");

@@ -93,8 +93,8 @@ fn the_lock_table_names_each_promised_lock_by_its_caller() {
 }
 
 #[test]
-fn waits_for_a_lock_are_a_part_of_the_time() {
-    const NAME: &str = "waits_for_a_lock_are_a_part_of_the_time";
+fn waits_for_a_lock_are_part_of_the_time() {
+    const NAME: &str = "waits_for_a_lock_are_part_of_the_time";
     let world = World::new();
     if !can_see(&world, NAME) {
         return;

@@ -114,7 +114,7 @@ fn a_study_survives_kill_9_at_random_moments() {
 
 /// A kill most likely falls between two whole lines, so this test cuts lines by hand.
 #[test]
-fn a_line_cut_anywhere_costs_that_run_alone() {
+fn a_line_cut_anywhere_loses_only_that_run() {
     let _alone = alone();
     let world = World::new();
     world.run("-q --runs 2 --warmup 0 --cpus 1 --precision 0", &["true"]).success();

@@ -37,7 +37,7 @@ fn lines(world: &World, file: &str) -> usize {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
+fn impossible_measurements_are_refused_before_anything_changes() {
     for (options, parts) in [
         (["--lock", "spine"], ["there is no lock `spine`", "adaptive"]),
         (["--threads", "0"], ["--threads", "begin at 1"]),
@@ -65,7 +65,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
 }
 
 #[test]
-fn without_its_laboratory_it_says_so_and_leaves_nothing() {
+fn without_the_cell_program_a_message_says_so_and_nothing_is_left() {
     let world = World::new();
     world.install("");
     let remove = |program: &str| fs::remove_file(world.path("bin").join(program)).expect("a program");
@@ -109,7 +109,7 @@ fn a_study_is_kept_and_shown_again() {
 }
 
 #[test]
-fn a_machine_that_was_not_quiet_is_warned_of_as_by_run() {
+fn a_busy_machine_gets_the_warning_of_run() {
     let world = with_study();
     let closing = study(&world).header.closing.expect("an end");
     assert!(closing.quiet.is_some(), "nobody looked before the first cell");
@@ -135,7 +135,7 @@ fn a_machine_that_was_not_quiet_is_warned_of_as_by_run() {
 }
 
 #[test]
-fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
+fn on_one_cpu_cells_for_two_are_left_out_with_a_message() {
     let world = World::new();
     world.install(LABORATORY);
     let mut command = world.command("taskset");
@@ -159,7 +159,7 @@ fn first_cpu() -> String {
 }
 
 #[test]
-fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
+fn a_resumed_study_measures_nothing_twice() {
     let world = with_study();
     let first = study(&world).runs;
     // The file looks as if the process had been killed in the middle of a line.
@@ -213,7 +213,7 @@ fn a_study_survives_kill_9_between_any_two_cells() {
 }
 
 #[test]
-fn a_cell_that_fails_is_said_and_the_others_are_kept() {
+fn a_failed_cell_is_reported_and_the_others_are_kept() {
     let world = World::new();
     world.install(&LABORATORY.replace("case $1 in", "case $1 in\n*free*) echo 'no room' >&2; exit 2 ;;"));
     let ran = installed(&world, &TINY);
@@ -224,7 +224,7 @@ fn a_cell_that_fails_is_said_and_the_others_are_kept() {
 }
 
 #[test]
-fn a_signal_ends_it_keeps_what_there_is_and_shows_it() {
+fn a_signal_ends_the_study_and_shows_its_cells() {
     let world = World::new();
     world.install(&LABORATORY.replace("case $1 in", "case $1 in\n*contest*) sleep 60 ;;"));
     let mut command = world.installed_command(&TINY);
@@ -242,7 +242,7 @@ fn a_signal_ends_it_keeps_what_there_is_and_shows_it() {
 }
 
 #[test]
-fn what_is_of_commands_alone_says_so() {
+fn subcommands_for_commands_refuse_a_study_of_locks() {
     let world = with_study();
     let clear = "study is a study of locks, not of a command: see it with morecores show study";
     for arguments in [
@@ -263,7 +263,7 @@ fn what_is_of_commands_alone_says_so() {
 }
 
 #[test]
-fn a_page_shows_it_beside_others() {
+fn a_page_shows_a_study_of_locks_with_others() {
     let world = with_study();
     let other = harness::studies::build().to_string_lossy().into_owned();
     installed(&world, &["report", "study", &other, "-o", "both.html"]).success().says(&["wrote both.html"]);
@@ -277,8 +277,8 @@ fn a_page_shows_it_beside_others() {
 
 /// This test uses the real laboratory, if it is built.
 #[test]
-fn the_laboratory_measures_what_is_asked_for() {
-    const NAME: &str = "the_laboratory_measures_what_is_asked_for";
+fn the_laboratory_measures_the_requested_cells() {
+    const NAME: &str = "the_laboratory_measures_the_requested_cells";
     let cell = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-lock-cell");
     if !cell.exists() {
         return report_skip(NAME, "morecores-lock-cell is not built: cargo build -p morecores-lock-cell");

@@ -48,8 +48,8 @@ const JOBS: &str =
     "seq 2 | xargs -P {n} -I x sh -c '(head -c 200000000 /dev/zero; sleep 0.5) | tail -n 1 >/dev/null'";
 
 #[test]
-fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
-    let name = "what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was";
+fn a_process_killed_for_memory_is_named_with_need_and_available_memory() {
+    let name = "a_process_killed_for_memory_is_named_with_need_and_available_memory";
     let Some(limited) = Limited::new("morecores-test-oom").filter(|_| usable_cpus() > 1) else {
         return report_skip(
             name,
@@ -79,8 +79,8 @@ fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
 
 /// The command prints 300 MB at full speed, most of them in one line.
 #[test]
-fn what_a_command_prints_is_none_of_its_memory() {
-    let name = "what_a_command_prints_is_none_of_its_memory";
+fn output_of_a_command_does_not_count_as_its_memory() {
+    let name = "output_of_a_command_does_not_count_as_its_memory";
     let world = World::new();
     let line = "head -c 300000000 /dev/zero; echo; echo 'rate 7'";
     let run = world.one_run("--metric rate.([0-9]+)", &["sh", "-c", line]);
@@ -92,8 +92,8 @@ fn what_a_command_prints_is_none_of_its_memory() {
 }
 
 #[test]
-fn memory_is_the_first_limit_of_a_machine_that_has_too_little() {
-    let name = "memory_is_the_first_limit_of_a_machine_that_has_too_little";
+fn memory_is_the_first_limit_of_a_machine_with_too_little() {
+    let name = "memory_is_the_first_limit_of_a_machine_with_too_little";
     let world = World::new();
     // Each job holds 20 MB.
     let jobs =

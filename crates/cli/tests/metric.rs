@@ -14,8 +14,8 @@ fn sh(line: &str) -> [&str; 3] {
 }
 
 #[test]
-fn a_decimal_comma_is_read_and_no_thousands_separator() {
-    const NAME: &str = "a_decimal_comma_is_read_and_no_thousands_separator";
+fn a_decimal_comma_is_read_but_not_a_thousands_separator() {
+    const NAME: &str = "a_decimal_comma_is_read_but_not_a_thousands_separator";
     if usable_cpus() < 2 {
         return report_skip(NAME, "there is one CPU");
     }
@@ -35,7 +35,7 @@ fn a_decimal_comma_is_read_and_no_thousands_separator() {
 }
 
 #[test]
-fn what_may_be_another_number_is_refused_with_what_to_do() {
+fn an_ambiguous_number_is_refused_with_advice() {
     for (output, regex, parts) in [
         ("rate: 1,234", "rate:.(\\S+)", ["1,234", "--decimal-mark"]),
         ("rate: 9,9", "rate:.([0-9.]+)", ["`9`", "9,9"]),

@@ -59,8 +59,8 @@ fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
 }
 
 #[test]
-fn what_needs_root_is_refused_in_one_line_that_says_what_to_do() {
-    const NAME: &str = "what_needs_root_is_refused_in_one_line_that_says_what_to_do";
+fn an_action_that_needs_root_is_refused_in_one_line_with_advice() {
+    const NAME: &str = "an_action_that_needs_root_is_refused_in_one_line_with_advice";
     let world = World::new();
     let Some(user) = user(&world, NAME) else { return };
     for (options, parts) in [
@@ -79,8 +79,8 @@ fn what_needs_root_is_refused_in_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn the_machine_can_be_looked_at_and_studies_shown() {
-    const NAME: &str = "the_machine_can_be_looked_at_and_studies_shown";
+fn the_machine_and_studies_can_be_shown() {
+    const NAME: &str = "the_machine_and_studies_can_be_shown";
     let world = World::new();
     let Some(user) = user(&world, NAME) else { return };
     world.run("-q --cpus 1 --runs 2 --warmup 0 --precision 0", &["true"]).success();
@@ -112,8 +112,8 @@ fn survivors_are_ended_without_a_cgroup_too() {
 /// Any user can create the directory of the journals first, because its parent is writable for all.
 /// morecores undoes the changes that a journal lists.
 #[test]
-fn a_journal_that_another_user_made_is_not_believed() {
-    const NAME: &str = "a_journal_that_another_user_made_is_not_believed";
+fn a_journal_of_another_user_is_ignored() {
+    const NAME: &str = "a_journal_of_another_user_is_ignored";
     let world = World::new();
     let Some(user) = user(&world, NAME) else { return };
     if !is_root() {

@@ -30,7 +30,7 @@ fn is_plain(ran: &Ran) {
 }
 
 #[test]
-fn in_a_pipe_there_is_the_report_and_nothing_else() {
+fn into_a_pipe_only_the_report_is_written() {
     let world = World::new();
     let ran = world.run(
         &format!("--cpus {} --runs 6 --precision 0", cpus()),
@@ -171,7 +171,7 @@ fn csv_and_markdown_are_tables_of_one_row_a_count() {
 }
 
 #[test]
-fn scripts_written_for_hyperfine_find_what_they_read() {
+fn scripts_for_hyperfine_find_their_keys() {
     let export = finished().shown("--hyperfine-json");
     let results = export["results"].as_array().expect("results");
     assert_eq!(results.len(), cpus().split(',').count());
@@ -190,7 +190,7 @@ fn scripts_written_for_hyperfine_find_what_they_read() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let world = finished();
     let binary = env!("CARGO_BIN_EXE_morecores");
     let mut command = world.command("bash");
@@ -200,7 +200,7 @@ fn a_reader_that_leaves_is_no_error() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_no_success() {
+fn a_report_that_cannot_be_written_is_an_error() {
     let world = finished();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
     let mut command = Command::new(env!("CARGO_BIN_EXE_morecores"));
@@ -211,7 +211,7 @@ fn a_report_that_cannot_be_written_is_no_success() {
 }
 
 #[test]
-fn help_teaches_by_example_and_keeps_the_n() {
+fn help_has_examples_and_keeps_the_n() {
     let world = World::new();
     let help = world.morecores(&["run", "--help"]);
     help.success().prints(&["Examples:", "make -j{n}", "{{n}}", "Exit status:"]);
@@ -242,7 +242,7 @@ fn manual_and_completions_come_from_the_same_definitions() {
 }
 
 #[test]
-fn a_slash_behind_the_study_s_name_changes_nothing() {
+fn a_trailing_slash_of_the_study_changes_nothing() {
     let world = World::new();
     world
         .morecores(&["run", "-q", "--trace", "off", "--cpus", "1", "--runs", "1", "-o", "out/", "--", "true"])

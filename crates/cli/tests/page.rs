@@ -55,7 +55,7 @@ fn several_studies_are_on_one_page() {
 /// The page of a suite's directory shows the published results beside the measured ones, and the
 /// studies.
 #[test]
-fn a_suite_is_then_and_now() {
+fn a_suite_has_published_and_measured_figures() {
     let world = World::new();
     let suite = world.path("suite");
     fs::create_dir(&suite).expect("a directory");
@@ -64,7 +64,7 @@ fn a_suite_is_then_and_now() {
         let copied = Command::new("cp").arg("-r").arg(from).arg(&suite).status();
         assert!(copied.is_ok_and(|status| status.success()));
     }
-    play("a_suite_is_then_and_now", "suite", &page(&world, &[suite]).to_string_lossy());
+    play("a_suite_has_published_and_measured_figures", "suite", &page(&world, &[suite]).to_string_lossy());
 }
 
 /// Every text of the study contains markup and script: the command, the machine, hooks, and names
@@ -155,8 +155,8 @@ fn the_viewer_is_small() {
 
 /// `viewer/tests/unit.mjs` checks the arithmetic of the viewer without a browser.
 #[test]
-fn the_viewer_computes_what_is_true() {
-    let Some(viewer) = viewer("the_viewer_computes_what_is_true") else { return };
+fn the_viewer_computes_correct_values() {
+    let Some(viewer) = viewer("the_viewer_computes_correct_values") else { return };
     let ran = Command::new("node").arg("--test").arg(viewer.join("tests/unit.mjs")).output();
     let ran = ran.expect("node, by which its packages were installed");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
@@ -177,7 +177,7 @@ fn the_bundle_is_up_to_date() {
 }
 
 #[test]
-fn what_cannot_be_written_or_read_is_one_clear_line() {
+fn unreadable_and_unwritable_files_give_one_clear_line() {
     let world = World::new();
     let path = build().to_string_lossy().into_owned();
     world

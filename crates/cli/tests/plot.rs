@@ -114,7 +114,7 @@ fn several_studies_are_in_one_picture() {
 
 /// Each part of each benchmark has a line, even without a study.
 #[test]
-fn a_suite_is_one_picture_of_then_and_now() {
+fn a_suite_is_one_picture_of_published_and_measured_speedups() {
     let world = World::new();
     let suite = world.path("mine");
     fs::create_dir(&suite).expect("a directory");
@@ -177,7 +177,7 @@ fn a_hostile_study_is_text() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_one_clear_line() {
+fn an_impossible_picture_gives_one_clear_line() {
     let world = World::new();
     let study = build().to_string_lossy().into_owned();
     let refused = |rest: &[&str], line: &str| {

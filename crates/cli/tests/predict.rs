@@ -23,7 +23,7 @@ fn json(ran: &Ran) -> Value {
 }
 
 #[test]
-fn a_study_tells_of_machines_that_are_not_here() {
+fn a_study_predicts_other_machines() {
     let world = World::new();
     let ran = predict(&world, &build(), "--cpus 4,8 --price 2=0.1,8=0.3 --explain");
     ran.success().prints(&[
@@ -49,7 +49,7 @@ fn a_study_tells_of_machines_that_are_not_here() {
 }
 
 #[test]
-fn what_it_cannot_rest_on_is_one_clear_line() {
+fn unusable_evidence_gives_one_clear_line() {
     let world = World::new();
     for (options, says) in [
         ("--cpus 2", "--cpus 2: 2 CPUs are measured; predict more than that"),
@@ -65,12 +65,12 @@ fn what_it_cannot_rest_on_is_one_clear_line() {
 }
 
 #[test]
-fn a_list_without_its_equals_sign_is_no_command() {
+fn a_list_without_its_equals_sign_is_not_a_command() {
     World::new().morecores(&["run", "--predict", "4,8", "true"]).refused(2, &["--predict=4,8"]);
 }
 
 #[test]
-fn what_costs_next_to_nothing_is_told_for_many_runs() {
+fn a_tiny_cost_is_given_for_many_runs() {
     let ran = predict(&World::new(), &build(), "--cpus 4 --price 2=0.0000001,4=0.0000003");
     ran.success().prints(&["cost of 1000000 runs", "least"]);
 }
@@ -86,7 +86,7 @@ fn one_count_without_a_trace_supports_no_prediction() {
 }
 
 #[test]
-fn an_untraced_study_is_predicted_by_closed_forms_and_says_so() {
+fn an_untraced_study_is_predicted_by_closed_forms_with_a_message() {
     if usable_cpus() < 2 {
         return report_skip("predicted by closed forms", "there is one CPU");
     }
@@ -97,7 +97,7 @@ fn an_untraced_study_is_predicted_by_closed_forms_and_says_so() {
 }
 
 #[test]
-fn what_would_be_gained_is_a_list() {
+fn gains_are_a_list() {
     let world = World::new();
     let study = build();
     let path = study.to_str().expect("letters");

@@ -24,7 +24,7 @@ fn a_program_on_path_is_run_by_its_name_and_listed() {
 }
 
 #[test]
-fn the_workloads_are_a_program_beside_morecores() {
+fn the_workloads_are_a_program_in_the_directory_of_morecores() {
     let world = World::new();
     world.install("#!/bin/sh\necho \"worked $*\"\n");
     for before in [&[][..], &["-v"], &["-vv", "--verbose"]] {
@@ -34,7 +34,7 @@ fn the_workloads_are_a_program_beside_morecores() {
 }
 
 #[test]
-fn an_unknown_name_is_refused_with_the_place_where_it_was_looked_for() {
+fn an_unknown_name_is_refused_with_the_searched_places() {
     let world = World::new();
     world
         .morecores(&["no-such-name"])

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use harness::{Ran, World, is_root, left_by, report_skip, start, wait_until};
 
-const NAME: &str = "whatever_was_changed_is_put_back";
+const NAME: &str = "every_change_is_undone";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Switch of the CPU that this test takes offline.
 const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
@@ -107,7 +107,7 @@ fn interrupted(limit: &str, signal: &str, observed: &ObservedState) -> Ran {
 }
 
 #[test]
-fn whatever_was_changed_is_put_back() {
+fn every_change_is_undone() {
     if !is_root() {
         return report_skip(NAME, "cpusets and hotplug need root");
     }

@@ -133,7 +133,7 @@ fn studies_of_locks_are_served_too() {
 }
 
 #[test]
-fn nobody_else_is_answered() {
+fn requests_under_another_host_name_are_refused() {
     let world = World::new();
     let serving = Serving::new(&world, &suite());
     for host in ["evil.example", "localhost", "localhost:1"] {
@@ -151,7 +151,7 @@ fn nobody_else_is_answered() {
 }
 
 #[test]
-fn nothing_outside_the_directory_is_given_out() {
+fn nothing_outside_the_directory_is_served() {
     let world = World::new();
     let (inside, outside) = (world.path("inside"), world.path("outside.study"));
     fs::create_dir(&inside).expect("a directory");
@@ -219,7 +219,7 @@ fn a_study_is_followed_while_it_is_measured() {
 }
 
 #[test]
-fn what_cannot_be_served_is_one_clear_line() {
+fn an_impossible_server_gives_one_clear_line() {
     let world = World::new();
     let serving = Serving::new(&world, &suite());
     let port = serving.port.to_string();

@@ -58,7 +58,7 @@ fn living(world: &World) -> Vec<u32> {
 }
 
 #[test]
-fn what_a_server_starts_during_a_run_is_not_ended_with_the_run() {
+fn processes_that_a_server_starts_during_a_run_outlive_the_run() {
     let world = World::new();
     let options = ["--setup", &start_server(&world)];
     run(&world, "3", &options, &CLIENT).success();
@@ -83,14 +83,14 @@ fn a_server_outlives_a_run_that_is_killed_for_its_time() {
 }
 
 #[test]
-fn a_hook_is_in_no_cgroup_of_ours() {
+fn a_hook_is_in_no_cgroup_of_morecores() {
     let world = World::new();
     let options = ["--prepare", "cat /proc/self/cgroup >hook"];
     run(&world, "1", &options, &["sh", "-c", "cat /proc/self/cgroup >command"]).success();
     let text = |name| fs::read_to_string(world.path(name)).expect("what was written");
     if !text("command").contains("/morecores-") {
         return report_skip(
-            "a_hook_is_in_no_cgroup_of_ours",
+            "a_hook_is_in_no_cgroup_of_morecores",
             "no cgroup to hold the command's tree (root has one)",
         );
     }
@@ -98,7 +98,7 @@ fn a_hook_is_in_no_cgroup_of_ours() {
 }
 
 #[test]
-fn a_hook_that_leaves_nothing_leaves_no_process_of_ours() {
+fn a_hook_without_survivors_leaves_no_process_of_morecores() {
     let world = World::new();
     run(&world, "1", &["--setup", "true", "--prepare", "sleep 60 &"], &["true"]).success();
     let names = || world.processes().into_iter().map(|(_, name)| name).collect::<Vec<_>>();

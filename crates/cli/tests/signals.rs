@@ -49,7 +49,7 @@ fn interrupted(mut started: Started) -> Ran {
 }
 
 #[test]
-fn a_study_that_finds_a_signal_ignored_outlives_it_and_so_does_its_command() {
+fn an_ignored_signal_ends_neither_study_nor_command() {
     for name in ["HUP", "INT", "QUIT", "TERM"] {
         let world = World::new();
         let line = format!("kill -s {name} $PPID; kill -s {name} $$; sleep 0.2; echo alive");
@@ -65,7 +65,7 @@ fn a_study_that_finds_a_signal_ignored_outlives_it_and_so_does_its_command() {
 const HELD: &str = "#!/bin/sh\necho >begun\nif [ -p hold ]; then read -r line <hold; fi\n";
 
 #[test]
-fn a_suite_that_finds_hangups_ignored_outlives_one() {
+fn an_ignored_hangup_does_not_end_a_suite() {
     let world = World::new();
     world.install(HELD);
     let made = Command::new("mkfifo").arg(world.path("hold")).status();
@@ -88,7 +88,7 @@ fn a_suite_that_finds_hangups_ignored_outlives_one() {
 }
 
 #[test]
-fn locks_that_find_hangups_ignored_outlive_one() {
+fn an_ignored_hangup_does_not_end_locks() {
     let world = World::new();
     world.install(&LABORATORY.replace("case $1 in", "kill -s HUP $PPID\ncase $1 in"));
     let program = world.path("bin/morecores").to_string_lossy().into_owned();
@@ -96,7 +96,7 @@ fn locks_that_find_hangups_ignored_outlive_one() {
 }
 
 #[test]
-fn a_hangup_that_is_not_ignored_ends_a_study_with_everything_put_back() {
+fn a_hangup_ends_a_study_and_every_change_is_undone() {
     let world = World::new();
     let line = ["sh", "-c", "echo >started; exec sleep 600"];
     let run = world.run_command("-q --cpus 1", &line);
@@ -165,7 +165,7 @@ fn an_interrupt_during_the_report_of_a_trace_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_interrupt_between_the_studies_of_a_suite_says_how_to_go_on() {
+fn an_interrupt_between_the_studies_of_a_suite_says_how_to_continue() {
     let world = World::new();
     // An empty directory occupies the path of the study: `morecores run --resume` fails at once.
     fs::create_dir_all(world.path("mine/soften.study")).expect("a directory");
@@ -187,7 +187,7 @@ fn an_interrupt_between_the_studies_of_a_suite_says_how_to_go_on() {
 }
 
 #[test]
-fn an_interrupt_ends_what_only_shows_as_it_ends_any_program() {
+fn an_interrupt_ends_commands_that_only_show_a_study_like_any_program() {
     let study = build().to_string_lossy().into_owned();
     for arguments in [
         ["show", &study].as_slice(),

@@ -37,7 +37,7 @@ fn the_list_names_each_benchmark() {
 }
 
 #[test]
-fn a_study_that_cannot_be_made_is_said_below_the_table_and_is_status_1() {
+fn an_impossible_study_is_reported_below_the_table_with_status_1() {
     let world = World::new();
     // An empty directory occupies the path of the study: `morecores run --resume` finds no study in
     // it.
@@ -51,8 +51,8 @@ fn a_study_that_cannot_be_made_is_said_below_the_table_and_is_status_1() {
 }
 
 #[test]
-fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
-    if !has_workloads("an_interrupted_suite_is_gone_on_with_and_shown_again") {
+fn an_interrupted_suite_is_resumed_and_shown_again() {
+    if !has_workloads("an_interrupted_suite_is_resumed_and_shown_again") {
         return;
     }
     let world = World::new();

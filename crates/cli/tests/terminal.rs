@@ -42,11 +42,11 @@ fn a_command_that_sets_the_terminal_gets_it_in_every_run_and_gives_it_back() {
 }
 
 #[test]
-fn a_command_reads_what_is_typed() {
+fn a_command_reads_typed_input() {
     let world = World::new();
     let line = format!("{RUN} --runs 2 --output inherit -- sh -c 'read -r x </dev/tty; echo \"read $x\"'");
     let Some(ran) = in_terminal(&world, &line, "printf 'one\\ntwo\\n'") else {
-        return report_skip("a_command_reads_what_is_typed", "no `script`");
+        return report_skip("a_command_reads_typed_input", "no `script`");
     };
     ran.success().prints(&["read one", "read two"]);
 }
@@ -66,8 +66,8 @@ fn the_terminal_is_taken_back_from_a_command_that_is_killed() {
 }
 
 #[test]
-fn ctrl_c_stops_the_study_whoever_has_the_terminal() {
-    let name = "ctrl_c_stops_the_study_whoever_has_the_terminal";
+fn ctrl_c_stops_the_study_even_if_the_command_has_the_terminal() {
+    let name = "ctrl_c_stops_the_study_even_if_the_command_has_the_terminal";
     for before in ["", "stty sane </dev/tty; "] {
         let world = World::new();
         let command = format!("{before}>ready; sleep 60");
@@ -91,14 +91,14 @@ fn a_command_that_stops_itself_is_ended_and_the_signal_is_named() {
 }
 
 #[test]
-fn a_command_that_is_let_go_on_has_succeeded() {
+fn a_continued_command_succeeds() {
     let run = World::new().one_run("", &["sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$; wait"]);
     assert_eq!(run.exit, Exit::Code(0));
 }
 
 #[test]
-fn a_study_in_the_background_says_what_its_command_wants_of_the_terminal() {
-    let name = "a_study_in_the_background_says_what_its_command_wants_of_the_terminal";
+fn a_study_in_the_background_reports_terminal_access_by_its_command() {
+    let name = "a_study_in_the_background_reports_terminal_access_by_its_command";
     let world = World::new();
     // With job control, a background job has its own process group.
     let line = format!("set -m; {RUN} --runs 1 -- sh -c 'read -r x </dev/tty' & wait $!; echo \"status $?\"");
@@ -107,8 +107,8 @@ fn a_study_in_the_background_says_what_its_command_wants_of_the_terminal() {
 }
 
 #[test]
-fn events_stand_above_the_progress_line() {
-    let name = "events_stand_above_the_progress_line";
+fn events_appear_above_the_progress_line() {
+    let name = "events_appear_above_the_progress_line";
     let world = World::new();
     let line = "TERM=xterm $m run -vv --trace off --cpus 1 --warmup 0 --runs 2 --precision 0 -o study \
                 --prepare true -- sleep 1.2";

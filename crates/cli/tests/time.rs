@@ -9,7 +9,7 @@ use morecores_study::{Nanos, StopReason};
 const QUICK: &str = "--cpus 1 --warmup 0 --runs 1";
 
 #[test]
-fn without_a_limit_five_minutes_hold_and_are_said() {
+fn the_default_limit_of_five_minutes_applies_and_is_reported() {
     let world = World::new();
     let stop = |options: &str| {
         let line = format!("run -o study --trace off {QUICK} {options} -- true");
@@ -28,7 +28,7 @@ fn without_a_limit_five_minutes_hold_and_are_said() {
 }
 
 #[test]
-fn the_run_under_way_is_ended_with_the_time_and_the_study_can_be_gone_on_with() {
+fn the_time_limit_ends_the_current_run_and_the_study_can_be_resumed() {
     let world = World::new();
     let ran = world.run("--cpus 1 --max-time 300ms", &["sleep", "600"]);
     ran.code(1)
@@ -47,7 +47,7 @@ fn the_run_under_way_is_ended_with_the_time_and_the_study_can_be_gone_on_with() 
 }
 
 #[test]
-fn preparations_are_part_of_it_and_the_clean_up_is_owed() {
+fn prepare_counts_towards_the_limit_and_cleanup_always_runs() {
     let world = World::new();
     let options = "--cpus 1 --max-time 300ms --cleanup echo>cleaned --prepare";
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));

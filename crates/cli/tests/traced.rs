@@ -65,8 +65,8 @@ fn after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is() {
 }
 
 #[test]
-fn a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for() {
-    const NAME: &str = "a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for";
+fn a_resumed_study_gets_missing_traces_and_requested_syscalls() {
+    const NAME: &str = "a_resumed_study_gets_missing_traces_and_requested_syscalls";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -84,8 +84,8 @@ fn a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for() {
 }
 
 #[test]
-fn what_is_said_when_a_study_is_gone_on_with_holds_also_where_it_is_the_default() {
-    const NAME: &str = "what_is_said_when_a_study_is_gone_on_with_holds_also_where_it_is_the_default";
+fn an_explicit_option_of_a_resumed_study_applies_even_if_it_equals_the_default() {
+    const NAME: &str = "an_explicit_option_of_a_resumed_study_applies_even_if_it_equals_the_default";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -159,8 +159,8 @@ fn one_run_is_traced_without_leaving_a_study_behind() {
 }
 
 #[test]
-fn a_trace_that_is_kept_is_a_study_that_can_be_shown() {
-    const NAME: &str = "a_trace_that_is_kept_is_a_study_that_can_be_shown";
+fn a_kept_trace_is_a_study_that_can_be_shown() {
+    const NAME: &str = "a_kept_trace_is_a_study_that_can_be_shown";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -205,8 +205,8 @@ fn a_kept_trace_outlives_a_resume_that_fails() {
 }
 
 #[test]
-fn a_command_that_fails_is_said_to_and_its_trace_is_shown() {
-    const NAME: &str = "a_command_that_fails_is_said_to_and_its_trace_is_shown";
+fn a_failed_command_is_reported_and_its_trace_is_shown() {
+    const NAME: &str = "a_failed_command_is_reported_and_its_trace_is_shown";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -221,8 +221,8 @@ fn a_command_that_fails_is_said_to_and_its_trace_is_shown() {
 }
 
 #[test]
-fn a_trace_that_is_stopped_is_shown_up_to_there_and_what_outlives_the_command_is_ended() {
-    const NAME: &str = "a_trace_that_is_stopped_is_shown_up_to_there_and_what_outlives_the_command_is_ended";
+fn a_stopped_trace_is_shown_and_survivors_are_ended() {
+    const NAME: &str = "a_stopped_trace_is_shown_and_survivors_are_ended";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -239,9 +239,9 @@ fn a_trace_that_is_stopped_is_shown_up_to_there_and_what_outlives_the_command_is
 }
 
 #[test]
-fn what_outlives_a_traced_command_is_named() {
+fn survivors_of_a_traced_command_are_named() {
     let world = World::new();
-    if !can_trace(&world, "what_outlives_a_traced_command_is_named") {
+    if !can_trace(&world, "survivors_of_a_traced_command_are_named") {
         return;
     }
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
@@ -253,8 +253,8 @@ fn what_outlives_a_traced_command_is_named() {
 }
 
 #[test]
-fn a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same() {
-    const NAME: &str = "a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same";
+fn a_server_that_exits_cleanly_on_a_signal_counts_as_stopped() {
+    const NAME: &str = "a_server_that_exits_cleanly_on_a_signal_counts_as_stopped";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -283,8 +283,8 @@ fn a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same() {
 }
 
 #[test]
-fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more() {
-    const NAME: &str = "an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more";
+fn an_ordinary_user_gets_a_perf_trace_and_the_command_that_enables_more() {
+    const NAME: &str = "an_ordinary_user_gets_a_perf_trace_and_the_command_that_enables_more";
     let world = World::new();
     let user = match world.ordinary_user() {
         Ok(user) => user,
@@ -313,7 +313,7 @@ fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_runs() {
+fn contradictory_options_are_refused_before_anything_runs() {
     let world = World::new();
     let refused = |options: &[&str], parts: &[&str]| {
         let ran = world.morecores(&[&["trace"], options, &["--", "touch", "trace"]].concat());
@@ -335,13 +335,13 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_single_trace_is_prepared_and_the_preparation_is_not_in_it() {
+fn prepare_runs_before_a_single_trace_and_outside_it() {
     let world = World::new();
     let arguments =
         ["trace", "--json", "--cpus", "1", "-n", "3", "--prepare", "seq {n} >ready", "--", "cat", "ready"];
     let ran = world.morecores(&arguments);
     if ran.status.code() == Some(2) {
-        report_skip("a_single_trace_is_prepared_and_the_preparation_is_not_in_it", ran.stderr.trim());
+        report_skip("prepare_runs_before_a_single_trace_and_outside_it", ran.stderr.trim());
         return;
     }
     ran.success();

@@ -183,7 +183,7 @@ fn pool_trace(threads: u32, slice: u64, name: impl Fn(u32) -> String) -> EventTr
 }
 
 #[test]
-fn a_pool_has_as_many_workers_as_are_ready_at_once() {
+fn workers_of_a_pool_are_the_threads_ready_at_once() {
     let found = |t: EventTrace| t.view().workers.map(|workers| (workers.name, workers.threads));
     let named = |name: &str| Some((name.to_owned(), 3));
     assert_eq!(found(pool_trace(3, 4_000, |_| "spinner".to_owned())), named("spinner"));
@@ -199,7 +199,7 @@ fn a_pool_has_as_many_workers_as_are_ready_at_once() {
 /// Two processes send each other messages: the waking one is ready beside the other, for 300 µs
 /// each time.
 #[test]
-fn threads_that_take_turns_are_no_pool() {
+fn threads_that_take_turns_are_not_a_pool() {
     let mut t = EventTrace::new(1, S);
     t.fork(0, 0, ROOT, 101);
     let mut on = ROOT;

@@ -35,7 +35,7 @@ fn forking_program() -> ScheduleTrace {
 }
 
 #[test]
-fn running_thread_beside_waiting_ones_is_the_culprit() {
+fn running_thread_is_the_culprit_while_others_wait() {
     let s = forking_program();
     let a = s.account();
     // One CPU is idle from 0 to 1 beside the main process, from 4 to 8 beside cc1, and from 8 to 10
@@ -207,7 +207,7 @@ fn worker_pool(asks: Option<(u32, u32)>) -> ScheduleTrace {
 }
 
 #[test]
-fn a_pool_with_one_condition_variable_is_no_lock() {
+fn a_pool_with_one_condition_variable_is_not_a_lock() {
     let a = worker_pool(None).account();
     let parts = nonzero_components(&a.components);
     assert_eq!(parts.get("idle_user_lock"), None, "{parts:?}");
@@ -252,7 +252,7 @@ fn producer_does_not_make_a_queue_a_lock() {
 }
 
 #[test]
-fn a_futex_broadcast_is_no_lock() {
+fn a_futex_broadcast_is_not_a_lock() {
     let a = futex_turns(true).account();
     assert_components(
         &a,
@@ -290,7 +290,7 @@ fn a_disk_absorbs_a_cpu() {
 }
 
 #[test]
-fn a_device_that_is_no_disk_has_its_own_name() {
+fn another_device_than_a_disk_has_its_own_name() {
     let device = Waker::Interrupt(Interrupt::Device(24));
     let named = |name: Option<&str>, left, io_wait| {
         let mut s = sleeping_program(10.0, left, wake_root(device, io_wait));
@@ -315,7 +315,7 @@ fn a_device_that_is_no_disk_has_its_own_name() {
 }
 
 #[test]
-fn a_grace_period_is_no_disk() {
+fn a_grace_period_is_not_a_disk_wait() {
     let by_softirq = Waker::SoftIrqOfInterrupt { vector: 9, interrupt: Interrupt::Timer };
     let a = sleeping_program(10.0, Left::Uninterruptible, wake_root(by_softirq, false)).account();
     assert_components(&a, &[("user_work", 16.0), ("idle_rcu", 4.0)]);
@@ -339,7 +339,7 @@ fn a_grace_period_is_no_disk() {
 }
 
 #[test]
-fn unrecorded_kernel_wait_is_no_disk() {
+fn unrecorded_kernel_wait_is_not_a_disk_wait() {
     for other in [Waker::Interrupt(Interrupt::Other), Waker::Unknown] {
         let a = sleeping_program(10.0, Left::Uninterruptible, wake_root(other, false)).account();
         assert_components(&a, &[("user_work", 16.0), ("idle_uninterruptible", 4.0)]);
@@ -523,7 +523,7 @@ fn steal_and_interrupts_are_taken_off_work_and_idle() {
 }
 
 #[test]
-fn early_accounting_is_neither_steal_nor_work() {
+fn early_accounting_is_not_steal_or_work() {
     let mut s = ScheduleTrace::new(1, 10.0);
     // The thread is woken on an idle CPU, and accounted from the interrupt that woke it.
     s.run(0, ROOT, 0.0, 2.0).sleeps(WAIT4);
@@ -533,7 +533,7 @@ fn early_accounting_is_neither_steal_nor_work() {
 }
 
 #[test]
-fn time_accounted_to_another_thread_is_no_steal() {
+fn time_accounted_to_another_thread_is_not_steal() {
     let mut s = ScheduleTrace::new(1, 10.0);
     s.run(0, STRANGER, 0.0, 1.0);
     s.run(0, ROOT, 1.0, 5.0).stolen(1.0);

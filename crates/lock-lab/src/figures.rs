@@ -79,7 +79,7 @@ mod tests {
 
     /// A study is whole with every cell of every round, and not with one cell less.
     #[test]
-    fn a_study_is_whole_with_its_last_cell() {
+    fn a_study_is_complete_with_its_last_cell() {
         let mut study = Synthetic::with_locks(&[LockName::Spin, LockName::Block]).filled().build();
         assert!(locks_view(&study).whole);
         assert_eq!(locks_view(&study).rounds, study.header.plan.rounds);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn others_before_and_while_it_is_measured_are_warned_of() {
+    fn other_programs_before_and_during_the_measurement_cause_warnings() {
         let mut study = with_others(0.0);
         assert_eq!(locks_view(&study).warnings, []);
         study.header.closing = closing(0.04, Vec::new());
@@ -191,7 +191,7 @@ mod tests {
 
     /// The JSON of the view holds only numbers that JSON can express, whatever the cells hold.
     #[test]
-    fn contention_in_which_no_thread_had_the_lock_is_a_figure_too() {
+    fn contention_without_any_hold_has_a_figure() {
         let study = Synthetic::with_locks(&[LockName::Spin, LockName::Block])
             .contention(LockName::Spin, (2, 0, 0), &[0.0; 6])
             .contention(LockName::Block, (2, 0, 0), &[0.0; 6])

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_asked_for_and_its_line_kept() {
+    fn a_cell_is_requested_and_its_line_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let words = dir.path().join("words");
         let script =
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_is_said() {
+    fn failures_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let error = |script: &str| laboratory(&dir, script).execute(&trial(0)).unwrap_err();
         let failed = error("echo 'no room for 9 threads' >&2; exit 2");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn contention_has_a_count_for_each_thread_and_waits_where_they_are_timed() {
+    fn contention_has_counts_and_timed_waits_for_each_thread() {
         let contention = |lock, threads, watched| LockCell::Contention {
             lock,
             threads,

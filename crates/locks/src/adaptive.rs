@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unlock_wakes_only_where_it_must_and_hands_off_only_to_the_starving() {
+    fn an_unlock_wakes_only_if_needed_and_hands_off_only_to_a_starving_thread() {
         for (seen, in_time, overdue) in [
             (LOCKED, UnlockAction::Free, UnlockAction::Free),
             // There is a spinner but no sleeper.

@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_as_many_as_fit_into_a_sleep() {
+    fn the_spin_limit_is_the_number_of_looks_in_a_sleep() {
         let tuning = measure();
         assert!((MIN_SLEEP_NS..=MAX_SLEEP_NS).contains(&tuning.sleep_ns), "{tuning:?}");
         let fit = (tuning.sleep_ns * 1_000 / tuning.look_ps).clamp(1, MAX_SPIN_LIMIT);

@@ -129,7 +129,7 @@ fn readers_read_together_and_a_writer_is_alone() {
 }
 
 #[test]
-fn a_writer_gets_in_among_readers_that_never_stop() {
+fn a_writer_gets_the_lock_despite_constant_readers() {
     let data = AdaptiveRwLock::new(false);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -156,7 +156,7 @@ fn an_owner_may_lock_again_and_others_may_not() {
 }
 
 #[test]
-fn a_thread_that_never_rests_lets_others_have_their_turns() {
+fn a_thread_that_never_pauses_does_not_starve_others() {
     let data = AdaptiveMutex::new(0_u64);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steal_and_work_are_told_apart_and_by_cpu() {
+    fn steal_and_work_are_distinguished_for_each_cpu() {
         let before = CpuClocks::parse(
             "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 1 1 50 1 1 1 2 0 0\ncpu5 0 0 0 0 0 0 0 0 0 0\nintr 5\n",
         );

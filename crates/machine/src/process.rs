@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_told_from_a_later_one_of_the_same_number() {
+    fn a_process_is_distinguished_from_a_later_one_with_its_number() {
         let ours = std::process::id();
         assert!(start_time(ours).is_some_and(|t| t > 0));
         assert_eq!(start_time(u32::MAX), None);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_utf_8_hides_nothing() {
+    fn a_name_that_is_not_utf_8_does_not_hide_the_process() {
         let child = std::process::Command::new("bash")
             .args(["-c", r"printf 'a\xff) b' >/proc/$$/comm; echo; sleep 60; :"])
             .stdout(std::process::Stdio::piped())
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_spared_process_is_spared() {
+    fn descendants_of_a_spared_process_are_spared() {
         let entry = |pid, parent| ProcessEntry { pid, parent, is_living: true };
         // Server 10 has a worker 11 with a helper 12; command 20 has a child 21; process 30 is
         // unrelated.

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_is_undone_on_drop_and_the_file_is_gone() {
+    fn recorded_changes_are_undone_on_drop_and_the_file_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let made = dir.path().join("made");
         let mut journal = Journal::in_directory(&dir.path().join("journal"));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_was_never_put_in_place_is_removed() {
+    fn an_unfinished_journal_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         // No process has the largest number; the process of this test is alive.
         let (dead, alive) = (
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_undone_is_said_and_kept_for_the_next_start() {
+    fn a_change_that_cannot_be_undone_is_reported_and_kept_for_the_next_start() {
         let dir = tempfile::tempdir().unwrap();
         let full = dir.path().join("full");
         fs::create_dir_all(full.join("inner")).unwrap();

@@ -37,7 +37,7 @@ fn version_2_on_a_plain_host() {
 }
 
 #[test]
-fn a_cgroup_namespace_hides_what_is_above() {
+fn a_cgroup_namespace_hides_its_ancestors() {
     let (found, _) = read("0::/", V2, &["/sys/fs/cgroup/cgroup.events"]);
     let own = found.v2.unwrap();
     assert_eq!(own.path(), Path::new("/sys/fs/cgroup"));
@@ -90,7 +90,7 @@ fn a_bind_mount_of_the_containers_own_cgroup() {
 }
 
 #[test]
-fn outside_of_the_namespace_nothing_is_guessed() {
+fn nothing_outside_the_namespace_is_guessed() {
     let (found, unread) = read("0::/../../other", V2, &[]);
     assert!(found.v2.is_none());
     assert_eq!(unread.len(), 1);
@@ -99,7 +99,7 @@ fn outside_of_the_namespace_nothing_is_guessed() {
 }
 
 #[test]
-fn a_removed_cgroup_and_a_missing_mount_are_said() {
+fn a_removed_cgroup_and_a_missing_mount_are_reported() {
     let (found, unread) = read("0::/a (deleted)\n2:cpu:/", V2, &[]);
     assert_eq!(found, Hierarchies::default());
     assert!(unread[0].contains("has been removed"), "{unread:?}");
@@ -107,7 +107,7 @@ fn a_removed_cgroup_and_a_missing_mount_are_said() {
 }
 
 #[test]
-fn of_several_mounts_the_one_that_shows_most_is_taken() {
+fn the_mount_that_shows_most_is_used() {
     let bind = "40 30 0:26 /a /mnt/a\\040b rw - cgroup2 cgroup2 rw";
     for mounts in [format!("{V2}\n{bind}"), format!("{bind}\n{V2}")] {
         let (found, _) = read("0::/a/b", &mounts, &[]);

@@ -31,7 +31,7 @@ fn lists_are_sorted_and_collapsed() {
 }
 
 #[test]
-fn slips_are_refused() {
+fn bad_lists_are_refused() {
     let vm = plain(4);
     assert_eq!(counts::parse_counts(" ", &vm), Err(CountsError::Empty));
     assert_eq!(counts::parse_counts("0", &vm), Err(CountsError::Zero));
@@ -42,7 +42,7 @@ fn slips_are_refused() {
 }
 
 #[test]
-fn too_many_says_how_many_are_usable_and_why() {
+fn too_large_a_count_is_refused_with_the_usable_count_and_the_reason() {
     let error = |name: &str, text: &str| counts::parse_counts(text, &topology(name)).unwrap_err().to_string();
     assert_eq!(error("vm-2-cpus", "1-3"), "cannot measure 3 CPUs: allowed are 2 of the 2 in this machine");
     assert_eq!(
@@ -53,7 +53,7 @@ fn too_many_says_how_many_are_usable_and_why() {
 }
 
 #[test]
-fn a_quota_forbids_no_count() {
+fn a_quota_excludes_no_count() {
     let hybrid = topology("hybrid-v1-v2");
     assert_eq!((hybrid.usable.count, hybrid.usable.cpus.len()), (4, 8));
     assert_eq!(counts::parse_counts("5-8", &hybrid).unwrap(), [5, 6, 7, 8]);

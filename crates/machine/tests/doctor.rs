@@ -27,7 +27,7 @@ fn advice(facts: &Facts, what: CheckedFacility) -> (State, String) {
 }
 
 #[test]
-fn root_without_capabilities_is_told_that_they_are_missing() {
+fn root_without_capabilities_learns_that_they_are_missing() {
     let mut facts = perfect();
     facts.privilege.capabilities = 0;
     facts.bpf.load = Err(rustix::io::Errno::PERM);
@@ -41,7 +41,7 @@ fn root_without_capabilities_is_told_that_they_are_missing() {
 }
 
 #[test]
-fn a_machine_that_is_set_up_leaves_nothing_to_do() {
+fn a_complete_setup_needs_no_action() {
     let diagnosis = diagnose(perfect());
     let flaws: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.state != State::Fine).collect();
     assert!(flaws.is_empty(), "{flaws:#?}");
@@ -54,7 +54,7 @@ fn a_machine_that_is_set_up_leaves_nothing_to_do() {
 }
 
 #[test]
-fn an_ordinary_user_is_told_the_command_for_each_thing() {
+fn an_ordinary_user_gets_the_command_for_each_missing_part() {
     let facts = ordinary_user();
     let expect = |what, state, command: &str| {
         assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
@@ -94,7 +94,7 @@ fn an_ordinary_user_is_told_the_command_for_each_thing() {
 }
 
 #[test]
-fn a_setting_that_allows_perf_events_is_not_to_be_changed() {
+fn a_setting_that_allows_perf_events_needs_no_change() {
     for paranoid in [Some(2), Some(-1), None] {
         let mut facts = ordinary_user();
         facts.counters.paranoid = paranoid;
@@ -109,7 +109,7 @@ fn a_setting_that_allows_perf_events_is_not_to_be_changed() {
 }
 
 #[test]
-fn a_tracepoint_that_only_some_traces_use_is_no_obstacle_to_the_others() {
+fn a_tracepoint_of_some_traces_does_not_prevent_the_others() {
     for (missing, state) in [
         ("task:task_rename", State::Missing),
         ("workqueue:workqueue_queue_work", State::Missing),
@@ -123,7 +123,7 @@ fn a_tracepoint_that_only_some_traces_use_is_no_obstacle_to_the_others() {
 }
 
 #[test]
-fn the_root_of_a_container_is_not_sent_in_circles() {
+fn the_root_of_a_container_gets_no_circular_advice() {
     let diagnosis = diagnose(container());
     for finding in &diagnosis.findings {
         if let Some(Remedy::Command { command, .. }) = &finding.remedy {
@@ -142,7 +142,7 @@ fn the_root_of_a_container_is_not_sent_in_circles() {
 }
 
 #[test]
-fn a_privileged_container_and_a_stripped_root_are_told_what_helps_them() {
+fn a_privileged_container_and_a_restricted_root_get_fitting_advice() {
     let mut facts = virtual_machine();
     facts.privilege.container = true;
     let mount = "mount -t tracefs tracefs /sys/kernel/tracing";
@@ -159,7 +159,7 @@ fn a_privileged_container_and_a_stripped_root_are_told_what_helps_them() {
 }
 
 #[test]
-fn a_laptop_is_told_to_hold_its_clock_rate() {
+fn a_laptop_gets_the_advice_to_fix_its_clock_rate() {
     let facts = laptop();
     let tee = |value: &str, file: &str| (State::Limited, format!("echo {value} | sudo tee {file}"));
     let governors = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
@@ -181,7 +181,7 @@ fn a_laptop_is_told_to_hold_its_clock_rate() {
 }
 
 #[test]
-fn a_virtual_machine_is_told_what_only_its_host_can_do() {
+fn a_virtual_machine_gets_the_actions_for_its_host() {
     let facts = virtual_machine();
     let expect = |what, state, command: &str| {
         assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
@@ -199,7 +199,7 @@ fn a_virtual_machine_is_told_what_only_its_host_can_do() {
 }
 
 #[test]
-fn which_waits_for_spinlocks_are_traced_follows_the_kernel_s_choice_at_boot() {
+fn traced_spinlock_waits_follow_from_the_kernels_choice_at_boot() {
     type Change = fn(&mut Facts);
     let cases: [(Change, State, &str); 11] = [
         (|_| {}, State::Fine, "paravirtual queue"),
@@ -233,7 +233,7 @@ fn which_waits_for_spinlocks_are_traced_follows_the_kernel_s_choice_at_boot() {
 }
 
 #[test]
-fn each_restriction_is_lifted_where_it_was_found() {
+fn each_restriction_gets_advice_for_its_own_file() {
     let level = CgroupLevel(1);
     let quota = Quota { time: Nanos::from_millis(200), period: Nanos::from_millis(100) };
     let cases = [
@@ -268,7 +268,7 @@ fn each_restriction_is_lifted_where_it_was_found() {
 }
 
 #[test]
-fn a_slow_clock_is_replaced_where_there_is_a_better_one() {
+fn a_slow_clock_gets_advice_if_a_better_one_exists() {
     let mut facts = perfect();
     facts.host.clocksource = Some("hpet".to_owned());
     facts.clock.read_cost = Nanos(1_300);
@@ -282,7 +282,7 @@ fn a_slow_clock_is_replaced_where_there_is_a_better_one() {
 }
 
 #[test]
-fn an_old_kernel_is_told_what_a_newer_one_brings() {
+fn an_old_kernel_gets_the_features_of_a_newer_one() {
     let mut facts = ordinary_user();
     facts.host.kernel = "5.4.0-150-generic".to_owned();
     facts.groups.accounting = Accounting::Group(CpuEstimator::Cgroup);
@@ -312,7 +312,7 @@ fn an_old_kernel_is_told_what_a_newer_one_brings() {
 }
 
 #[test]
-fn the_memory_controller_is_had_from_systemd_or_by_hand() {
+fn the_memory_controller_is_enabled_through_systemd_or_by_hand() {
     let mut facts = perfect();
     facts.groups.peak = PeakMark::Absent;
     let scope = "systemd-run --scope -p Delegate=yes morecores run -- COMMAND";
@@ -351,7 +351,7 @@ fn every_diagnosis_is_complete_and_survives_json() {
 }
 
 #[test]
-fn the_running_machine_is_examined_and_left_as_it_was() {
+fn examining_the_running_machine_changes_nothing() {
     let groups = || {
         let own = format!("morecores-{}", std::process::id());
         let find = std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", &own]).output();

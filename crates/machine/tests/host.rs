@@ -47,7 +47,7 @@ fn a_laptop() {
 }
 
 #[test]
-fn governors_that_differ_are_all_named_and_boost_is_found_where_it_is() {
+fn different_governors_are_all_named_and_boost_is_found() {
     let with = |boost: (&str, &str)| {
         let policies = [
             ("/sys/devices/system/cpu/online", "0-1"),

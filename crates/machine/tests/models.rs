@@ -315,7 +315,7 @@ fn smt_off() -> Model {
 }
 
 #[test]
-fn modelled_fixtures_are_as_their_models_say() {
+fn modelled_fixtures_match_their_models() {
     let models = [
         ("laptop-two-core-types", laptop()),
         ("server-2x32-smt", xeon()),

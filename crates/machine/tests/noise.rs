@@ -35,7 +35,7 @@ fn every_cpu_alone_and_all_at_once() {
 }
 
 #[test]
-fn a_cpu_that_is_not_there_is_named_and_nobody_waits_for_it() {
+fn a_missing_cpu_is_named_without_a_wait_for_it() {
     let missing = CpuId(8191);
     let first = topology::read().usable.cpus.first().expect("a usable CPU");
     let error = noise::measure(&CpuSet::from_iter([first, missing]), Duration::from_millis(10)).unwrap_err();

@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn kinds_tell_the_truth((topology, usable) in machines()) {
+    fn kinds_match_the_topology((topology, usable) in machines()) {
         for placement in POLICIES {
             let order = CpuOrder::from_policy(&topology, &usable, placement);
             for (n, step) in order.steps().iter().enumerate() {

@@ -95,7 +95,7 @@ fn quotas_and_cpusets_on_several_levels() {
 }
 
 #[test]
-fn a_container_says_what_it_cannot_see() {
+fn a_container_reports_hidden_files() {
     let container = topology("container-namespace-v2");
     assert_eq!((container.usable.count, container.usable.quota_cpus), (1, Some(0.5)));
     assert_eq!(container.unread.len(), 1);
@@ -176,7 +176,7 @@ fn large_and_compact_cores_are_two_kinds_and_preferred_cores_one() {
 }
 
 #[test]
-fn cpus_that_no_cpuset_balances_are_told() {
+fn cpus_without_load_balancing_are_reported() {
     let flags = |own: &str, parent: &str, root: &str| {
         let mut machine = recording("quota-v1-joined");
         let membership = "4:cpuset:/a/b\n3:cpu,cpuacct:/\n";
@@ -209,7 +209,7 @@ fn a_partition_is_not_restricted_by_its_parent() {
 }
 
 #[test]
-fn an_affinity_mask_narrower_than_the_cpuset_is_told_apart_from_it() {
+fn an_affinity_mask_narrower_than_the_cpuset_is_a_restriction_of_its_own() {
     let mut bound = recording("quota-v1-joined");
     bound.insert("/proc/self/status", "Cpus_allowed_list:\t3-4");
     let usable = topology_of(&bound).usable;
@@ -219,7 +219,7 @@ fn an_affinity_mask_narrower_than_the_cpuset_is_told_apart_from_it() {
 }
 
 #[test]
-fn with_nothing_to_read_one_cpu_is_assumed_and_said() {
+fn without_readable_files_one_cpu_is_assumed_with_a_note() {
     let nothing = topology_of(&Recording::default());
     assert_eq!((nothing.online.to_string(), nothing.usable.count), ("0".to_owned(), 1));
     let said: Vec<_> = nothing.unread.iter().map(|unread| unread.why.as_str()).collect();
@@ -229,7 +229,7 @@ fn with_nothing_to_read_one_cpu_is_assumed_and_said() {
 }
 
 #[test]
-fn a_damaged_file_is_said_and_the_rest_is_read() {
+fn a_damaged_file_is_reported_and_the_rest_is_read() {
     let mut damaged = recording("server-2x32-smt");
     damaged.insert("/sys/devices/system/node/node1/cpulist", "32-x");
     damaged.insert("/sys/fs/cgroup/cpu.max", "junk");
@@ -240,7 +240,7 @@ fn a_damaged_file_is_said_and_the_rest_is_read() {
 }
 
 #[test]
-fn recordings_hold_all_that_is_read_and_nothing_more() {
+fn recordings_contain_exactly_the_files_read() {
     let fixtures = support::fixtures().read_dir().unwrap();
     let names = fixtures
         .map(|entry| entry.unwrap().path())

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_ticks_did_not_see_is_the_kernels() {
+    fn time_without_ticks_is_kernel_time() {
         let ms = Nanos::from_millis;
         let times = TreeTimes { user: ms(40), system: ms(20), run: ms(63), tasks: 2 };
         let split = |rusage| {

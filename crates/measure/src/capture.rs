@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn of_any_output_the_end_is_kept_and_no_more() {
+    fn only_the_end_of_the_output_is_kept() {
         let capture = Capture::new(&Output::Captured).unwrap();
         let mut writer = writer(&capture);
         let block = vec![b'x'; 1 << 20];

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_of_umount_decides_and_not_its_words() {
+    fn the_exit_status_of_umount_decides() {
         let of = |line: &str| failure(&Command::new("sh").args(["-c", line]).output().unwrap());
         assert_eq!(of("echo warning >&2"), None);
         assert_eq!(of("exit 32").as_deref(), Some("exit status: 32"));

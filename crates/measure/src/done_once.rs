@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_that_still_works_or_no_second_run_tells_nothing() {
+    fn a_later_run_with_work_or_a_single_run_proves_nothing() {
         let first = run(1, [2000, 2000, 0]);
         assert_eq!(done_once([&first, &run(1, [3, 2, 1]), &run(1, [1900, 1900, 0])]), None);
         assert_eq!(done_once([&first]), None);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_of_a_program_is_not_its_work() {
+    fn start_up_is_not_work() {
         assert_eq!(done_once([&run(1, [49, 30, 19]), &run(1, [1, 1, 0])]), None);
     }
 }

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_gave_replaces_what_was_there_with_n_put_in() {
+    fn given_variables_replace_inherited_ones_with_n_replaced() {
         let inherited = [("A", "old"), ("PS1", "{n}>"), ("GOMAXPROCS", "9")];
         let given =
             [("A", Some("{n}x{{n}}")), ("NEW", Some("{n}")), ("GOMAXPROCS", Some("7")), ("PS1", None)];
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outer_make_is_kept_from_the_command_unless_it_was_asked_for() {
+    fn variables_of_an_outer_make_reach_the_command_only_on_request() {
         let inherited =
             [("MAKEFLAGS", " -j8 --jobserver-auth=3,4"), ("MFLAGS", ""), ("MAKELEVEL", "1"), ("A", "a")];
         let plain = environment(&inherited, &[], false);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_around_the_runs_gets_n_where_it_has_a_run() {
+    fn only_a_hook_of_a_run_gets_n() {
         let given = environment(&[], &[("A", Some("{n}"))], true);
         let point = Point { n: 3, ..morecores_testkit::point(1) };
         let text = |pairs: Vec<Pair>| {

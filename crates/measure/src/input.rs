@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_gets_what_a_pipe_held() {
+    fn every_run_gets_the_content_of_the_pipe() {
         let (_reader, path) = pipe(b"once\n");
         let mut input = Input::open(&path, MANY).unwrap();
         assert!(input.is_copied());
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_its_size_or_goes_is_an_error() {
+    fn a_file_that_disappears_or_changes_its_size_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("input");
         std::fs::write(&path, "12345").unwrap();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_reads_a_pipe_itself_and_no_other_gets_it() {
+    fn a_single_run_reads_the_pipe_itself() {
         let (_reader, path) = pipe(b"once");
         let mut input = Input::open(&path, Readers::One).unwrap();
         assert_eq!((content(&mut input, Size::Fixed).unwrap().as_str(), input.is_copied()), ("once", false));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_no_input() {
+    fn a_directory_is_not_an_input() {
         let error = Input::open(Path::new("/"), MANY).unwrap_err();
         assert!(error.to_string().contains("directory"), "{error}");
     }

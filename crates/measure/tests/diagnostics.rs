@@ -72,7 +72,7 @@ impl RunObserver for Journal {
 }
 
 #[test]
-fn events_stand_around_the_runs_and_never_in_them() {
+fn events_come_before_or_after_the_runs_and_never_during_them() {
     let cpu_set = process::affinity(0).unwrap();
     let point = Point { cpus: cpu_set.len() as u32, cpu_set, ..morecores_testkit::point(1) };
     let mut plan = morecores_testkit::plan(vec![point.clone()]);

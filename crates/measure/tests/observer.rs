@@ -83,7 +83,7 @@ impl RunObserver for Notes<'_> {
 }
 
 #[test]
-fn the_process_is_watched_from_before_it_is_made_until_it_has_ended_and_the_hooks_are_not() {
+fn the_observer_covers_the_process_from_before_its_start_to_its_end_without_the_hooks() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("steps");
@@ -105,7 +105,7 @@ fn the_process_is_watched_from_before_it_is_made_until_it_has_ended_and_the_hook
 }
 
 #[test]
-fn an_observer_that_refuses_leaves_the_run_unmade_and_the_next_one_as_it_was() {
+fn an_observer_that_refuses_prevents_its_run_and_not_the_next_one() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("ran");
@@ -122,7 +122,7 @@ fn an_observer_that_refuses_leaves_the_run_unmade_and_the_next_one_as_it_was() {
 }
 
 #[test]
-fn an_observer_that_loses_what_it_saw_spoils_no_run() {
+fn an_observer_that_loses_its_data_does_not_fail_the_run() {
     let _turn = turn();
     let plan = plan();
     let mut executor = executor(shell("exit 3"), &plan);
@@ -133,7 +133,7 @@ fn an_observer_that_loses_what_it_saw_spoils_no_run() {
 }
 
 #[test]
-fn what_outlives_the_command_is_named_and_ended_after_the_watching() {
+fn survivors_are_named_and_ended_after_the_observation() {
     let _turn = turn();
     let plan = plan();
     let mut executor = executor(shell("setsid sleep 60 & exit 0"), &plan);
@@ -145,7 +145,7 @@ fn what_outlives_the_command_is_named_and_ended_after_the_watching() {
 }
 
 #[test]
-fn each_attempt_to_start_the_command_is_watched_by_itself() {
+fn each_attempt_to_start_the_command_is_observed_separately() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("script");

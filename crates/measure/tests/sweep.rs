@@ -158,7 +158,7 @@ fn every_round_measures_every_count_once_and_orders_differ() {
 }
 
 #[test]
-fn the_rule_is_asked_after_every_round_and_the_most_runs_end_it() {
+fn the_rule_decides_after_every_round_and_the_maximum_ends_the_sweep() {
     for enough in [1, 6, 7] {
         let world = World::default();
         let (finish, runs) = swept(&plan(), &world, &mut Pretend::new(&world), enough);
@@ -175,7 +175,7 @@ fn limited(ms: u64, warmup: u32) -> Plan {
 }
 
 #[test]
-fn no_run_begins_that_would_not_end_in_time() {
+fn no_run_begins_if_it_would_end_after_the_limit() {
     // The duration of the first run is unknown; the other run of the first round is expected to
     // scale ideally.
     for (limit, made) in [(1, 1), (2_999, 1), (3_000, 2), (5_999, 2), (6_000, 4), (10_000, 6)] {
@@ -186,7 +186,7 @@ fn no_run_begins_that_would_not_end_in_time() {
 }
 
 #[test]
-fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
+fn warm_up_runs_and_further_rounds_yield_to_the_traces() {
     // The warm-up takes 3 s, a round 3 s, the traces 3.6 s.
     for (limit, warm, timed) in [(9_600, 2, 2), (9_599, 1, 2), (12_599, 2, 2), (12_600, 2, 4)] {
         let world = World::default();
@@ -208,7 +208,7 @@ fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
 }
 
 #[test]
-fn a_run_that_the_end_of_the_time_cut_short_is_nobodys() {
+fn a_run_cut_short_by_the_time_limit_is_not_recorded() {
     let world = World::default();
     let cut = |trial: &Trial<Point>| {
         world.out_of_time.set(trial.index == 3);
@@ -231,7 +231,7 @@ fn warm_up_runs_come_first_and_count_for_nothing() {
 }
 
 #[test]
-fn a_failing_run_is_kept_and_ends_the_sweep_unless_failures_are_ignored() {
+fn a_failing_run_is_recorded_and_ends_the_sweep_unless_failures_are_ignored() {
     let world = World::default();
     let fails = |trial: &Trial<Point>| Exit::Code(i32::from(trial.round == 2 && trial.cell.cpus == 2));
     let mut executor = Pretend::ending(&world, &plan(), fails);
@@ -268,7 +268,7 @@ fn exit_statuses_of_success_count_and_a_missing_figure_or_a_signal_never_does() 
 }
 
 #[test]
-fn an_interruption_ends_it_and_the_run_cut_short_is_nobodys() {
+fn an_interruption_ends_the_sweep_and_its_run_is_not_recorded() {
     let world = World::default();
     let stop = |trial: &Trial<Point>| {
         world.interrupted.set(trial.index == 5);
@@ -280,7 +280,7 @@ fn an_interruption_ends_it_and_the_run_cut_short_is_nobodys() {
 }
 
 #[test]
-fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
+fn a_sweep_interrupted_anywhere_resumes_to_the_same_runs() {
     let world = World::default();
     let warm = Plan { warmup: 1, ..plan() };
     let (_, whole) = swept(&warm, &world, &mut Pretend::new(&world), 9);
@@ -295,7 +295,7 @@ fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
 }
 
 #[test]
-fn a_run_that_cannot_be_kept_ends_it_at_once() {
+fn a_run_that_cannot_be_recorded_ends_the_sweep_at_once() {
     let world = World::default();
     let mut memory = Memory { room: Some(3), ..Memory::default() };
     let (mut executor, mut budget) = (Pretend::new(&world), Budget::unlimited());

@@ -149,7 +149,7 @@ fn every_round_measures_every_lock_cell_once_and_orders_differ() {
 }
 
 #[test]
-fn a_sweep_of_locks_cut_anywhere_goes_on_as_if_it_had_not_been() {
+fn a_sweep_of_locks_interrupted_anywhere_resumes_to_the_same_cells() {
     let (_, whole) = swept(&[], &mut Pretend::new(), &World::default());
     for cut in 0..=whole.len() {
         let (_, rest) = swept(&whole[..cut], &mut Pretend::new(), &World::default());
@@ -158,7 +158,7 @@ fn a_sweep_of_locks_cut_anywhere_goes_on_as_if_it_had_not_been() {
 }
 
 #[test]
-fn a_lock_cell_that_fails_costs_only_itself_and_is_not_tried_again() {
+fn a_failed_lock_cell_loses_only_itself_and_is_not_repeated() {
     let hangs = LockCell::Handoff { lock: LockName::Std };
     let mut laboratory = Pretend::failing(|_, cell| (*cell == hangs).then(failure));
     let (finish, runs) = swept(&[], &mut laboratory, &World::default());
@@ -171,7 +171,7 @@ fn a_lock_cell_that_fails_costs_only_itself_and_is_not_tried_again() {
 }
 
 #[test]
-fn where_no_cell_can_be_measured_it_ends_at_once() {
+fn the_sweep_ends_at_once_if_no_cell_can_be_measured() {
     let mut laboratory = Pretend::failing(|_, _| Some(CellError::NoLaboratory));
     let mut memory = Memory::default();
     let result = sweep_locks(&[], &mut laboratory, &mut memory, &World::default());
@@ -180,7 +180,7 @@ fn where_no_cell_can_be_measured_it_ends_at_once() {
 }
 
 #[test]
-fn an_interruption_ends_it_and_the_cell_cut_short_is_nobodys() {
+fn an_interruption_ends_the_sweep_and_its_cell_is_not_recorded() {
     let world = World::default();
     let mut laboratory = Pretend::failing(|attempts, _| {
         world.interrupted.set(attempts == 5);
@@ -200,7 +200,7 @@ fn an_interruption_ends_it_and_the_cell_cut_short_is_nobodys() {
 }
 
 #[test]
-fn a_cell_that_cannot_be_kept_ends_it_at_once() {
+fn a_cell_that_cannot_be_recorded_ends_the_sweep_at_once() {
     let mut memory = Memory { room: 3, ..Memory::default() };
     let result = sweep_locks(&[], &mut Pretend::new(), &mut memory, &World::default());
     assert!(matches!(result, Err(SweepError::Record("disk full"))));

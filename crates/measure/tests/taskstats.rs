@@ -106,8 +106,8 @@ fn short_processes_have_user_and_system_time_by_every_estimator() {
 }
 
 #[test]
-fn whatever_became_of_its_parents_a_process_is_counted() {
-    let Some(_turn) = turn("whatever_became_of_its_parents_a_process_is_counted") else { return };
+fn a_process_is_counted_regardless_of_its_parents() {
+    let Some(_turn) = turn("a_process_is_counted_regardless_of_its_parents") else { return };
     is_counted_once("waited for", &format!("({BURN}); true"));
     is_counted_once("a chain of parents", &format!("sh -c 'sh -c \"$1\" x \"$1\"; true' x '{BURN}'"));
     let dir = tempfile::tempdir().unwrap();
@@ -123,8 +123,8 @@ fn whatever_became_of_its_parents_a_process_is_counted() {
 }
 
 #[test]
-fn children_that_nobody_waits_for_are_counted() {
-    let test = "children_that_nobody_waits_for_are_counted";
+fn children_without_a_waiting_parent_are_counted() {
+    let test = "children_without_a_waiting_parent_are_counted";
     let Some(_turn) = turn(test) else { return };
     // With SIGCHLD ignored, the kernel drops a child and its times at once, so getrusage never
     // counts them.
@@ -169,8 +169,8 @@ fn threads_are_counted_one_by_one() {
 }
 
 #[test]
-fn a_run_whose_records_were_lost_has_no_figure_and_the_next_one_has() {
-    let Some(_turn) = turn("a_run_whose_records_were_lost_has_no_figure_and_the_next_one_has") else {
+fn a_run_with_lost_records_has_no_figure_and_the_next_one_has() {
+    let Some(_turn) = turn("a_run_with_lost_records_has_no_figure_and_the_next_one_has") else {
         return;
     };
     let seq = |count: &str| {

@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn the_number_is_put_in_and_quoted() {
+    fn n_is_replaced_and_words_are_quoted() {
         assert_eq!(shell_command(&program(&["make", "-j{n}", "vmlinux"]), &[], 2), "make -j2 vmlinux");
         assert_eq!(shell_command(&program(&["awk", "{{n}} {n}"]), &[], 2), "awk '{n} 2'");
         assert_eq!(shell_command(&Command::Shell { line: "seq {n} | wc".into() }, &[], 8), "seq 8 | wc");
     }
 
     #[test]
-    fn a_shell_gets_the_bytes_that_are_no_text() {
+    fn bytes_that_are_not_utf_8_are_quoted_for_a_shell() {
         let odd = OsStr::from_bytes(b"a'\xff\n").to_owned();
         let line = shell_command(
             &Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] },
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_were_set_stand_before_the_command() {
+    fn set_variables_precede_the_command() {
         let variable =
             |name: &str, value: Option<&str>| Variable { name: name.into(), value: value.map(Into::into) };
         let env = [variable("A", Some("{n}")), variable("B", Some("x y")), variable("PS1", None)];
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_reads_as_it_was_typed() {
+    fn a_command_is_shown_as_typed() {
         let words = |c: Command| display_command(&c.words());
         assert_eq!(words(program(&["make", "-j{n}", "vmlinux"])), "make -j{n} vmlinux");
         assert_eq!(words(program(&["make", "-C", "x", "O=a", "--file=b c"])), "make -C x O=a '--file=b c'");

@@ -265,7 +265,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_two_parts_look_alike() {
+    fn all_parts_look_different() {
         let looks: Vec<Look> =
             Component::ALL.map(Component::look).into_iter().chain([SPEEDUP, FOLDED]).collect();
         let distinct = |of: fn(&Look) -> String| looks.iter().map(of).collect::<BTreeSet<_>>().len();

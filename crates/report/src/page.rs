@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn no_string_can_leave_its_script_element() {
+    fn no_text_can_end_the_script_element() {
         let page = Page::new("</script><script>alert(1)</script><!--");
         let html = page_html(&page).unwrap();
         let data = html.split("id=\"data\">").nth(1).unwrap();

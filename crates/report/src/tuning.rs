@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_stands_beside_what_it_is_made_of() {
+    fn the_bound_is_shown_with_its_measurements() {
         let tuning = SpinTuning {
             cpus: 2,
             sleep_ns: 5_000.0,
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn on_one_cpu_nothing_spins_and_what_was_not_measured_is_no_measurement() {
+    fn on_one_cpu_nothing_spins_and_no_measurement_is_shown() {
         let tuning =
             SpinTuning { cpus: 1, sleep_ns: 10_000.0, sleeps: vec![0.0; 3], spin_ns: 12.5, spins: 0 };
         let text = report(&tuning);

@@ -27,7 +27,7 @@ fn clauses(view: &View) -> Vec<String> {
 }
 
 #[test]
-fn the_largest_come_first_and_small_ones_not_at_all() {
+fn the_largest_causes_come_first_and_small_ones_are_left_out() {
     let view = view_with_losses(Losses {
         other_processes: 0.3,
         idle_disk: Some(0.05),
@@ -40,7 +40,7 @@ fn the_largest_come_first_and_small_ones_not_at_all() {
 }
 
 #[test]
-fn nothing_below_what_is_unexplained_is_said() {
+fn causes_below_the_unexplained_time_are_left_out() {
     for unexplained in [0.1, -0.1] {
         let losses = Losses { other_processes: 0.3, idle_disk: Some(0.09), unexplained, ..Losses::default() };
         let view = view_with_losses(losses);
@@ -55,7 +55,7 @@ fn nothing_below_what_is_unexplained_is_said() {
 }
 
 #[test]
-fn at_most_four_are_said() {
+fn at_most_four_causes_are_named() {
     let losses = Losses {
         user_work: 0.08,
         kernel_work: Some(0.08),
@@ -70,7 +70,7 @@ fn at_most_four_are_said() {
 }
 
 #[test]
-fn what_the_holder_of_a_lock_waits_for_is_said() {
+fn the_wait_of_a_lock_holder_is_named() {
     let mut view = view_with_losses(Losses { idle_user_lock: Some(0.2), ..Losses::default() });
     let waiting_clause =
         |view: &View| clauses(view).into_iter().find(|words| words.contains("the command's own locks"));
@@ -89,7 +89,7 @@ fn what_the_holder_of_a_lock_waits_for_is_said() {
 }
 
 #[test]
-fn who_is_to_blame_is_named_where_the_trace_tells() {
+fn the_culprit_is_named_if_the_trace_shows_it() {
     assert_eq!(
         clauses(&support::build()),
         [
@@ -109,7 +109,7 @@ fn who_is_to_blame_is_named_where_the_trace_tells() {
 }
 
 #[test]
-fn a_lock_that_is_one_of_many_is_not_said_to_be_all() {
+fn a_lock_among_many_is_not_named_as_the_only_one() {
     let mut view = support::contended();
     let lock = |symbol: &str| support::lock("spinlock", symbol, None, 9, 3.0, 3.0);
     view.traces[3].locks = vec![lock("a"), lock("b"), lock("c")];
@@ -119,7 +119,7 @@ fn a_lock_that_is_one_of_many_is_not_said_to_be_all() {
 }
 
 #[test]
-fn without_a_trace_nobody_is_blamed() {
+fn without_a_trace_no_culprit_is_named() {
     let mut view = support::contended();
     view.traces.clear();
     let stack = largest_stack(&view);
@@ -138,7 +138,7 @@ fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
 }
 
 #[test]
-fn idle_time_that_may_be_others_is_blamed_on_no_waking() {
+fn idle_time_that_may_be_other_programs_is_not_called_slow_waking() {
     let mut view = view_with_losses(Losses { idle_scheduling: 0.4, ..Losses::default() });
     assert!(clauses(&view)[0].ends_with("an idle CPU takes time to wake"), "{:?}", clauses(&view));
     view.traces[0].untold_others_s = Some(2.0);
@@ -147,7 +147,7 @@ fn idle_time_that_may_be_others_is_blamed_on_no_waking() {
 }
 
 #[test]
-fn where_nothing_ran_no_program_is_named() {
+fn no_program_is_named_if_none_ran() {
     let mut view = view_with_losses(Losses::default());
     view.stack[0].culprits = vec![support::culprit("nothing", 0.5, None)];
     assert!(
@@ -175,7 +175,7 @@ fn a_command_that_ran_alone_is_named_with_its_time() {
 }
 
 #[test]
-fn gained_cpus_are_said_as_such() {
+fn gained_cpus_are_called_a_gain() {
     let gain_clauses = clauses(&support::gaining());
     assert!(
         gain_clauses[0].starts_with("0.36 of 2 CPUs gained: less user-mode time than on 1 CPU"),
@@ -199,7 +199,7 @@ fn the_verdict_names_the_main_cause() {
 }
 
 #[test]
-fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
+fn the_tracer_and_a_stack_of_a_smaller_count_are_not_the_main_cause() {
     let view = view_with_losses(Losses { tracer: 0.3, other_processes: 0.25, ..Losses::default() });
     assert_eq!(causes(largest_stack(&view), &view)[0].component, Component::Tracer);
     assert_eq!(main_cause(&view).map(|c| c.component), Some(Component::OtherProcesses));
@@ -237,7 +237,7 @@ fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
 /// Example: the time of the parallel part of a build, whose serial part is in the traces all the
 /// same.
 #[test]
-fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
+fn a_figure_that_scales_differently_from_the_run_is_not_explained() {
     let figure = |speedup: f64| {
         let mut view = view_with_losses(Losses { kernel_work: Some(0.5), ..Losses::default() });
         let whole = view.points[0].elapsed_s.median / view.points[1].elapsed_s.median;
@@ -261,7 +261,7 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
 }
 
 #[test]
-fn cpus_that_are_not_balanced_do_not_take_time_to_wake() {
+fn cpus_without_load_balancing_are_not_called_slow_to_wake() {
     let mut view = view_with_losses(Losses { idle_scheduling: 0.5, ..Losses::default() });
     assert!(
         clauses(&view).iter().any(|clause| clause.contains("takes time to wake")),
@@ -279,7 +279,7 @@ fn cpus_that_are_not_balanced_do_not_take_time_to_wake() {
 }
 
 #[test]
-fn what_a_crowded_base_took_longer_is_not_explained_by_caches() {
+fn extra_time_of_a_crowded_base_is_not_explained_by_caches() {
     let crowded = |machine_sized| {
         let mut view = view_with_losses(Losses { user_work: -0.5, ..Losses::default() });
         let workers = Workers { name: "x".to_owned(), threads: 7 };

@@ -137,7 +137,7 @@ fn without_colour(text: &str) -> String {
 }
 
 #[test]
-fn no_more_is_said_of_disturbance_than_is_known() {
+fn disturbance_is_reported_only_as_far_as_it_is_known() {
     let summary = |ci95, waited: f64| {
         let mut noise = quiet();
         noise.disturbances[0].slowdown.ci95 = ci95;
@@ -154,7 +154,7 @@ fn no_more_is_said_of_disturbance_than_is_known() {
 }
 
 #[test]
-fn names_cannot_steer_the_terminal() {
+fn names_cannot_control_the_terminal() {
     let mut facts = laptop();
     facts.neighbours[0].name = "a\u{1b}[2J".to_owned();
     let text = doctor_report(&named_diagnosis(facts), None, &PLAIN);

@@ -192,7 +192,7 @@ fn prices_in_words() {
 /// A quiet, complete study of bare CPUs needs no notice; each fault of another study has its own
 /// notice, the most serious first.
 #[test]
-fn what_spoils_a_study_is_said() {
+fn conditions_that_spoil_a_study_are_reported() {
     let notices = |view: LocksView| page_locks("locks", "morecores locks", view).notices;
     assert_eq!(notices(server()), []);
     let mut view = server();
@@ -253,7 +253,7 @@ fn no_costs() -> LockCosts {
 /// In every style, no line is wider than the terminal and every character is showable; the advice
 /// comes first.
 #[test]
-fn every_style_is_kept_to() {
+fn every_style_is_followed() {
     let mut view = server();
     view.host.cpu_model = "an evil\u{1b}[31m name µ".to_owned();
     for width in [0, 40, 60, 80, 100, 200] {

@@ -96,7 +96,7 @@ fn a_rate_is_compared_by_its_figure() {
 }
 
 #[test]
-fn what_is_missing_is_said_below_what_was_published() {
+fn missing_results_are_listed_below_the_published_ones() {
     let text = terminal(&PIPE, vec![Err("no pipe here".to_owned())]);
     assert!(
         text.contains("op/s") && text.contains("5214") && text.contains("pipe-2: not measured: no pipe here"),
@@ -106,7 +106,7 @@ fn what_is_missing_is_said_below_what_was_published() {
 }
 
 #[test]
-fn what_spoils_the_figures_is_said_in_short_below_the_tables() {
+fn problems_of_the_figures_are_summarised_below_the_tables() {
     let mut view = support::rates();
     view.warnings =
         vec![Warning::NotQuiet { busy_cpus: 1.2, of_cpus: 2, neighbours: vec![] }, Warning::OtherCpusHelp];
@@ -120,7 +120,7 @@ fn what_spoils_the_figures_is_said_in_short_below_the_tables() {
 }
 
 #[test]
-fn ratios_and_names_of_machines_fit_80_columns_beside_a_figure() {
+fn ratios_machines_and_a_figure_fit_80_columns() {
     let style = Style { width: 80, colour: false, unicode: true, wide: false };
     let view = support::rates();
     let benchmark = Benchmark::named("web").unwrap();
@@ -135,7 +135,7 @@ fn ratios_and_names_of_machines_fit_80_columns_beside_a_figure() {
 }
 
 #[test]
-fn rows_that_differ_say_in_what() {
+fn differing_rows_name_the_difference() {
     let benchmark = Benchmark::named("multiuser").unwrap();
     let text = terminal(benchmark, vec![Err("gone".to_owned())]);
     assert!(text.contains("2, average") && text.contains("8, maximum"), "{text}");
@@ -160,7 +160,7 @@ fn markdown_has_the_rows_of_the_terminal() {
 }
 
 #[test]
-fn json_has_the_view_or_why_there_is_none() {
+fn json_has_the_view_or_the_reason_for_none() {
     let view = support::two_points();
     let results = [
         BenchmarkResult { benchmark: &PIPE, studies: vec![Ok(&view)] },
@@ -202,7 +202,7 @@ fn summary() -> SuiteSummary {
 }
 
 #[test]
-fn a_summary_has_a_row_for_each_part_and_the_reason_where_it_has_no_speedup() {
+fn a_summary_has_a_row_for_each_part_with_speedup_or_reason() {
     let summary = summary();
     let verdicts: Vec<(&str, SuiteVerdict, Option<&str>)> =
         summary.rows.iter().map(|row| (row.study.as_str(), row.verdict, row.missing.as_deref())).collect();
@@ -276,7 +276,7 @@ fn a_summary_in_markdown() {
 }
 
 #[test]
-fn a_summary_without_any_study_has_what_was_published() {
+fn a_summary_without_any_study_has_the_published_speedups() {
     let benchmark = Benchmark::named("raytrace").unwrap();
     let result = BenchmarkResult { benchmark, studies: vec![Err("no POV-Ray here".to_owned())] };
     let text =

@@ -131,7 +131,7 @@ fn colour_marks_and_adds_nothing() {
 }
 
 #[test]
-fn a_command_cannot_steer_the_terminal() {
+fn a_command_cannot_control_the_terminal() {
     let view = support::view(&["printf", "\u{1b}]0;owned\u{7}\n"]).point(1, 1.0, 0.1, 1.0).build();
     let text = report(&view, PLAIN);
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text}");
@@ -157,7 +157,7 @@ fn views() -> impl Strategy<Value = View> {
 
 proptest! {
     #[test]
-    fn no_line_is_too_wide_and_nothing_shows_that_was_not_asked_for(
+    fn no_line_is_too_wide_and_only_requested_parts_are_shown(
         view in views(), width in 1usize..200, colour: bool, unicode: bool, wide: bool,
     ) {
         let style = Style { width, colour, unicode, wide };

@@ -58,7 +58,7 @@ fn no_fixture_is_left_out() {
 }
 
 #[test]
-fn lines_fit_unless_a_path_is_in_the_way_and_256_cpus_stay_short() {
+fn lines_fit_except_for_paths_and_256_cpus_stay_short() {
     for name in FIXTURES {
         for width in [0, 40, 60, 80, 200] {
             let text = topology_report(&fixture(name), width);
@@ -83,7 +83,7 @@ fn a_long_list_of_cpus_breaks_after_commas() {
 }
 
 #[test]
-fn names_cannot_steer_the_terminal() {
+fn names_cannot_control_the_terminal() {
     let mut machine = fixture("vm-2-cpus");
     machine
         .unread

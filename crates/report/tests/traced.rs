@@ -74,7 +74,7 @@ fn a_traced_run_narrow_in_ascii() {
 }
 
 #[test]
-fn spinning_in_user_mode_is_said() {
+fn spinning_in_user_mode_is_reported() {
     let mut trace = support::build_trace();
     trace.user_spin_s = Some(15.0);
     let text = traced(&trace, PLAIN);
@@ -92,7 +92,7 @@ fn spinning_in_user_mode_is_said() {
 }
 
 #[test]
-fn time_outside_its_cpus_is_said_and_not_judged() {
+fn time_outside_the_allotted_cpus_is_reported_without_a_verdict() {
     let mut trace = support::build_trace();
     (trace.outside_cpu_s, trace.outside_tree_s) = (4.0, 3.0);
     let text = traced(&trace, PLAIN);
@@ -117,7 +117,7 @@ fn a_lossy_trace_is_marked_everywhere() {
 }
 
 #[test]
-fn tables_that_say_nothing_are_left_out_unless_asked_for() {
+fn empty_tables_are_shown_only_on_request() {
     let mut view = support::contended();
     assert!(!report(&view, PLAIN).contains("commands on"), "one command is the whole run");
     assert!(report(&view, PLAIN).contains("kernel locks on 8 CPUs"));
@@ -134,7 +134,7 @@ fn tables_that_say_nothing_are_left_out_unless_asked_for() {
 }
 
 #[test]
-fn what_was_not_traced_is_named() {
+fn untraced_parts_are_named() {
     let view = support::build();
     assert!(report(&view, PLAIN).contains("Not traced: kernel spinlocks. `morecores doctor` says why."));
     let why = "without kernel spinlocks: this hypervisor waits for them itself";
@@ -166,7 +166,7 @@ fn a_trace_without_timed_runs_gets_no_verdict() {
 }
 
 #[test]
-fn how_idle_the_baseline_was_is_said() {
+fn the_idle_share_of_the_baseline_is_reported() {
     let mut view = support::build();
     view.traces[0].components.user_work_s -= 20.0;
     view.traces[0].components.idle_disk_s = Some(view.traces[0].components.idle_disk_s.unwrap_or(0.0) + 20.0);
@@ -266,7 +266,7 @@ fn views() -> impl Strategy<Value = View> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_line_is_too_wide_and_nothing_shows_that_was_not_asked_for(
+    fn no_line_is_too_wide_and_only_requested_parts_are_shown(
         view in views(), width in 0usize..200, colour: bool, unicode: bool, wide: bool,
     ) {
         let style = Style { width, colour, unicode, wide };
@@ -277,7 +277,7 @@ proptest! {
 }
 
 #[test]
-fn what_did_not_fit_together_is_said_of_the_trace() {
+fn contradictions_of_a_trace_are_reported() {
     let mut view = support::build();
     let trace = &mut view.traces[1];
     let style = Style { width: 100, colour: false, unicode: false, wide: false };
@@ -296,7 +296,7 @@ fn what_did_not_fit_together_is_said_of_the_trace() {
 }
 
 #[test]
-fn idle_time_that_may_be_others_is_called_so() {
+fn idle_time_that_may_be_other_programs_is_labelled() {
     let mut trace = support::trace(2, 10.0, |t| t.components.idle_scheduling_s = 9.7);
     let style = Style { width: 100, ..PLAIN };
     assert!(traced(&trace, style).contains("idle: scheduling"));
@@ -312,7 +312,7 @@ fn idle_time_that_may_be_others_is_called_so() {
 }
 
 #[test]
-fn what_was_accounted_too_early_is_said() {
+fn early_accounting_is_reported() {
     let mut trace = support::trace(2, 10.0, |t| t.overaccounted_s = 0.9);
     let caveat = "The kernel accounted 900 ms more to threads than they ran on these CPUs (4.5% of the";
     let style = Style { width: 100, ..PLAIN };
@@ -322,7 +322,7 @@ fn what_was_accounted_too_early_is_said() {
 }
 
 #[test]
-fn a_loss_that_cannot_be_told_is_a_dash_beside_one_that_can() {
+fn an_unknown_loss_is_a_dash() {
     let mut view = support::contended();
     view.stack[1].losses.kernel_lock_spin = None;
     let mut text = String::new();
@@ -333,7 +333,7 @@ fn a_loss_that_cannot_be_told_is_a_dash_beside_one_that_can() {
 }
 
 #[test]
-fn each_component_is_read_from_its_own_field() {
+fn each_component_has_its_own_field() {
     // The components have 1, 2, 3, … CPU-seconds in the order of the record: all differ, and none
     // is left out.
     let words = serde_json::to_value(Components::default()).unwrap();

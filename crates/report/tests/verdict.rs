@@ -12,7 +12,7 @@ fn text(view: &View) -> String {
 }
 
 #[test]
-fn each_answer_is_given_for_its_reason() {
+fn each_verdict_has_its_reason() {
     let kind = |view: View| decide(&view).kind;
     assert!(matches!(kind(support::view(&["x"]).build()), VerdictKind::NothingMeasured));
     assert!(matches!(kind(support::one_point()), VerdictKind::OneCount { cpus: 1, .. }));
@@ -37,7 +37,7 @@ fn each_answer_is_given_for_its_reason() {
 }
 
 #[test]
-fn counts_that_were_not_kept_to_give_no_answer() {
+fn a_command_outside_its_cpus_gets_no_answer() {
     let wide = |share, evidence, limit| {
         support::view(&["mpirun", "x"])
             .point(1, 10.0, 0.02, 1.98)
@@ -67,7 +67,7 @@ fn counts_that_were_not_kept_to_give_no_answer() {
 }
 
 #[test]
-fn a_crowded_base_is_praised_for_nothing() {
+fn a_crowded_base_gives_no_gain() {
     let crowded = |threads, machine_sized, told, fast: f64| {
         let workers = Workers { name: "spinbar".to_owned(), threads };
         support::view(&["spinbar"])
@@ -106,7 +106,7 @@ fn a_crowded_base_is_praised_for_nothing() {
 }
 
 #[test]
-fn no_difference_inside_the_noise_is_called_one() {
+fn no_difference_inside_the_noise_is_reported() {
     // The interval excludes 1, but two medians of one quantity differ as much by chance.
     let inside = support::view(&["x"])
         .point(1, 10.0, 0.02, 1.0)
@@ -163,7 +163,7 @@ fn a_precision_is_reported_only_where_more_of_it_may_change_the_answer() {
 }
 
 #[test]
-fn runs_that_overlap_tell_nothing_without_an_interval() {
+fn overlapping_runs_without_an_interval_prove_nothing() {
     let overlap = |runs| {
         support::view(&["x"])
             .point_with_runs(1, 10.0, 0.5, 1.0, runs)
@@ -185,7 +185,7 @@ fn runs_that_overlap_tell_nothing_without_an_interval() {
 }
 
 #[test]
-fn a_guess_is_made_only_where_the_points_can_bear_one() {
+fn a_guess_needs_enough_points() {
     let guesses =
         |view: &View| decide(view).remarks.iter().any(|r| matches!(r, Remark::IfSerialFractionStays { .. }));
     assert!(guesses(&support::two_points()));
@@ -201,7 +201,7 @@ fn a_guess_is_made_only_where_the_points_can_bear_one() {
 }
 
 #[test]
-fn what_others_took_makes_a_verdict_doubtful() {
+fn cpu_time_of_other_programs_makes_a_verdict_doubtful() {
     let doubtful = |others: f64, steal: f64, warning: Option<Warning>| {
         let view = support::view(&["x"]).point(1, 10.0, 0.02, 0.9).point(2, 9.9, 0.2, 0.6);
         let view = view.with(|v| v.points[1].others_allotted_s = Some(others));
@@ -221,7 +221,7 @@ fn what_others_took_makes_a_verdict_doubtful() {
 }
 
 #[test]
-fn advice_goes_on_from_what_was_planned() {
+fn advice_extends_the_plan() {
     let warnings =
         [Warning::FirstRunDiffers { cpus: 1, ratio: 6.1 }, Warning::TooFewRuns { cpus: 1, runs: 5 }];
     let advice = |runs: u32, reason: StopReason| {
@@ -252,7 +252,7 @@ fn advice_goes_on_from_what_was_planned() {
 }
 
 #[test]
-fn where_the_time_was_used_up_nothing_is_blamed_on_the_command() {
+fn after_the_time_limit_the_command_is_not_blamed() {
     let timed_out_text = |mut view: View| {
         view.closing.as_mut().expect("a closing").reason = StopReason::TimeExhausted;
         text(&view)

@@ -91,7 +91,7 @@ mod tests {
         }
 
         #[test]
-        fn a_rule_widens_it(values in prop::collection::vec(0.0..10.0, 6..80), max_runs in 6usize..200) {
+        fn a_rule_widens_the_interval(values in prop::collection::vec(0.0..10.0, 6..80), max_runs in 6usize..200) {
             let fixed = median_interval(&values, Design::Fixed).unwrap();
             let sequential = median_interval(&values, Design::Sequential { max_runs }).unwrap();
             prop_assert!(sequential.lo <= fixed.lo && sequential.hi >= fixed.hi);

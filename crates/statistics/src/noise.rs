@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_changed_is_beyond_the_floor() {
+    fn a_changed_machine_exceeds_the_floor() {
         let before: Vec<f64> = (0..10).map(|i| 1.0 + 0.001 * f64::from(i)).collect();
         let after: Vec<f64> = before.iter().map(|v| v * 1.02).collect();
         let changed = aa_test(&before, &after, 7).unwrap();

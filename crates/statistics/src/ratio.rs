@@ -166,7 +166,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn it_contains_the_ratio_and_inverts_with_it(a in runs(), b in runs()) {
+        fn the_interval_contains_the_ratio_and_inverts_with_it(a in runs(), b in runs()) {
             let interval = ratio_interval(&a, &b, Design::Fixed).unwrap();
             let ratio = median(&a).unwrap() / median(&b).unwrap();
             prop_assert!(interval.lo <= ratio * (1.0 + 1e-9) && ratio * (1.0 - 1e-9) <= interval.hi);
@@ -186,7 +186,7 @@ mod tests {
         }
 
         #[test]
-        fn a_rule_widens_it(a in runs(), b in runs()) {
+        fn a_rule_widens_the_interval(a in runs(), b in runs()) {
             let fixed = ratio_interval(&a, &b, Design::Fixed).unwrap();
             let sequential = ratio_interval(&a, &b, Design::Sequential { max_runs: 100 }).unwrap();
             prop_assert!(sequential.lo <= fixed.lo && fixed.hi <= sequential.hi);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn between_looks_it_does_not_look() {
+    fn the_rule_decides_only_at_its_looks() {
         for runs in 1..30 {
             let expected =
                 if [6, 9, 14, 21].contains(&runs) { Decision::Precise } else { Decision::Continue };
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_round_ends_it() {
+    fn the_last_round_ends_the_sweep() {
         assert_eq!(RULE.decide(&[&spread_values(30, 0.5)]), Decision::RunsExhausted);
         assert_eq!(RULE.decide(&[&spread_values(30, 0.009)]), Decision::Precise);
         let few = StoppingRule { max_runs: 4, ..RULE };
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_runs_neither_hide_a_point_nor_keep_the_rule_from_ending() {
+    fn failed_runs_do_not_hide_a_point_or_delay_the_end() {
         assert_eq!(RULE.decide(&[vec![1.0; 9], vec![1.0; 7]]), Decision::Continue);
         assert_eq!(RULE.decide(&[vec![1.0; 11], vec![1.0; 9]]), Decision::Precise);
         assert_eq!(RULE.decide(&[vec![1.0; 30], vec![]]), Decision::RunsExhausted);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_different_among_equals_is_an_outlier_though_the_mad_is_zero() {
+    fn one_different_run_among_equals_is_an_outlier_with_zero_mad() {
         let mut values = [2.0; 20];
         assert!(outliers(&values).is_empty());
         values[7] = 2.5;

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_text_is_kept_as_text_alone() {
+    fn a_command_in_utf_8_is_stored_as_text_only() {
         let argv = vec!["make".into(), "-j{n}".into()];
         assert_eq!(
             json(&Command::Program { argv }).to_string(),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_kept_beside_what_can_be_read() {
+    fn bytes_that_are_not_utf_8_are_stored_with_readable_text() {
         let odd = OsString::from_vec(b"a\xffb".to_vec());
         let program = json(&Command::Program { argv: vec!["wc".into(), odd.clone()] });
         assert_eq!(program["argv"], serde_json::json!(["wc", "a\u{fffd}b"]));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn bad_lists_are_refused_by_name() {
         for text in ["a", "3-1", "1,,2", "-1", "+1", "0-", "0-99999999", "1;2"] {
             let error = text.parse::<CpuSet>().unwrap_err().to_string();
             assert!(error.contains("write a list like"), "{text}: {error}");

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_are_no_text_come_back_from_json() {
+    fn bytes_that_are_not_utf_8_survive_json() {
         for bytes in [&b""[..], b"plain", "ä".as_bytes(), b"\xff", b"a\xffb\x80", b"\xef\xbf\xbd"] {
             let text = OsStr::from_bytes(bytes);
             let back = from_json(readable(text), hex(text).as_deref()).unwrap();
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hexadecimal_is_refused() {
+    fn text_that_is_not_hexadecimal_is_refused() {
         for wrong in ["f", "fg", "+f", "ä"] {
             assert!(from_hex(wrong).is_err(), "{wrong}");
         }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_second_cpu_is_measured_where_there_is_one_whole_one() {
+    fn a_fractional_second_cpu_is_measured_beside_a_whole_one() {
         let default = |cpus: &str, count, quota_cpus| {
             let cpus = cpus.parse().unwrap();
             Usable { cpus, count, quota_cpus, restrictions: Vec::new() }.default_count()
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_above_the_cpus_left_is_no_reason_for_fewer() {
+    fn a_quota_above_the_remaining_cpus_is_not_a_restriction() {
         let file = "/sys/fs/cgroup/cpu.max".to_owned();
         let of =
             |time| Restriction::Quota { level: CgroupLevel(1), quota: quota(time, 100), file: file.clone() };

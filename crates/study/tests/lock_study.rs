@@ -29,7 +29,7 @@ fn append_raw(path: &Path, text: &[u8]) {
 }
 
 #[test]
-fn what_was_appended_is_read_back_and_closed() {
+fn appended_lines_are_read_back_and_the_study_is_closed() {
     let (_dir, path) = study_of(2);
     let (study, mut writer) = LockStudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     assert_eq!(study, LockStudy { runs: vec![run(0), run(1)], ..LockStudy::new(lock_header(lock_plan())) });
@@ -50,7 +50,7 @@ fn what_was_appended_is_read_back_and_closed() {
 }
 
 #[test]
-fn a_damaged_line_costs_only_itself() {
+fn a_damaged_line_loses_only_itself() {
     let (_dir, path) = study_of(2);
     append_raw(&path, b"{\"round\": 2, \xff\n\n");
     append_raw(&path, &[serde_json::to_vec(&run(3)).unwrap(), b"\n".to_vec()].concat());
@@ -79,7 +79,7 @@ fn a_study_cut_at_any_byte_loses_at_most_the_last_line() {
 }
 
 #[test]
-fn fields_of_a_later_version_are_kept_and_a_newer_schema_is_refused_and_left_alone() {
+fn fields_of_a_later_version_are_kept_and_a_newer_schema_is_refused() {
     let (_dir, path) = study_of(1);
     let file = path.join("study.json");
     let text = fs::read_to_string(&file).unwrap().replacen('{', "{\"colour\": \"teal\",", 1);
@@ -99,7 +99,7 @@ fn fields_of_a_later_version_are_kept_and_a_newer_schema_is_refused_and_left_alo
 }
 
 #[test]
-fn each_kind_is_told_from_the_other() {
+fn the_two_kinds_of_study_are_distinguished() {
     let (dir, locks) = study_of(1);
     let command = dir.path().join("b.study");
     drop(StudyWriter::create(&command, morecores_testkit::header(plan(vec![point(1)]))).unwrap());
@@ -122,7 +122,7 @@ fn each_kind_is_told_from_the_other() {
 }
 
 #[test]
-fn what_is_there_stays_and_two_writers_never_share_a_study() {
+fn an_existing_study_stays_and_two_writers_never_share_it() {
     let (dir, path) = study_of(1);
     let header = || lock_header(lock_plan());
     assert!(matches!(LockStudyWriter::create(&path, header()), Err(StudyError::Exists(_))));
@@ -184,7 +184,7 @@ fn a_kill_during_the_upgrade_loses_nothing() {
 }
 
 #[test]
-fn of_many_that_resume_a_study_of_the_earlier_schema_one_writes() {
+fn only_one_of_many_resumes_a_study_of_the_earlier_schema() {
     let (_dir, path) = study_of(2);
     downgrade(&path);
     let barrier = std::sync::Barrier::new(8);
@@ -214,7 +214,7 @@ fn a_file_of_the_user_is_never_taken_for_the_runs_of_a_command() {
 }
 
 #[test]
-fn a_subject_of_a_later_version_wants_a_newer_morecores() {
+fn a_subject_of_a_later_version_needs_a_newer_morecores() {
     let (_dir, path) = study_of(1);
     let file = path.join("study.json");
     let text = fs::read_to_string(&file).unwrap().replace("\"kind\": \"locks\"", "\"kind\": \"nodes\"");

@@ -10,19 +10,19 @@ fn told(points: &[(u32, u32)], predict: &[u32]) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn every_predicted_count_is_told_on_the_most_cpus_and_the_most_on_the_fewest() {
+fn predicted_counts_run_on_the_most_cpus_and_the_largest_count_on_the_fewest() {
     assert_eq!(told(&[(1, 1), (2, 2), (4, 4)], &[8, 16]), [(1, 4), (4, 8), (4, 16)]);
 }
 
 #[test]
-fn what_the_sweep_runs_anyway_is_not_run_again() {
+fn runs_of_the_sweep_are_not_repeated() {
     // A single count is its own back-test.
     assert_eq!(told(&[(2, 2)], &[8]), [(2, 8)]);
     assert_eq!(told(&[(1, 1), (1, 4), (4, 4), (4, 8)], &[8, 16]), [(4, 16)]);
 }
 
 #[test]
-fn nothing_is_run_for_nothing() {
+fn no_needless_run_is_made() {
     assert_eq!(told(&[(1, 1), (2, 2)], &[]), []);
     assert_eq!(told(&[], &[4]), []);
 }

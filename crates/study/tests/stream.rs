@@ -33,7 +33,7 @@ proptest! {
     }
 
     #[test]
-    fn the_frames_come_as_they_were_written(events in events(8191)) {
+    fn frames_are_read_in_the_written_order(events in events(8191)) {
         let written = stream(&[(8191, events.clone())]);
         let frames: Result<Vec<EventFrame>, _> = StreamReader::new(written.as_slice()).unwrap().collect();
         let read: Vec<Event> = frames.unwrap().into_iter().flat_map(|frame| frame.events).collect();
@@ -74,7 +74,7 @@ fn large_sets_of_cpus_become_several_frames_too() {
 }
 
 #[test]
-fn a_cpu_that_no_kernel_has_is_refused() {
+fn an_impossible_cpu_number_is_refused() {
     let mut writer = StreamWriter::new(Vec::new()).unwrap();
     let kind = EventKind::Confined { tid: Tid(5), allowed: [CpuId(9000)].into_iter().collect() };
     let events = [Event { at: Nanos(1), cpu: CpuId(0), kind }];
@@ -84,7 +84,7 @@ fn a_cpu_that_no_kernel_has_is_refused() {
 }
 
 #[test]
-fn what_is_written_stays_small() {
+fn streams_stay_small() {
     // Two threads wake each other through a pipe, one event per microsecond.
     let events: Vec<Event> = (0..20_000_u32)
         .map(|index| {
@@ -143,7 +143,7 @@ fn the_documented_bytes_are_written_and_read() {
 }
 
 #[test]
-fn kinds_of_a_later_version_are_passed_over_and_counted() {
+fn kinds_of_a_later_version_are_skipped_and_counted() {
     let known = [0x0c, 0x03, 0x05]; // two events lost, 1 ns later
     let unknown = [0x1f, 0x03, 0x07, 0xaa, 0xbb, 0xcc]; // kind 31, 1 ns later, three bytes
     let raw = [known.as_slice(), &unknown, &known].concat();
@@ -170,7 +170,7 @@ fn a_later_version_and_other_files_are_refused() {
 }
 
 #[test]
-fn a_read_that_fails_is_said_to() {
+fn a_failed_read_is_reported() {
     struct Failing;
     impl std::io::Read for Failing {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {

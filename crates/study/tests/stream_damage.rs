@@ -45,7 +45,7 @@ fn a_stream_cut_at_any_byte_gives_the_frames_before() {
 }
 
 #[test]
-fn a_flipped_bit_costs_one_frame_and_is_counted() {
+fn a_flipped_bit_loses_one_frame_and_is_counted() {
     let (frames, written) = sample();
     let starts = frame_starts(&written);
     let total: u64 = frames.iter().map(|frame| frame.1.len() as u64).sum();
@@ -69,7 +69,7 @@ fn a_flipped_bit_costs_one_frame_and_is_counted() {
 }
 
 #[test]
-fn a_loss_stands_where_it_was_on_its_cpu() {
+fn a_loss_is_reported_at_its_place_on_its_cpu() {
     let (frames, written) = sample();
     let starts = frame_starts(&written);
     // Damages the second frame of CPU 0, and the last frame of CPU 1.
@@ -90,7 +90,7 @@ fn a_loss_stands_where_it_was_on_its_cpu() {
 }
 
 #[test]
-fn missing_repeated_and_foreign_bytes_between_frames_are_passed_over() {
+fn missing_repeated_and_foreign_bytes_between_frames_are_skipped() {
     let (frames, written) = sample();
     let starts = frame_starts(&written);
     let part = |index: usize| &written[starts[index]..starts[index + 1]];
@@ -132,7 +132,7 @@ impl Write for Killed<'_> {
 }
 
 #[test]
-fn a_writer_that_dies_or_fills_the_disk_leaves_whole_frames() {
+fn a_killed_writer_or_a_full_disk_leaves_whole_frames() {
     let (frames, written) = sample();
     for room in (0..written.len()).step_by(7) {
         let mut file = Vec::new();
@@ -150,7 +150,7 @@ fn a_writer_that_dies_or_fills_the_disk_leaves_whole_frames() {
 }
 
 #[test]
-fn sizes_that_no_writer_writes_take_no_memory() {
+fn impossible_sizes_take_no_memory() {
     let huge = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
     let all_cpus = [0x0a, 0x01, 0x01, 0x03, 0xfe, 0x7f, 0x01].repeat(65_536);
     let hostile = [

@@ -43,7 +43,7 @@ fn append_raw(path: &Path, text: &[u8]) {
 }
 
 #[test]
-fn what_was_appended_is_read_back() {
+fn appended_runs_are_read_back() {
     let (_dir, path) = study_of(3);
     let study = Study::read(&path).unwrap();
     assert_eq!(study.header, header());
@@ -52,7 +52,7 @@ fn what_was_appended_is_read_back() {
 }
 
 #[test]
-fn a_damaged_line_costs_only_itself() {
+fn a_damaged_line_loses_only_itself() {
     let (_dir, path) = study_of(2);
     append_raw(&path, b"{\"index\": 2, \xff\n");
     append_raw(&path, &[serde_json::to_vec(&run(3)).unwrap(), b"\n".to_vec()].concat());
@@ -103,7 +103,7 @@ fn fields_of_a_later_version_are_kept() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_left_alone() {
+fn a_newer_schema_is_refused_and_unchanged() {
     let (_dir, path) = study_of(1);
     let text = fs::read_to_string(path.join("study.json")).unwrap().replace("study/2", "study/3");
     fs::write(path.join("study.json"), &text).unwrap();
@@ -116,7 +116,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
 }
 
 #[test]
-fn what_is_no_study_is_said_to_be_none() {
+fn a_directory_without_a_study_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Study::read(dir.path()), Err(StudyError::NotAStudy(_))));
     fs::write(dir.path().join("study.json"), "{").unwrap();

@@ -96,7 +96,7 @@ fn a_trace_is_read_back_with_its_events() {
 }
 
 #[test]
-fn what_is_not_committed_leaves_nothing() {
+fn an_uncommitted_trace_leaves_nothing() {
     let (_dir, path) = empty_study();
     drop(recorded(&path, 2, 2, 10));
     assert_eq!(names(&path), [""; 0]);
@@ -107,7 +107,7 @@ fn what_is_not_committed_leaves_nothing() {
 }
 
 #[test]
-fn a_new_trace_takes_the_place_of_an_old_one() {
+fn a_new_trace_replaces_an_old_one() {
     let (_dir, path) = empty_study();
     add(&path, 2, 2, 10);
     let second = recorded(&path, 2, 2, 20);
@@ -120,7 +120,7 @@ fn a_new_trace_takes_the_place_of_an_old_one() {
 
 /// Covers the states in which a kill can leave the folder, in the order of a commit's system calls.
 #[test]
-fn a_kill_at_any_point_leaves_no_trace_or_a_whole_one() {
+fn a_kill_at_any_point_leaves_no_trace_or_a_complete_one() {
     let stream = {
         let (_dir, path) = empty_study();
         add(&path, 2, 2, 10);
@@ -163,7 +163,7 @@ fn a_kill_at_any_point_leaves_no_trace_or_a_whole_one() {
 }
 
 #[test]
-fn files_of_a_trace_being_recorded_are_another_writers() {
+fn files_of_a_trace_in_progress_belong_to_its_writer() {
     let (_dir, path) = empty_study();
     let (_, writer) = StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     let unfinished = recorded(&path, 2, 2, 10);
@@ -177,7 +177,7 @@ fn files_of_a_trace_being_recorded_are_another_writers() {
 }
 
 #[test]
-fn a_damaged_trace_is_said_and_costs_only_itself() {
+fn a_damaged_trace_is_reported_and_loses_only_itself() {
     let (_dir, path) = empty_study();
     for cpus in 1..=5 {
         add(&path, cpus, cpus, 5);
@@ -217,7 +217,7 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
 }
 
 #[test]
-fn a_study_that_was_gone_on_with_is_not_discarded_with_its_traces() {
+fn a_resumed_study_is_not_discarded_with_its_traces() {
     let (_dir, path) = empty_study();
     add(&path, 2, 2, 10);
     StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap().1.discard().unwrap();
@@ -247,7 +247,7 @@ fn fields_of_a_later_version_are_kept_in_memory() {
 }
 
 #[test]
-fn the_keys_of_a_header_stand_in_its_file_as_in_the_files_of_every_recorded_trace() {
+fn headers_are_written_with_the_keys_of_every_recorded_trace() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut headers = Vec::new();
     find_headers(&root.join("studies"), &mut headers);
@@ -273,7 +273,7 @@ fn find_headers(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn an_entry_whose_number_is_none_is_damage() {
+fn an_entry_without_a_number_is_damage() {
     let (_dir, path) = empty_study();
     add(&path, 1, 1, 5);
     let file = path.join("traces/1.json");
@@ -284,7 +284,7 @@ fn an_entry_whose_number_is_none_is_damage() {
 }
 
 #[test]
-fn events_that_are_no_stream_are_named() {
+fn events_that_are_not_a_stream_are_named() {
     let (_dir, path) = empty_study();
     add(&path, 1, 1, 5);
     fs::write(trace_events_path(&path, &cell(1, 1)), "something else").unwrap();
@@ -293,7 +293,7 @@ fn events_that_are_no_stream_are_named() {
 }
 
 #[test]
-fn traces_of_cells_that_differ_in_a_further_axis_have_files_of_their_own() {
+fn traces_of_cells_with_different_further_axes_have_separate_files() {
     let (_dir, path) = empty_study();
     let axes = |variant: &str| -> Coordinates {
         [("variant".to_owned(), AxisValue::Text(variant.to_owned()))].into()

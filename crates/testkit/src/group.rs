@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_those_that_are_installed() {
+    fn groups_match_the_scripts_and_packages() {
         let names = TestGroup::ALL.map(TestGroup::name);
         let script = include_str!("../../../tools/test.sh");
         assert!(script.contains(&format!("groups=({})", names.join(" "))), "{names:?}");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_not_there_is_refused_before_anything_runs() {
+    fn an_unknown_group_is_refused_before_anything_runs() {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/test.sh");
         let ran = std::process::Command::new(script).env("SKIP", "servers,brows").output().expect("bash");
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn queued_work_that_nobody_takes_up_makes_room_and_what_is_not_kept_is_said() {
+    fn abandoned_work_items_make_room_and_lost_ones_are_reported() {
         let mut place = MaybeUninit::uninit();
         let open = TraceSkelBuilder::default().open(&mut place).expect("our own object");
         assert_eq!(open.maps.queued_work.map_type(), libbpf_rs::MapType::LruHash);

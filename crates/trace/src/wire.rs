@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_tells_why_and_in_which_call() {
+    fn a_switch_has_its_reason_and_its_call() {
         let slot = Slot { kind: kind::SWITCH, tid: 7, other: 0, value: 99, ..Slot::default() };
         let switch = |detail| match decoded(Slot { detail, ..slot }) {
             EventKind::Switch(switch) => (switch.left, switch.call),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_a_thread_back_is_named() {
+    fn the_reason_for_holding_a_thread_back_is_named() {
         let held = |detail| {
             Decoder::new(CpuId(0)).event(&[Slot { kind: kind::HELD, tid: 7, detail, ..Slot::default() }])
         };
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_accounts_lie_behind_the_first_slot() {
+    fn names_and_accounts_follow_the_first_slot() {
         let first = Slot { kind: kind::EXEC, tid: 4, other: 4, value: 1_000, ..Slot::default() };
         let name = Slot { time: u64::from_le_bytes(*b"cc1\0\0\0\0\0"), ..Slot::default() };
         let accounts = Slot { time: 1, tid: 2, value: 3, extra: 4, ..Slot::default() };

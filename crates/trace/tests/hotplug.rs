@@ -30,8 +30,8 @@ impl Drop for Offline {
 }
 
 #[test]
-fn a_cpu_that_is_taken_offline_is_named_and_the_next_trace_knows_nothing_of_it() {
-    const NAME: &str = "a_cpu_that_is_taken_offline_is_named_and_the_next_trace_knows_nothing_of_it";
+fn an_offline_cpu_is_named_and_does_not_affect_the_next_trace() {
+    const NAME: &str = "an_offline_cpu_is_named_and_does_not_affect_the_next_trace";
     let online: CpuSet =
         fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim().parse().unwrap();
     let cpu = online.iter().next_back().unwrap();

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_through_the_counts_says_how_many_fit() {
+    fn a_line_through_the_counts_gives_the_largest_fitting_count() {
         let demand = MemoryDemand::fit(&[(1, 500.0), (2, 900.0), (4, 1_700.0)]).unwrap();
         assert!((demand.bytes_on(8) - 3_300.0).abs() < 1e-6);
         assert!((demand.cpus_within(2_000.0) - 4.0).abs() < 1e-6, "4 need 1700, 5 need 2100");

@@ -60,7 +60,7 @@ fn differences(comparison: &Comparison) -> Vec<Difference> {
 
 /// At most 5% of pairs of identical studies show a difference, over all their ratios together.
 #[test]
-fn the_same_thing_twice_is_rarely_called_different() {
+fn two_studies_of_one_program_rarely_differ() {
     for (runs, noise) in [(6, 0.05), (10, 0.01)] {
         let is_alarm = |seed: u64| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -77,7 +77,7 @@ fn the_same_thing_twice_is_rarely_called_different() {
 /// The new study loses 5% on 8 CPUs alone, with 10 runs per count and noise of 1%. The comparison
 /// calls the time and the speedup there worse, and nothing else.
 #[test]
-fn a_loss_of_five_percent_is_found_where_it_is() {
+fn a_loss_of_five_percent_is_found_at_its_count() {
     let judge = |seed: u64| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let base = study(10, 0.01, |_| 1.0, &mut rng);
@@ -117,7 +117,7 @@ fn ratios_are_new_over_base() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn studies_that_cannot_be_compared_are_refused() {
     let mut rng = ChaCha8Rng::seed_from_u64(44);
     let base = study(6, 0.01, |_| 1.0, &mut rng);
     let compare_with_base = |new: &Study| {
@@ -147,7 +147,7 @@ fn what_cannot_be_compared_is_refused() {
 /// Another machine, another kernel and other CPUs are reported, and the studies are compared
 /// nevertheless.
 #[test]
-fn what_was_not_made_alike_is_told() {
+fn differences_in_the_making_are_reported() {
     let mut rng = ChaCha8Rng::seed_from_u64(45);
     let base = study(6, 0.01, |_| 1.0, &mut rng);
     let mut new = base.clone();

@@ -77,7 +77,7 @@ fn the_floor_and_the_spread_are_those_of_the_noise() {
 }
 
 #[test]
-fn a_drift_is_seen_as_such_and_is_neither_noise_nor_disturbance() {
+fn a_drift_is_reported_as_drift_and_not_as_noise() {
     let found = machine_noise(&machine(0.001, 1.25, 0.01)).expect("a machine");
     let together = &found.disturbances[0];
     assert_eq!(together.relation, CpuRelation::All);
@@ -93,7 +93,7 @@ fn a_drift_is_seen_as_such_and_is_neither_noise_nor_disturbance() {
 }
 
 #[test]
-fn a_slower_cpu_and_the_one_that_suffers_most_are_told() {
+fn the_slower_and_the_most_disturbed_cpu_are_reported() {
     let rounds = 0..6u32;
     let times = |factor: f64| (0..20).map(move |_| LENGTH * factor);
     let runs = rounds.flat_map(|round| {
@@ -114,7 +114,7 @@ fn a_slower_cpu_and_the_one_that_suffers_most_are_told() {
 }
 
 #[test]
-fn too_little_gives_no_floor_and_nothing_gives_nothing() {
+fn too_few_repetitions_give_no_floor_and_none_give_nothing() {
     assert_eq!(machine_noise(&Noise::default()), None);
     let empty = Noise { steps: 1, runs: vec![run(0, CpuRelation::Alone, vec![thread(0, [])])] };
     assert_eq!(machine_noise(&empty), None);

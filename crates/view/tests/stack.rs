@@ -93,7 +93,7 @@ fn assert_close(value: f64, expected: f64) {
 /// A run of 10 s on one CPU has 4 s of serial work. On two CPUs it takes 7 s, with one CPU idle for
 /// 4 s.
 #[test]
-fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
+fn the_idle_cpu_of_a_serial_part_is_the_whole_loss() {
     let mut made = study(&[1, 2]);
     add_runs(&mut made, 1, &[10.0; 6]);
     add_runs(&mut made, 2, &[7.0; 6]);
@@ -128,7 +128,7 @@ fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
 /// The scaling is perfect, with 10 s of work. Other programs took 2 s of one traced run, on two
 /// CPUs or on one, and nothing of the timed runs.
 #[test]
-fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
+fn time_taken_by_others_in_a_traced_run_alone_is_no_gain_and_no_loss() {
     let stack_of = |one_s: f64, two_s: f64, around: f64| {
         let mut made = study(&[1, 2]);
         add_runs(&mut made, 1, &[10.0; 6]);
@@ -227,7 +227,7 @@ fn a_part_too_short_to_divide_has_no_speedup() {
 /// `make -j1` runs everything serially. Its single long serial phase is not the serial part of
 /// `make -j2`.
 #[test]
-fn a_program_that_is_serial_on_one_cpu_has_a_speedup_of_its_parallel_part_alone() {
+fn a_program_that_is_serial_on_one_cpu_has_only_a_parallel_speedup() {
     let mut made = study(&[1, 2]);
     add_runs(&mut made, 1, &[10.0; 6]);
     add_runs(&mut made, 2, &[5.5; 6]);
@@ -242,7 +242,7 @@ fn a_program_that_is_serial_on_one_cpu_has_a_speedup_of_its_parallel_part_alone(
 
 /// The plan keeps `{n}` at 4 in some points and lets it follow the CPUs in others.
 #[test]
-fn the_baseline_is_the_one_most_like_it() {
+fn the_baseline_is_the_most_similar_run() {
     let mut made = study(&[1, 2]);
     made.header.plan.points = vec![
         studies::point(1, 1),
@@ -270,7 +270,7 @@ fn the_baseline_is_the_one_most_like_it() {
 }
 
 #[test]
-fn no_stack_where_there_is_nothing_to_compare() {
+fn no_stack_without_a_baseline() {
     let made = clean_study(&[1, 2]);
     assert!(view(&made, &[]).stack.is_empty());
     assert!(view(&made, &[trace(2, 2, 4.0)]).stack.is_empty());
@@ -311,7 +311,7 @@ fn trace_warnings(spoil: impl FnOnce(&mut TraceView)) -> Vec<Warning> {
 }
 
 #[test]
-fn a_spoilt_trace_is_warned_of() {
+fn a_spoilt_trace_causes_a_warning() {
     assert_eq!(trace_warnings(|_| ()), []);
     let lossy = Warning::LossyTrace { cpus: 2, lost_events: 250, share: 0.2 };
     assert_eq!(trace_warnings(|t| t.lost_events = 250), [lossy]);
@@ -342,7 +342,7 @@ fn a_spoilt_trace_is_warned_of() {
 }
 
 #[test]
-fn what_a_trace_measures_stands_in_for_a_bound() {
+fn a_share_measured_by_a_trace_replaces_the_bound() {
     let mut made = clean_study(&[1, 2]);
     for run in made.runs.iter_mut().filter(|run| run.cpus == 1) {
         run.cpu.user_ns = run.elapsed_ns + run.elapsed_ns;
@@ -363,7 +363,7 @@ fn what_a_trace_measures_stands_in_for_a_bound() {
 }
 
 #[test]
-fn a_base_with_more_threads_than_cpus_is_warned_of() {
+fn a_base_with_more_threads_than_cpus_causes_a_warning() {
     let crowded = |cpus, n, threads, change: fn(&mut Study)| {
         let mut made = clean_study(&[1, 2]);
         made.header.host.topology.online = (0..4).map(CpuId).collect();
@@ -388,7 +388,7 @@ fn a_base_with_more_threads_than_cpus_is_warned_of() {
 /// Two traces on one CPU and on two have equal components. One trace or both cannot tell some of
 /// them apart.
 #[test]
-fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
+fn an_unknown_part_counts_with_the_component_that_contains_it() {
     let stack_of = |change: fn(&mut TraceView, &mut TraceView)| {
         let mut made = study(&[1, 2]);
         add_runs(&mut made, 1, &[4.0; 6]);
@@ -443,7 +443,7 @@ fn weights() -> impl Strategy<Value = [f64; 16]> {
 proptest! {
     /// The equation `n = S·b + Σ losses` holds for any components, even if they exceed the whole.
     #[test]
-    fn the_stack_is_as_high_as_there_are_cpus(
+    fn the_height_of_a_stack_is_its_cpu_count(
         base in 1u32..4, more in 1u32..60,
         (base_elapsed, elapsed) in (0.01..1e4f64, 0.01..1e4f64),
         (timed_base, timed) in (0.01..1e4f64, 0.01..1e4f64),

@@ -131,7 +131,7 @@ fn long_runs_keep_their_own_split() {
 }
 
 #[test]
-fn a_point_is_told_no_better_than_its_worst_run() {
+fn a_point_names_the_least_accurate_estimator() {
     let mut study = clean_study(&[1]);
     study.runs[2].cpu.estimator = CpuEstimator::Taskstats;
     assert_eq!(view(&study, &[]).points[0].kernel_ratio_estimator, CpuEstimator::Taskstats);
@@ -181,7 +181,7 @@ fn one_point_is_its_own_base() {
 }
 
 #[test]
-fn a_base_without_a_success_gives_its_place_to_the_next() {
+fn a_base_without_a_successful_run_is_replaced_by_the_next_count() {
     let mut made = clean_study(&[1, 2, 4]);
     made.runs.iter_mut().filter(|run| run.cpus == 1).for_each(|run| run.exit = Exit::Code(2));
     let view = view(&made, &[]);
@@ -191,7 +191,7 @@ fn a_base_without_a_success_gives_its_place_to_the_next() {
 }
 
 #[test]
-fn no_run_and_no_success_have_no_points() {
+fn counts_without_a_successful_run_have_no_points() {
     let empty = view(&study(&[1, 2]), &[]);
     assert!(empty.points.is_empty() && empty.warnings.is_empty(), "{:?}", empty.warnings);
     let mut failed = clean_study(&[1, 2]);
@@ -226,7 +226,7 @@ fn one_cpu_count_may_have_several_n() {
 }
 
 #[test]
-fn the_counters_are_medians_and_what_was_not_read_is_absent() {
+fn counters_are_medians_and_unread_ones_are_absent() {
     let mut made = clean_study(&[1]);
     for (index, run) in made.runs.iter_mut().enumerate() {
         run.rusage.minor_faults = 100 + index as u64;
@@ -254,7 +254,7 @@ fn the_counters_are_medians_and_what_was_not_read_is_absent() {
 }
 
 #[test]
-fn others_are_what_the_tree_and_we_did_not_use() {
+fn other_programs_are_the_time_beyond_the_tree_and_morecores() {
     let mut made = clean_study(&[2]);
     studies::change_surroundings(&mut made, 2, |s| {
         s.busy_allotted_ns = s.tree_ns + seconds(0.5);
@@ -290,7 +290,7 @@ fn devices_are_busy_for_a_share_of_all_runs() {
 }
 
 #[test]
-fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
+fn a_requested_precision_gives_the_intervals_of_a_sequential_design() {
     let mut made = study(&[1]);
     add_runs(&mut made, 1, &(0..20).map(|i| 10.0 + 0.01 * f64::from(i * 7 % 20)).collect::<Vec<_>>());
     let width =
@@ -301,7 +301,7 @@ fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
 }
 
 #[test]
-fn the_words_are_those_of_the_user() {
+fn the_command_has_the_words_of_the_user() {
     let mut made = clean_study(&[1]);
     made.header.subject = program("xz -T{n} file");
     assert_eq!(view(&made, &[]).command, ["xz", "-T{n}", "file"]);

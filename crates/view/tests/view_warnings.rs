@@ -41,7 +41,7 @@ fn assert_close(value: f64, expected: f64) {
 }
 
 #[test]
-fn a_clean_study_is_silent() {
+fn a_clean_study_has_no_warnings() {
     assert_no_warning(&[1, 2, 4, 8], |_| ());
     assert_no_warning(&[4], |_| ());
     // The surroundings of the runs are unknown.
@@ -57,7 +57,7 @@ fn too_few_runs() {
 }
 
 #[test]
-fn the_asked_precision_was_not_reached() {
+fn a_missed_precision_causes_a_warning() {
     let imprecise = |reason| {
         let mut made = clean_study(&[1]);
         made.header.plan.stop.precision = Some(0.001);
@@ -129,7 +129,7 @@ fn runs_that_depend_on_the_one_before() {
 }
 
 #[test]
-fn two_speeds_are_named_where_they_matter() {
+fn two_speeds_are_reported_if_they_matter() {
     let two = |gap: f64| {
         let parts = [0.0, 1.0, 0.01, 1.01, 1.02, 0.02, 0.03, 1.03, 0.04, 1.04];
         parts.map(|part| 8.0 * (1.0 + gap * part))
@@ -147,7 +147,7 @@ fn steal_is_a_share_of_the_cpus_time() {
 }
 
 #[test]
-fn throttling_is_told_in_seconds() {
+fn throttling_is_reported_in_seconds() {
     let warning =
         only_warning(&[1, 2], |made| change_surroundings(made, 2, |s| s.throttled_ns = Some(seconds(0.5))));
     let Warning::Throttled { cpus: 2, seconds: held } = warning else { panic!("{warning:?}") };
@@ -158,14 +158,14 @@ fn throttling_is_told_in_seconds() {
 }
 
 #[test]
-fn a_quota_matters_where_it_is_below_the_cpus() {
+fn a_quota_below_the_cpus_causes_a_warning() {
     let warning = only_warning(&[1, 2], |made| made.header.host.topology.usable.quota_cpus = Some(1.5));
     assert_eq!(warning, Warning::QuotaBelowCpus { cpus: 2, quota: 1.5 });
     assert_no_warning(&[1, 2], |made| made.header.host.topology.usable.quota_cpus = Some(2.0));
 }
 
 #[test]
-fn kinds_of_cpu_are_named_where_they_come_in() {
+fn kinds_of_cpu_are_named_at_their_first_count() {
     let adds = |kind| only_warning(&[1, 2], move |made| made.header.plan.points[1].adds = [kind].into());
     assert_eq!(adds(CpuKind::SmtSibling), Warning::SmtSiblings { cpus: 2 });
     assert_eq!(adds(CpuKind::OtherCoreType), Warning::MixedCoreTypes { cpus: 2 });
@@ -226,7 +226,7 @@ fn threads_that_did_not_follow_the_cpus() {
 }
 
 #[test]
-fn threads_cannot_follow_to_cpus_that_others_had() {
+fn no_warning_if_others_used_the_added_cpus() {
     let has_warning = |around_runs: fn(&mut Surroundings)| {
         let mut made = clean_study(&[1, 4]);
         use_one_cpu(&mut made);
@@ -244,7 +244,7 @@ fn threads_cannot_follow_to_cpus_that_others_had() {
 }
 
 #[test]
-fn threads_have_nothing_to_follow_at_the_same_cpu_count() {
+fn no_warning_without_added_cpus() {
     let mut made = clean_study(&[2]);
     made.header.plan.points.push(studies::point(2, 4));
     for elapsed in quiet_times(4.1) {
@@ -294,7 +294,7 @@ fn work_outside_of_the_tree() {
 }
 
 #[test]
-fn only_who_explains_a_good_part_of_the_disturbance_is_named() {
+fn only_programs_with_a_good_part_of_the_disturbance_are_named() {
     // Eight runs on two CPUs with 2 s of other programs' work in each: 16 s.
     let named = |others: &[(&str, f64)]| {
         let warning = only_warning(&[1, 2], |made| {
@@ -312,7 +312,7 @@ fn only_who_explains_a_good_part_of_the_disturbance_is_named() {
 }
 
 #[test]
-fn work_on_the_allotted_cpus_counts_too_but_ours_does_not() {
+fn work_on_the_allotted_cpus_counts_but_that_of_morecores_does_not() {
     let more = |s: &mut Surroundings| s.busy_allotted_ns += seconds(2.0);
     let warning = only_warning(&[1, 2], |made| change_surroundings(made, 2, more));
     assert!(matches!(warning, Warning::WorkOutsideTree { cpus: 2, .. }), "{warning:?}");
@@ -404,7 +404,7 @@ fn the_other_cpus_help_unless_they_are_off() {
 }
 
 #[test]
-fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
+fn cpu_time_beyond_that_of_the_cpus_proves_work_elsewhere() {
     // Both CPUs are busy in runs on one, as with a command that widens its affinity.
     let both = |made: &mut Study, estimator| {
         for run in made.runs.iter_mut().filter(|run| run.cpus == 1) {
@@ -437,7 +437,7 @@ fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
 }
 
 #[test]
-fn cpus_that_are_not_balanced_are_warned_of_where_there_are_several() {
+fn several_cpus_without_load_balancing_cause_a_warning() {
     let off = |limit, restriction: Restriction| {
         let mut made = clean_study(&[1, 2]);
         made.header.plan.limit = limit;

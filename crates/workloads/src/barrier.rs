@@ -73,7 +73,7 @@ mod tests {
     use std::sync::atomic::Ordering::SeqCst;
 
     #[test]
-    fn nobody_passes_before_all_have_arrived() {
+    fn no_thread_passes_before_all_have_arrived() {
         for worker_kind in [WorkerKind::Threads, WorkerKind::Processes] {
             let barrier = Barrier::new(5).unwrap();
             let arrived = SharedWords::new(1, "").unwrap();

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_piece_of_the_work_has_started_ends_with_the_workload() {
+    fn processes_started_by_a_part_of_the_work_end_with_the_workload() {
         let (reader, writer) = std::io::pipe().unwrap();
         let workload = processes::fork(|| {
             let cleanup = CleanupProcess::new().unwrap();

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_counts() {
+    fn counting_gives_the_requested_count() {
         for limit in [0, 1, 2, 1000] {
             assert_eq!(count(limit), limit);
         }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_for_64_bits_is_noticed() {
+    fn an_overflow_of_64_bits_is_noticed() {
         assert_eq!(Work::Each(u64::MAX).total(2), None);
         assert_eq!(Work::Each(100_000_000).total(8), Some(800_000_000));
     }

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_result_is_one_line_with_numbers_beside_their_units() {
+    fn the_result_is_one_line_with_numbers_next_to_their_units() {
         let outcome = Outcome {
             name: "soften",
             parameters: "2 threads".to_owned(),

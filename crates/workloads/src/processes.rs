@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_ends_the_others_and_keeps_its_words_and_status() {
+    fn a_failure_ends_the_others_and_keeps_its_message_and_status() {
         let wrong = || WorkloadError::WrongResult { what: "a".into(), expected: "b".into(), got: "c".into() };
         let piece = |index| {
             move || match index {

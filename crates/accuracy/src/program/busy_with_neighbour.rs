@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_neither_had_is_idle() {
+    fn unused_time_is_idle() {
         let program = BusyWithNeighbour { threads: 2, pid: 1, elapsed_s: 4.0 };
         let truth = Truth { cpu_s: 5.5, outside_s: Some(2.0), ..Truth::default() };
         let seconds = program.expected(&truth, 2, 4.0).shares.iter().map(|s| s.seconds).collect::<Vec<_>>();

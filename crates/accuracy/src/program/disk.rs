@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_works_for_the_disk_is_not_idle_for_it() {
+    fn a_cpu_that_serves_the_disk_is_not_idle() {
         let program = Disk { file: PathBuf::from("/f"), elapsed_s: 5.0 };
         let disk = |cpus, idle_s| {
             let truth = Truth { cpu_s: 1.0, waited_s: Some(4.0), idle_s: Some(idle_s), ..Truth::default() };

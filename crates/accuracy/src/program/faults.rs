@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_pages_are_said() {
+    fn small_pages_are_reported() {
         let program = Faults { percent: 30.0, work_s: 20.0, threads: 1 };
         let note = |large| {
             program.expected(&Truth { large_pages: Some(large), ..Truth::default() }, 1, 20.0).note.is_some()
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_faults_again() {
+    fn returned_memory_faults_again() {
         let memory = Memory::map().unwrap();
         memory.touch(1);
         assert_eq!(memory.is_large(), memory.large);

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_cpu_is_barred_and_the_third_has_nobody() {
+    fn the_second_cpu_is_forbidden_and_the_third_has_no_thread() {
         let program = PinnedThreads { work_s: 6.0 };
         let seconds = |cpus| {
             let shares = program.expected(&Truth { cpu_s: 6.0, ..Truth::default() }, cpus, 6.0).shares;

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_queued_beside_an_idle_cpu_is_scheduling() {
+    fn a_worker_that_waits_while_a_cpu_is_idle_is_scheduling() {
         let queued = |cpus, runnable_s, idle_s| {
             let truth =
                 Truth { cpu_s: 10.0, runnable_s: Some(runnable_s), idle_s: Some(idle_s), ..Truth::default() };

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_is_what_the_processes_did_not_use() {
+    fn time_that_no_process_used_is_idle() {
         let truth = Truth { cpu_s: 4.0, ..Truth::default() };
         let expected = Storm { processes: 5_000 }.expected(&truth, 2, 4.5);
         assert_eq!(expected.shares[1], Share::from_own_clocks(Part::Idle, 5.0));

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_share_the_work_as_asked() {
+    fn turns_share_the_work_as_requested() {
         let (begun, mut others) = (clock::thread_cpu(), Nanos::ZERO);
         alternate(0.3, 30.0, 1, |end| {
             let from = clock::thread_cpu();

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_as_exact_as_a_waiting_person_needs() {
+    fn times_have_the_precision_that_a_waiting_user_needs() {
         let words = |s| duration(Duration::from_secs(s));
         assert_eq!([words(5), words(125), words(4_800)], ["5 s", "2 min 05 s", "1 h 20 min"]);
     }

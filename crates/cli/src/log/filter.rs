@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_selects_nothing_is_refused_by_name() {
+    fn a_filter_that_selects_nothing_is_refused_by_name() {
         for (text, part) in [
             ("x", "`x`"),
             ("3", "`3`"),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_libraries_are_not_heard() {
+    fn events_of_other_libraries_are_dropped() {
         assert!(is_morecores_target("morecores") && is_morecores_target("morecores_trace::driver"));
         assert!(!is_morecores_target("mio::poll") && !is_morecores_target("morecores_tracer"));
     }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_this_user_s_alone_and_no_link_is_followed() {
+    fn only_this_user_can_read_the_file_and_no_link_is_followed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a/morecores/last.log");
         write(&file, "first").unwrap();

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn n_in_the_environment_is_meant_for_us_unless_it_is_part_of_a_command_line() {
+    fn n_in_the_environment_is_replaced_unless_it_is_part_of_a_command_line() {
         let inherited = [
             ("OMP_NUM_THREADS", "{n}"),
             ("TEMPLATE", "{{n}}"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn makes_own_variables_are_the_users_where_no_make_is_above() {
+    fn without_an_outer_make_the_variables_of_make_are_the_users() {
         assert_eq!(planned_variables(&[], &[("MAKEFLAGS", "-j{n}")]).unwrap(), ["MAKEFLAGS=-j{n}"]);
         assert_eq!(
             planned_variables(&[], &[("MAKEFLAGS", " -- ARGS=-j{n}"), ("MAKELEVEL", "1")]).unwrap(),

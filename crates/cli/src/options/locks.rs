@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_documented() {
+    fn defaults_are_as_documented() {
         let plan = options("", 2).unwrap();
         assert_eq!(plan.locks, LockName::ALL);
         assert_eq!(plan.threads, [1, 2, 4]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_holds_and_is_typed_again() {
+    fn options_apply_and_are_repeated_in_the_typed_line() {
         let line =
             "--lock std,adaptive,std --threads 8,2,2 --hold 1ms,500ns,0 --think 10us,hold --runs 3 --seed 5";
         let plan = options(line, 2).unwrap();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_say_what_to_write() {
+    fn bad_values_say_what_to_write() {
         for (line, parts) in [
             ("--lock spine", ["--lock: there is no lock `spine`", "adaptive"]),
             ("--lock spin,,std", ["--lock `spin,,std`", "adaptive,std"]),

@@ -139,7 +139,7 @@ mod tests {
     use morecores_study::{Figure, Nanos};
 
     #[test]
-    fn figures_of_an_older_version_are_told_by_what_is_not_kept_of_them() {
+    fn figures_of_an_older_version_are_recognised_by_missing_fields() {
         let older =
             Run { metric: Some(99.0), ..morecores_testkit::run(&morecores_testkit::point(1), Nanos(1)) };
         let figure = Figure { name: None, value: 9.9, text: "9,9".to_owned(), unit: None };
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_before_the_first_equals_sign_and_is_a_word() {
+    fn a_name_is_the_word_before_the_first_equals_sign() {
         assert_eq!(split_name("p99=lat ([0-9]+)"), (Some("p99"), "lat ([0-9]+)"));
         assert_eq!(split_name("a=b=(.*)"), (Some("a"), "b=(.*)"));
         for text in ["Requests/sec: +([0-9.]+)", "p99 lat=(.*)", "=(.*)", "(a)=(.*)", "9=(.*)"] {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_of_the_first_metric_or_of_the_named_one() {
+    fn a_unit_belongs_to_the_first_or_to_the_named_metric() {
         let metrics = [(Some("rate"), "x"), (Some("p99"), "y")];
         let texts = ["req/s".to_owned(), "p99=ms".to_owned()];
         let units = Units::new(&texts, &metrics).unwrap();

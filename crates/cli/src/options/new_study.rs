@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_free_name_is_taken_and_a_given_one_is_not_changed() {
+    fn a_default_name_is_made_unique_and_a_given_name_is_kept() {
         let taken = ["make-1.study", "make-1-2.study"].map(PathBuf::from);
         let create = |path: &Path| match taken.contains(&path.to_owned()) {
             true => Err(StudyError::Exists(path.to_owned())),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_says_its_picture() {
+    fn a_file_name_selects_its_picture() {
         let of = |path: &str| picture_from_name(Path::new(path)).ok();
         assert_eq!(of("speedup.svg"), Some(Picture::Speedup));
         assert_eq!(of("docs/make-j64_stack.png"), Some(Picture::Stack));

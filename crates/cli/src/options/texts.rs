@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_times_read_as_people_write_them() {
+    fn shares_and_times_parse_as_people_write_them() {
         assert_eq!(percent("-", "1%").unwrap(), 0.01);
         assert_eq!(percent("-", "0.5").unwrap(), 0.005);
         assert_eq!(duration("-", "90s").unwrap(), Nanos::from_millis(90_000));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_say_what_to_write() {
+    fn bad_values_say_what_to_write() {
         for text in ["", "one", "-1", "100%", "inf", "NaN"] {
             let error = percent("--precision", text).unwrap_err().to_string();
             assert!(error.contains("write a percentage"), "{text}: {error}");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_zero_is_none() {
+    fn a_limit_of_zero_is_no_limit() {
         let read = |text| time_limit("--max-time", text).ok();
         assert_eq!(
             [read("0"), read("0.0"), read("90s")],
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn short_times_have_a_unit_or_are_none() {
+    fn short_times_need_a_unit() {
         let read = |text| short_time(text).ok().map(|time| time.0);
         assert_eq!([read("0"), read("0ns"), read("100ns")], [Some(0), Some(0), Some(100)]);
         assert_eq!(

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_batch_counts_and_lasts_as_long_as_a_batch_is_to() {
+    fn the_fastest_batch_counts_and_has_the_requested_length() {
         let batches = Cell::new(0_u32);
         let longest = Cell::new(0);
         // A repetition takes 50 ns. All batches except every seventh are interrupted.

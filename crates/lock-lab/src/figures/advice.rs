@@ -160,7 +160,7 @@ mod tests {
     const BUSY: ContentionPoint = (4, 1_000, 0);
 
     #[test]
-    fn without_contention_the_cheapest_is_taken_and_none_forbidden() {
+    fn without_contention_the_cheapest_lock_is_advised_and_none_is_rejected() {
         let free = |lock| LockCell::Free { lock };
         let study = Synthetic::with_locks(&[Spin, Adaptive, Block, Kernel])
             .times(free(Spin), &[10.0])
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_are_those_that_nothing_beats_and_never_is_below_half() {
+    fn unbeaten_locks_are_advised_and_locks_below_half_are_rejected() {
         let study = Synthetic::with_locks(&[Spin, Adaptive, Block, Std, Kernel])
             .contention(Spin, BUSY, &around(1e5))
             .contention(Adaptive, BUSY, &around(1e6))
@@ -205,7 +205,7 @@ mod tests {
     /// A thread that never got the lock while it was watched counts as starved, as far as the watch
     /// can show.
     #[test]
-    fn a_short_watch_shows_who_never_had_it() {
+    fn a_short_watch_shows_threads_that_never_had_the_lock() {
         let mut study = Synthetic::with_locks(&[Spin, Ticket])
             .contention(Spin, BUSY, &around(2e6))
             .contention(Ticket, BUSY, &around(1.5e6))
@@ -219,7 +219,7 @@ mod tests {
 
     /// The price of a wake-up divides short from long holds; a single thread is no contention.
     #[test]
-    fn situations_are_told_by_threads_and_the_bound() {
+    fn situations_follow_from_threads_and_the_spin_bound() {
         let study = |wake: Option<f64>| {
             let study = Synthetic::with_locks(&[Spin, Block])
                 .contention(Spin, (2, 1_000, 0), &around(2e6))

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn geometric_means_are_of_rounds_that_all_have() {
+    fn geometric_means_use_rounds_common_to_all() {
         let all = [rounds(&[(0, 2.0), (1, 3.0)]), rounds(&[(0, 8.0)])];
         let mean = Rounds::geometric_mean(&all);
         assert_eq!(mean.0.len(), 1);

@@ -217,7 +217,7 @@ mod tests {
     /// threads one sleeps for 20 µs, while the other has a turn every 2.155 µs. The expected
     /// values are computed by hand.
     #[test]
-    fn with_a_cpu_each_a_sleeper_is_missed() {
+    fn with_a_cpu_each_a_sleeper_costs_throughput() {
         let spin = (2.0 / 2_055.0_f64).min(1.0 / 1_055.0);
         let block = 1.0 / 2_155.0;
         assert!((ratio((2, 1_000, 1_000), 2) - spin / block).abs() < 1e-9);
@@ -226,7 +226,7 @@ mod tests {
     /// Sleeping is never better if no other thread wants the CPU, however long the hold. The
     /// difference shrinks as the hold grows.
     #[test]
-    fn with_a_cpu_each_two_that_spin_are_never_slower() {
+    fn with_a_cpu_each_two_spinning_threads_are_never_slower() {
         for hold in [0, 100, 1_000, 10_000, 100_000, 1_000_000] {
             for think in [0, 100, 10_000, 1_000_000] {
                 assert!(ratio((2, hold, think), 2) >= 1.0, "{hold} {think}: {}", ratio((2, hold, think), 2));
@@ -238,7 +238,7 @@ mod tests {
     /// Half of the time goes to owners that are off their CPU, with twice as many threads as CPUs.
     /// With more threads the share is larger.
     #[test]
-    fn a_crowd_that_spins_loses_the_share_of_who_is_off_its_cpu() {
+    fn spinning_with_more_threads_than_cpus_loses_the_time_of_preempted_owners() {
         assert!((ratio((4, 1_000_000, 0), 2) - 0.5).abs() < 1e-3);
         assert!((ratio((8, 1_000_000, 0), 2) - 0.25).abs() < 1e-3);
         // A lock that is rarely wanted is rarely held by a thread that is off its CPU.
@@ -248,7 +248,7 @@ mod tests {
     /// Spinning with twice as many threads as CPUs loses half of the time. It wins only with a hold
     /// so short that the system call costs more. Both cost the same where h + call = 2(h + line).
     #[test]
-    fn only_the_shortest_holds_may_spin_in_a_crowd() {
+    fn with_more_threads_than_cpus_spinning_pays_only_for_the_shortest_holds() {
         assert!(ratio((4, 0, 0), 2) > 1.0);
         assert!(ratio((4, 40, 0), 2) > 1.0);
         assert!(ratio((4, 55, 0), 2) < 1.0);
@@ -257,7 +257,7 @@ mod tests {
 
     /// Many threads that spin for a short hold cost each other more lines than a system call costs.
     #[test]
-    fn a_storm_of_spinners_is_dearer_than_a_call() {
+    fn many_spinning_threads_cost_more_than_a_system_call() {
         assert!(ratio((2, 0, 0), 64) > 1.0 && ratio((64, 0, 0), 64) < 1.0);
     }
 
@@ -265,7 +265,7 @@ mod tests {
     /// right where the measurement agrees, and wrong where the measurement says the opposite. The
     /// model is neither where the measurement cannot tell the two locks apart.
     #[test]
-    fn it_is_held_against_what_was_measured() {
+    fn the_model_is_compared_with_the_measured_rates() {
         let (spin, block) = (LockName::Spin, LockName::Block);
         let (few, many, wrong, alike) = ((2, 1_000, 0), (4, 10_000, 0), (2, 10_000, 0), (4, 1_000, 0));
         let around = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02].map(|factor| factor * 1e5);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_free_lock_is_held_against_the_cheapest_peer() {
+    fn a_free_lock_is_compared_with_the_cheapest_peer() {
         let free = |lock| LockCell::Free { lock };
         let study = Synthetic::with_locks(&[Adaptive, Std, ParkingLot])
             .times(free(Adaptive), &[11.0, 22.0, 11.0])

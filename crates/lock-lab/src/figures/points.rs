@@ -116,7 +116,7 @@ mod tests {
     /// A window of 100 ms has 150 ms of CPU time. 10,000 turns take 10 µs each. One thread has
     /// three times as many turns as the other.
     #[test]
-    fn burned_time_is_what_no_turn_took_and_shares_are_of_the_mean() {
+    fn burned_time_excludes_turns_and_shares_relate_to_the_mean() {
         let cell = LockCell::Contention {
             lock: SPIN,
             threads: 2,

@@ -55,7 +55,7 @@ fn the_example_notices_when_locks_do_nothing() {
 }
 
 #[test]
-fn a_thread_that_is_to_be_cancelled_gets_its_lock_first() {
+fn cancellation_waits_until_the_thread_has_its_lock() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("cancel");
     build(&crate_file("tests/c/cancel.c"), &[], &program);
@@ -126,7 +126,7 @@ fn the_example_is_right_with_an_installed_library() {
 }
 
 #[test]
-fn what_was_not_built_is_not_installed() {
+fn unbuilt_files_are_not_installed() {
     let root = tempfile::tempdir().expect("a folder");
     let mut script = Command::new(crate_file("../../tools/install-locks.sh"));
     let output = run(script.arg(root.path()).arg("/opt/locks").env("DESTDIR", root.path()));
@@ -135,9 +135,9 @@ fn what_was_not_built_is_not_installed() {
 }
 
 #[test]
-fn clang_takes_it_as_gcc_does() {
+fn clang_compiles_the_example_like_gcc() {
     if !is_installed("clang") {
-        return report_skip("clang_takes_it_as_gcc_does", "there is no clang");
+        return report_skip("clang_compiles_the_example_like_gcc", "there is no clang");
     }
     for source in ["examples/counter.c", "tests/c/faults.c"] {
         succeed(compiler("clang", "c11").arg("-fsyntax-only").arg(crate_file(source)));

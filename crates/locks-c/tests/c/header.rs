@@ -34,7 +34,7 @@ fn layout_line<T>(name: &str, init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -
 }
 
 #[test]
-fn a_lock_of_the_header_is_one_of_the_library() {
+fn locks_of_the_header_have_the_size_of_the_library() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("layout");
     build(&crate_file("tests/c/layout.c"), &[], &program);
@@ -80,8 +80,8 @@ fn every_call_that_takes_or_frees_has_its_checked_form() {
 }
 
 #[test]
-fn the_header_is_cpp_too() {
-    const NAME: &str = "the_header_is_cpp_too";
+fn the_header_compiles_as_cpp() {
+    const NAME: &str = "the_header_compiles_as_cpp";
     if skips_group(NAME, TestGroup::CLibrary) {
         return;
     }
@@ -113,7 +113,7 @@ fn new_lock<T>(init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> T {
 }
 
 #[test]
-fn a_try_says_0_or_that_it_is_busy() {
+fn a_try_returns_0_or_busy() {
     let lock = new_lock(morecores_lock_init);
     assert_eq!((morecores_lock_is_locked(&lock), morecores_lock_trylock(&lock)), (false, 0));
     assert_eq!((morecores_lock_is_locked(&lock), morecores_lock_trylock(&lock)), (true, libc::EBUSY));

@@ -79,13 +79,13 @@ mod tests {
     const MAX: u32 = 800;
 
     #[test]
-    fn an_untried_lock_is_given_the_whole_bound() {
+    fn a_new_lock_has_the_whole_bound() {
         assert_eq!(SpinHistory::new().limit(MAX), MAX);
         assert_eq!(SpinHistory::new().limit(0), 0);
     }
 
     #[test]
-    fn the_bound_settles_at_twice_what_it_takes() {
+    fn the_bound_settles_at_twice_the_wait() {
         let lock = SpinHistory::new();
         for _ in 0..100 {
             lock.record_success(100, MAX);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_held_for_long_is_no_longer_spun_on_but_now_and_then() {
+    fn waiters_rarely_spin_for_a_lock_with_long_holds() {
         let lock = SpinHistory::new();
         for _ in 0..40 {
             if lock.limit(MAX) > 0 {

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_busy_meanwhile_and_was_there_before_is_told() {
+    fn only_devices_present_before_and_busy_since_are_reported() {
         let before = reading(&[("vda", 100), ("vdb", 900)], [5, 5]);
         let after = reading(&[("vda", 180), ("vdb", 900), ("sdc", 50)], [5, 5]);
         assert_eq!(busy_pairs(&before, &after, MS(100)), [("vda".to_owned(), MS(80))]);
@@ -116,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_is_as_busy_as_its_busier_direction_was_meanwhile() {
+    fn a_network_link_is_as_busy_as_its_busier_direction() {
         // Much had been received before; only sent bytes are new.
         let (before, after) = (reading(&[], [9_000, 10]), reading(&[], [9_001, 100]));
         assert_eq!(busy_pairs(&before, &after, MS(100)), [("eth0".to_owned(), MS(90))]);
     }
 
     #[test]
-    fn what_is_made_of_others_is_not_watched() {
+    fn devices_made_of_other_devices_are_not_watched() {
         let devices = Devices::find();
         let made = |name: &String| ["loop", "ram", "zram", "dm-", "lo"].iter().any(|of| name.starts_with(of));
         assert!(!devices.disks.iter().chain(devices.links.iter().map(|(name, _)| name)).any(made));

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn work_before_the_first_look_and_of_a_number_s_former_owner_counts_for_nobody() {
+    fn work_before_the_first_look_and_of_a_reused_number_is_not_counted() {
         let before = [(1, "a", 0, 5, 100, 0), (2, "b", 0, 6, 900, 0)];
         let after = [(1, "a", 0, 5, 400, 0), (2, "c", 0, 9, 70, 0)];
         assert_eq!(cpu_times(&before, &after), [named("a", 300), named("c", 70)]);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn compilers_that_came_and_went_count_for_the_one_that_waited_for_them() {
+    fn short_processes_count_for_the_parent_that_waited_for_them() {
         // Compilers used 2.48 s between the two looks, beside an almost idle kernel thread.
         let before = [(1, "make", 0, 5, 10, 0), (2, "kdamond.0", 0, 6, 0, 0)];
         let after = [(1, "make", 0, 5, 20, 2_480), (2, "kdamond.0", 0, 6, 10, 0)];
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_of_a_living_child_is_not_counted_again_when_it_has_ended() {
+    fn time_counted_for_a_living_child_is_not_counted_again_at_its_end() {
         // The earlier look saw a compiler driver with 50 ms and its compiler with 300 ms; they
         // ended with 60 ms and 700 ms.
         let before = [(1, "make", 0, 5, 10, 0), (2, "cc", 1, 7, 50, 0), (3, "cc1", 2, 8, 300, 0)];
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_come_first_and_the_idle_not_at_all() {
+    fn the_busiest_come_first_and_idle_ones_are_left_out() {
         let mut neighbours = Neighbours::start();
         for (name, ms) in [("b", 60), ("a", 700), ("c", 49)] {
             neighbours.cpu_times.insert(name.to_owned(), Nanos::from_millis(ms));

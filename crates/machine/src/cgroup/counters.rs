@@ -108,7 +108,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_three_forms_are_read_again_as_they_change() {
+    fn all_three_forms_are_read_again_after_a_change() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, "usage_usec 12\nuser_usec 5\n").unwrap();

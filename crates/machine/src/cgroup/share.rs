@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_where_the_hierarchy_divides_cpus() {
+    fn the_weight_is_written_where_the_hierarchy_divides_cpus() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Share::v1(dir.path()).is_none());
         let file = dir.path().join("cpu.shares");

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tracepoints_are_told_by_their_types() {
+    fn tracepoints_are_recognised_by_their_types() {
         let btf = b"\x9f\xeb\x01\0int\0btf_trace_sched_switch\0btf_trace_x\0xbtf_trace_y\0";
         let names: Vec<&[u8]> = tracepoints_in_btf(btf).into_iter().collect();
         assert_eq!(names, [&b"sched_switch"[..], b"x"]);

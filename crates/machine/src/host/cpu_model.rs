@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_architecture_names_its_cpu_in_its_own_way() {
+    fn each_architecture_has_its_own_cpu_name_field() {
         let x86 = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 1\nmodel name\t: AMD EPYC 7763\n";
         assert_eq!(read(x86), "AMD EPYC 7763");
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_nothing() {
+    fn a_truncated_message_is_ignored() {
         let whole = request(27, 1, 3, "0-63");
         for cut in 0..whole.len() {
             assert_eq!(parse(&whole[..cut]), None);

@@ -217,7 +217,7 @@ mod tests {
 
     /// No request was sent, so no answer ever comes.
     #[test]
-    fn a_kernel_that_does_not_answer_is_not_waited_for() {
+    fn a_silent_kernel_is_not_waited_for() {
         let socket = netlink_socket(Duration::from_millis(1)).unwrap();
         let received = receive(&socket, RecvFlags::empty(), |_| ());
         assert_eq!(received, Err(Errno::AGAIN));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_come_to_us() {
+    fn orphans_belong_to_this_process() {
         // 202's parent was gone. 203's parent was in the middle of its exit, and its record had
         // already been sent.
         assert_eq!(tasks(&[exit(201, US), exit(202, US)], &[], &[]), 2);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_used_twice_means_the_process_that_lived_then() {
+    fn a_reused_number_means_the_process_of_that_time() {
         // Number 300 first belonged to another program, and later to the tree.
         let reused = [exit(401, 300), exit(300, 1), exit(402, 300), exit(300, US)];
         assert_eq!(tasks(&reused, &[], &[(1, 0)]), 2);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_living_hold_lines_together_and_the_spared_cut_them() {
+    fn living_processes_connect_lines_and_spared_ones_cut_them() {
         let living = [(201, US), (202, 201), (US, 1), (1, 0)];
         assert_eq!(tasks(&[exit(300, 202), exit(301, 1), exit(302, 77)], &[], &living), 1);
         assert_eq!(tasks(&[exit(300, 202)], &[201], &living), 0);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_this_user_s_alone() {
+    fn only_this_user_can_use_the_directory() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journals");
         assert!(JournalDirectory::open(&path).unwrap().is_none());
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_others_can_write_to_or_a_link_is_refused() {
+    fn a_link_and_a_directory_writable_by_others_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journals");
         std::fs::create_dir(&path).unwrap();
@@ -162,18 +162,21 @@ mod tests {
     }
 
     #[test]
-    fn another_user_s_is_refused() {
+    fn a_directory_of_another_user_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journals");
         JournalDirectory::create(&path).unwrap();
         if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
-            return report_skip("another_user_s_is_refused", "only root can give a directory away");
+            return report_skip(
+                "a_directory_of_another_user_is_refused",
+                "only root can give a directory away",
+            );
         }
         assert!(JournalDirectory::create(&path).unwrap_err().to_string().contains("belongs to user 12345"));
     }
 
     #[test]
-    fn a_link_in_it_is_not_followed() {
+    fn a_link_in_the_directory_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         let directory = JournalDirectory::create(&dir.path().join("journals")).unwrap();
         std::fs::write(dir.path().join("secret"), "x").unwrap();

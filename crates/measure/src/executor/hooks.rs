@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_hook_shows_its_last_words() {
+    fn a_failing_hook_shows_its_last_output() {
         let hooks = Hooks { prepare: Some("seq {n}; exit 3".into()), ..Hooks::default() };
         let point = Point { n: 9, ..morecores_testkit::point(1) };
         let error = run(Hook::Prepare, &hooks, Some(&point), &environment(), &[]).unwrap_err();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_leaves_stands_below_one_process_also_when_its_parent_ends() {
+    fn survivors_of_a_hook_stay_below_one_process_after_their_parent_ends() {
         // The middle shell ends before its child, which then has no parent among the hook's
         // processes.
         let hooks = Hooks { setup: Some("sh -c 'setsid sleep 60 &'".into()), ..Hooks::default() };

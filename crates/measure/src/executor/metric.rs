@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_figure_is_said() {
+    fn output_without_a_figure_is_reported() {
         let no_match = reader("ops=(.*)").read("done\n").unwrap_err().to_string();
         assert!(no_match.contains("the last line was: done"), "{no_match}");
         for text in ["ops=fast", "ops=inf", "ops=1.2.3"] {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_unit_is_held_against_the_printed_one() {
+    fn the_given_unit_is_checked_against_the_printed_one() {
         let labelled = |unit| {
             MetricReader::new(None, "([0-9.]+)", Some(unit), ValueRange::Rates, Marks::new(None, "C"))
                 .unwrap()
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_goes_on_knows_what_its_figures_showed() {
+    fn a_resumed_study_keeps_the_marks_of_its_figures() {
         let figure = reader("(.+) s").figure("1,5 s").unwrap();
         let mut resumed = reader("(.+) m?s");
         resumed.recall(&figure);

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jobserver_is_one_pipe_though_it_is_empty_at_times() {
+    fn a_jobserver_is_one_pipe_even_if_it_is_sometimes_empty() {
         let calls = [
             call(1, false, 0, 1),
             call(2, true, 10, 1),

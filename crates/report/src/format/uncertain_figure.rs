@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_with_unlike_sides_is_written_by_its_ends() {
+    fn a_lopsided_interval_is_written_by_its_ends() {
         let written = |value, low, high| UncertainFigure::new(value, Some([low, high]), 1.0).inline();
         assert_eq!(written(0.35, 0.07, 0.37), "0.07 to 0.37");
         assert_eq!(written(10.0, 9.9, 10.5), "9.9 to 10.5");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_interval_is_seen() {
+    fn a_missing_interval_is_marked() {
         assert_eq!(UncertainFigure::new(98.412, None, 1.0).inline(), "98.4 ± ?");
     }
 
@@ -174,7 +174,7 @@ mod tests {
         /// The written interval covers the exact interval, except for half a unit of its last
         /// digit.
         #[test]
-        fn the_written_interval_covers(value in 0.001..1e4f64, below in 0.0..100.0f64, above in 0.0..100.0f64) {
+        fn the_written_interval_covers_the_exact_one(value in 0.001..1e4f64, below in 0.0..100.0f64, above in 0.0..100.0f64) {
             let text = UncertainFigure::new(value, Some([value - below, value + above]), 1.0);
             let first: f64 = text.value.parse().unwrap();
             // One significant digit of 1.95 and more is at most 25% off, and the figure half a

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_is_there() {
+    fn every_list_is_present() {
         let (starts, ends) = ([Nanos(1_000), Nanos(2_000)], [Nanos(5_000), Nanos(300_000)]);
         let timeline = page_timeline(2, 4, &[("cc1", &starts, &ends)], (&starts[..1], &ends[..1])).unwrap();
         assert_eq!((timeline.cpus, timeline.n, timeline.stretches.as_slice()), (2, 4, &[2, 1][..]));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_as_long_as_its_cpus() {
+    fn the_length_of_a_bar_is_its_cpus() {
         let idle = Part::Component(Component::IdleTooLittleWork);
         let two = [bar("1", &[(Part::Speedup, 1.0)]), bar("2", &[(Part::Speedup, 1.5), (idle, 0.5)])];
         assert_eq!(
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_zero_is_seen_however_small() {
+    fn every_negative_part_is_drawn() {
         let user = Part::Component(Component::UserWork);
         let gained = [bar("2", &[(Part::Speedup, 2.02), (user, -0.02)])];
         let lines = draw_bars(&gained, 2.0, Unit::Cpus, &STYLE);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_no_bar() {
+    fn without_parts_no_bar_is_drawn() {
         assert!(draw_bars(&[bar("1", &[(Part::Speedup, f64::NAN)])], 0.0, Unit::Cpus, &STYLE).is_empty());
         assert!(
             draw_bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, Unit::Cpus, &STYLE).is_empty()

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_cut_before_figures_go() {
+    fn names_are_cut_before_figures_are_dropped() {
         assert_eq!(
             grid(&STYLE).layout(34).into_lines(&STYLE),
             [
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_of_two_lines_stands_on_the_rule() {
+    fn a_header_of_two_lines_ends_at_the_rule() {
         let mut grid = Grid::new(&STYLE);
         grid.add_names(0, "command", ["make".to_owned()]);
         grid.add_figures(0, "waiting\nratio", ["0.1%".to_owned()]);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_important_column_goes_first_and_is_named() {
+    fn the_least_important_column_is_dropped_first_and_named() {
         let layout = grid(&STYLE).layout(24);
         assert_eq!(layout.rows, ["a_rather_long_co…     12", "多核多核多核多核       3"]);
         assert_eq!(layout.omitted, ["waiting"]);

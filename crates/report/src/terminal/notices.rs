@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_counted() {
+    fn omitted_notices_are_counted() {
         let style = Style { width: 80, colour: false, unicode: true, wide: false };
         let notices_with = |severities: &[Severity]| -> Vec<Notice> {
             let notice = |severity: &Severity| Notice { severity: *severity, text: "x".to_owned() };

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_seem_to_cost_nothing_were_not_measured() {
+    fn programs_without_a_measurable_cost_are_not_calibrated() {
         let pace =
             |round, call| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(call) };
         assert_eq!(pace(1_900, 100).costs(pace(2_000, 100)), None);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_changes_its_speed_is_noticed() {
+    fn a_machine_with_changing_speed_is_noticed() {
         let pace = |round| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(100) };
         assert!(pace(2_000).agrees_with(pace(2_040)) && !pace(2_200).agrees_with(pace(2_000)));
         assert_eq!(pace(2_000).faster(pace(2_100)).round, Duration::from_nanos(2_000));

@@ -258,7 +258,7 @@ mod tests {
     use morecores_study::Nanos;
 
     #[test]
-    fn losses_are_told_between_what_filled_the_buffer_and_what_came_next() {
+    fn losses_are_reported_between_the_events_around_them() {
         // Four batches of kind 9, a sample, at 100, 101, ….
         const BITS: u32 = 15;
         let record = |position| Slot { time: 100 + position, tid: 1, kind: 9, ..Slot::default() };

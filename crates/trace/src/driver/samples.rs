@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_without_samples_are_told_with_the_first_reason() {
+    fn cpus_without_samples_are_reported_with_the_first_reason() {
         let mut clock = SamplingClock::default();
         assert_eq!((clock.untraced(), clock.period()), (None, None));
         clock.add_refused(CpuId(1), "too many open files".to_owned());

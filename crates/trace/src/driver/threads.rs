@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn we_are_known() {
+    fn the_threads_of_the_tracer_are_known() {
         let known = list_threads().expect("/proc");
         let own = Tid(std::process::id());
         assert!(known.iter().any(|thread| thread.process == own && !thread.kernel));

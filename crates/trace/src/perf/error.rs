@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_refusal_says_what_to_do() {
+    fn each_refusal_has_advice() {
         for (errno, paranoid, part) in [
             (Errno::ACCESS, Some(3), "sudo sysctl kernel.perf_event_paranoid=2"),
             (Errno::ACCESS, Some(4), "paranoid is 4"),

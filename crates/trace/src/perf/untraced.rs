@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cpu_that_came_late_is_named() {
+    fn a_cpu_that_came_online_late_is_named() {
         let always = list_untraced(&CpuSet::new());
         let late = list_untraced(&"3-4".parse().unwrap());
         assert_eq!(late[..always.len()], always[..]);

@@ -39,8 +39,8 @@ fn a_timer_wakes_a_sleeper() {
 }
 
 #[test]
-fn a_device_wakes_who_waits_for_a_disk() {
-    const NAME: &str = "a_device_wakes_who_waits_for_a_disk";
+fn a_device_wakes_a_thread_that_waits_for_a_disk() {
+    const NAME: &str = "a_device_wakes_a_thread_that_waits_for_a_disk";
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = dir.path().join("data");
     std::fs::write(&file, vec![1; 4 << 20]).unwrap();
@@ -117,8 +117,8 @@ fn on_loopback_the_sender_wakes_the_receiver() {
 }
 
 #[test]
-fn a_kernel_worker_works_for_who_queued() {
-    const NAME: &str = "a_kernel_worker_works_for_who_queued";
+fn a_kernel_worker_works_for_the_queuing_thread() {
+    const NAME: &str = "a_kernel_worker_works_for_the_queuing_thread";
     // A worker writes a file back on behalf of `sync`, unless the file system is in memory. A
     // worker takes down a network namespace on behalf of the last process in it.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -140,8 +140,8 @@ fn a_kernel_worker_works_for_who_queued() {
 }
 
 #[test]
-fn preempt_count_tells_the_context() {
-    const NAME: &str = "preempt_count_tells_the_context";
+fn preempt_count_shows_the_context() {
+    const NAME: &str = "preempt_count_shows_the_context";
     let options = Options { check_contexts: true, ..Options::new(all_cpus()) };
     let script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.01; done";
     let Some(traced) = trace_with(NAME, &options, Command::new("sh").args(["-c", script])) else { return };

@@ -72,8 +72,8 @@ fn trace_loop(test: &str, program: &Path, how: &str) -> Option<TracedRun> {
 }
 
 #[test]
-fn loops_that_wait_are_told_from_those_that_do_not() {
-    const NAME: &str = "loops_that_wait_are_told_from_those_that_do_not";
+fn waiting_loops_are_distinguished_from_working_ones() {
+    const NAME: &str = "waiting_loops_are_distinguished_from_working_ones";
     let program = CProgram::compile("loops", LOOPS);
     for (how, mode, waits) in [
         ("yield", SampleMode::Kernel, true),

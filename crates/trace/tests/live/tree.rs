@@ -89,8 +89,8 @@ fn a_thread_has_its_accounts_when_it_ends() {
 }
 
 #[test]
-fn a_storm_of_short_processes_is_seen_whole() {
-    const NAME: &str = "a_storm_of_short_processes_is_seen_whole";
+fn many_short_processes_are_recorded_completely() {
+    const NAME: &str = "many_short_processes_are_recorded_completely";
     let script = "i=0; while [ $i -lt 600 ]; do /bin/true & /bin/true; i=$((i+1)); done; wait";
     let Some(traced) = trace(NAME, script) else { return };
     assert_complete(&traced);
@@ -105,8 +105,8 @@ fn a_storm_of_short_processes_is_seen_whole() {
 }
 
 #[test]
-fn what_a_small_buffer_cannot_hold_is_counted() {
-    const NAME: &str = "what_a_small_buffer_cannot_hold_is_counted";
+fn events_beyond_a_small_buffer_are_counted() {
+    const NAME: &str = "events_beyond_a_small_buffer_are_counted";
     let cpus = all_cpus().len() as u64;
     let options =
         Options { buffers: Some(Bytes::from_kib(4 * cpus)), syscalls: true, ..Options::new(all_cpus()) };
@@ -159,8 +159,8 @@ fn calls_have_their_objects_in_an_exact_trace() {
 }
 
 #[test]
-fn a_thread_that_waits_for_a_futex_says_which() {
-    const NAME: &str = "a_thread_that_waits_for_a_futex_says_which";
+fn a_wait_for_a_futex_names_the_futex() {
+    const NAME: &str = "a_wait_for_a_futex_names_the_futex";
     // The test binary itself, as a program whose two threads meet at a mutex.
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "tree::program_of_two_threads"]).env("MORECORES_TEST_PROGRAM", "1");
@@ -215,8 +215,8 @@ fn program_of_two_threads() {
 }
 
 #[test]
-fn in_a_pid_namespace_the_tracer_knows_its_number_and_admits_what_it_does_not_know() {
-    const NAME: &str = "in_a_pid_namespace_the_tracer_knows_its_number_and_admits_what_it_does_not_know";
+fn in_a_pid_namespace_the_tracer_knows_its_number_and_reports_its_limits() {
+    const NAME: &str = "in_a_pid_namespace_the_tracer_knows_its_number_and_reports_its_limits";
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--mount-proc"]).arg(std::env::current_exe().unwrap());
     command

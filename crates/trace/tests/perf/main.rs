@@ -99,8 +99,8 @@ fn assert_departures(traced: &TracedRun, tid: Tid, account: &Account) {
 }
 
 #[test]
-fn whatever_a_child_makes_of_itself_it_stays_traced() {
-    let Some(mut tracer) = tracer("whatever_a_child_makes_of_itself_it_stays_traced") else { return };
+fn a_child_stays_traced_through_renames_sessions_and_execs() {
+    let Some(mut tracer) = tracer("a_child_stays_traced_through_renames_sessions_and_execs") else { return };
     let line = "printf renamed >/proc/$$/comm; (setsid sh -c 'sleep 0.01; exec sleep 0.01') & wait; sleep 0.1; \
                 exec $PROGRAM exec-in-thread 0";
     let traced = trace(&mut tracer, &mut shell(line));
@@ -121,8 +121,8 @@ fn whatever_a_child_makes_of_itself_it_stays_traced() {
 }
 
 #[test]
-fn a_storm_of_short_processes_is_told_without_loss() {
-    let Some(mut tracer) = tracer("a_storm_of_short_processes_is_told_without_loss") else { return };
+fn many_short_processes_are_recorded_without_loss() {
+    let Some(mut tracer) = tracer("many_short_processes_are_recorded_without_loss") else { return };
     let traced = trace(&mut tracer, &mut shell("i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"));
     traced.assert_complete();
     let exits = traced.events.iter().filter(|event| matches!(event.kind, EventKind::Exit(_))).count();
@@ -130,14 +130,14 @@ fn a_storm_of_short_processes_is_told_without_loss() {
 }
 
 #[test]
-fn many_switches_are_told_without_loss() {
-    let Some(mut tracer) = tracer("many_switches_are_told_without_loss") else { return };
+fn many_switches_are_recorded_without_loss() {
+    let Some(mut tracer) = tracer("many_switches_are_recorded_without_loss") else { return };
     // Many times the capacity of the buffers. A busy machine may keep the reader off its CPUs for
     // too long.
     let traces = (0..3).map(|_| trace(&mut tracer, Command::new(program()).args(["pipe", "200000"])));
     let Some(traced) = traces.into_iter().find(|traced| traced.recorded.lost.is_empty()) else {
         return report_skip(
-            "many_switches_are_told_without_loss",
+            "many_switches_are_recorded_without_loss",
             "the reader had no CPU for too long, three times",
         );
     };
@@ -151,8 +151,8 @@ fn many_switches_are_told_without_loss() {
 }
 
 #[test]
-fn what_is_lost_is_counted() {
-    let Some(mut tracer) = tracer("what_is_lost_is_counted") else { return };
+fn lost_events_are_counted() {
+    let Some(mut tracer) = tracer("lost_events_are_counted") else { return };
     let (release, released) = mpsc::channel::<()>();
     // The first batch comes when an eighth of a buffer is full. Its sink lets the buffer fill and
     // overflow until the program has ended.
@@ -182,8 +182,8 @@ fn what_is_lost_is_counted() {
 }
 
 #[test]
-fn survivors_are_left_alone_and_stay_out_of_the_next_trace() {
-    let Some(mut tracer) = tracer("survivors_are_left_alone_and_stay_out_of_the_next_trace") else { return };
+fn survivors_keep_running_and_stay_out_of_the_next_trace() {
+    let Some(mut tracer) = tracer("survivors_keep_running_and_stay_out_of_the_next_trace") else { return };
     let survivor =
         trace(&mut tracer, &mut shell("setsid sh -c 'while :; do sleep 0.01; done' >&2 & echo $!"));
     assert_eq!(survivor.recorded.lost, []);
@@ -249,8 +249,8 @@ fn memory_for_buffers_runs_out_with_a_clear_message() {
 }
 
 #[test]
-fn an_ordinary_user_is_told_the_same() {
-    const NAME: &str = "an_ordinary_user_is_told_the_same";
+fn an_ordinary_user_gets_the_same_message() {
+    const NAME: &str = "an_ordinary_user_gets_the_same_message";
     // The copy is in a directory that every user can reach.
     let home = tempfile::tempdir().unwrap();
     std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).unwrap();

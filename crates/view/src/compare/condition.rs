@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_holds_where_the_whole_interval_does() {
+    fn a_condition_holds_if_the_whole_interval_does() {
         let (base, less, wide) = (view(1.9, 0.01), view(1.6, 0.01), view(1.75, 0.2));
         assert_eq!(holds("speedup@2 < 95%", &base, &less), Some(true));
         assert_eq!(holds("speedup@2<95%", &base, &base), Some(false));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_condition_is_refused() {
+    fn text_that_is_not_a_condition_is_refused() {
         for text in [
             "",
             "speedup",

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_none() {
+    fn a_missing_figure_is_none() {
         for (name, cpus) in
             [("speedup", 4), ("speedupp", 2), ("kernel_ratio", 2), ("steal", 2), ("", 2), (".", 2)]
         {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_depends_on_the_metric() {
+    fn the_better_direction_depends_on_the_metric() {
         let ten = [1.0, 1.001, 1.002, 0.999, 0.998, 1.0, 1.001, 0.999, 1.0, 1.0];
         let more = ten.map(|v| v * 1.1);
         let both = [samples(1, &ten, &ten), samples(2, &ten, &more)];
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_runs_say_nothing() {
+    fn too_few_runs_give_no_verdict() {
         let few = [samples(1, &[1.0; 5], &[9.0; 5])];
         assert_eq!(RatioTests::new(&few, Better::Lower, 0.0).ratio(&few[0]).difference, Difference::Unknown);
     }

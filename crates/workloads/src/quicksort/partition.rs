@@ -84,7 +84,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
         #[test]
-        fn what_is_below_is_in_front_and_nothing_is_lost(
+        fn smaller_numbers_come_first_and_none_is_lost(
             len in 0..4 * BLOCK, cut: f64, seed: u64, bound in prop_oneof![0..7u64, any::<u64>(), Just(u64::MAX)],
         ) {
             // Every second number is one of a few, including the bound.

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_order_is_found_and_reversed_where_it_must_be() {
+    fn ordered_runs_are_found_and_descending_ones_reversed() {
         for len in [0, 1, 2, 3, 127, 128, 129, 1000, 1001] {
             for threads in [1, 2, 3, 7] {
                 let ascending: Vec<u64> = (0..len).map(|n| n / 2).collect();

@@ -37,7 +37,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn it_sorts_like_the_standard_librarys_stable_sort(
+        fn the_result_is_that_of_the_standard_librarys_stable_sort(
             len in 0..6 * MIN_RANGE, threads in 1usize..6, kinds: u64, seed: u64, steps in 1u64..1 << 20,
         ) {
             let random = |n: u64| (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(n | 1);

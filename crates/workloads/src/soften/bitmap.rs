@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bitmap_is_the_same_for_ever_and_another_for_another_seed() {
+    fn the_bitmap_depends_on_the_seed_alone() {
         let crc = |seed| {
             let mut bytes = Vec::new();
             append(&mut bytes, 0..1024, 1280, seed);

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_is_rounded_as_asked_and_edges_count_twice() {
+    fn a_mean_is_rounded_as_documented_and_edges_count_twice() {
         let size = Size { width: 2, height: 2 };
         // Red of the first corner: 4 x 10 + 2 x 20 + 2 x 30 + 45 = 185, a ninth of which is 20.56.
         let bitmap = [10, 0, 255, 20, 0, 255, 30, 0, 255, 45, 9, 255];

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_ends_when_it_is_over() {
+    fn a_stall_ends_after_its_duration() {
         let stall: Stall = "1000,100".parse().unwrap();
         for (time, remaining) in
             [(0, 0), (50, 0), (899, 0), (900, 100), (960, 40), (999, 1), (1000, 0), (1950, 50)]

@@ -70,8 +70,8 @@ failure:
 ";
 
 #[test]
-fn a_kernel_is_configured_prepared_and_built_beside_its_source() {
-    const NAME: &str = "a_kernel_is_configured_prepared_and_built_beside_its_source";
+fn a_kernel_is_configured_prepared_and_built_outside_its_source() {
+    const NAME: &str = "a_kernel_is_configured_prepared_and_built_outside_its_source";
     if skips_group(NAME, TestGroup::KernelBuild) || !can_build(NAME) {
         return;
     }

@@ -25,7 +25,7 @@ fn is_running(pid: u32) -> bool {
 }
 
 #[test]
-fn no_process_outlives_it() {
+fn no_process_outlives_the_workload() {
     let endless = "1000000000000";
     for arguments in [
         &["count", "-t", "2", "--fork", "--each", endless][..],
@@ -46,7 +46,7 @@ fn no_process_outlives_it() {
         workload.wait().unwrap();
         let Some(children_seen) = children_seen else {
             return report_skip(
-                "no_process_outlives_it",
+                "no_process_outlives_the_workload",
                 "the kernel lists no children (CONFIG_PROC_CHILDREN)",
             );
         };

@@ -177,7 +177,7 @@ fn a_cleanup_process_that_cannot_be_started_does_not_blame_the_threads() {
 }
 
 #[test]
-fn a_result_that_cannot_be_written_is_no_success() {
+fn a_result_that_cannot_be_written_is_an_error() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = std::process::Command::new(env!("CARGO_BIN_EXE_morecores-work"))
         .args(["soften", "--passes", "1"])

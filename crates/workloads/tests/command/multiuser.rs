@@ -9,7 +9,7 @@ use crate::scratch::Scratch;
 use crate::{assert_refused, output, word_after, work};
 
 #[test]
-fn the_work_of_users_depends_neither_on_their_number_nor_on_directories() {
+fn the_work_of_a_user_does_not_depend_on_their_number_or_on_directories() {
     let line = output("multiuser --threads 3 --rounds 2");
     assert!(line.starts_with("multiuser: 3 users, 3 at a time, 2 rounds, 1 directory, seed 1: "), "{line}");
     assert!(line.ends_with("(everything that was done was looked at)\n"), "{line}");

@@ -17,7 +17,7 @@ fn any_number_of_pairs_gives_the_known_answers() {
 }
 
 #[test]
-fn the_numbers_stand_beside_their_units() {
+fn numbers_are_next_to_their_units() {
     let line = output("pipe --threads 2 --operations 100");
     assert!(line.starts_with("pipe: 2 pairs of processes, 100 operations each, messages of 8 B: "), "{line}");
     let seconds: f64 = word_after(&line, "B:").parse().unwrap();

@@ -18,7 +18,7 @@ fn any_number_of_threads_and_either_order_give_the_known_result() {
 }
 
 #[test]
-fn the_rate_stands_before_its_unit() {
+fn the_rate_precedes_its_unit() {
     let line = output("soften --passes 20 --seed 7 --check all-passes --width 100");
     let words: Vec<_> = line.split_whitespace().collect();
     let unit = words.iter().position(|w| *w == "megapixels/s,").unwrap();

@@ -131,7 +131,7 @@ fn every_server_gives_the_same_file_for_every_number_of_threads() {
 }
 
 #[test]
-fn it_finds_a_server_and_numbers_stand_beside_their_units() {
+fn a_server_is_found_and_numbers_are_next_to_their_units() {
     let line = output("web --threads 2 --requests 5000");
     let words: Vec<_> = line.split_whitespace().collect();
     let unit = words.iter().position(|word| *word == "requests/s,").unwrap();

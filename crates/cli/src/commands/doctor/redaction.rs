@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_replaced_and_words_that_hold_them_are_not() {
+    fn names_are_replaced_but_not_words_that_contain_them() {
         for (text, expected) in [
             ("BOX7.example.org · Box7: ready", "HOST · HOST: ready"),
             ("box7-lan box70", "HOST-lan box70"),

@@ -57,7 +57,7 @@ mod tests {
     use morecores_testkit::lock_plan;
 
     #[test]
-    fn a_cell_is_expected_to_take_its_window_until_it_was_measured() {
+    fn before_its_first_run_a_cell_is_expected_to_take_its_window() {
         let plan = lock_plan();
         let mut costs = expected_costs(&plan);
         let cells: Vec<_> = plan.experiment().cells_of_round(0).into_iter().map(InCell::cell).collect();

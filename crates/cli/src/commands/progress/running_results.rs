@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_there_as_soon_as_both_ends_have_a_run() {
+    fn the_answer_appears_once_both_ends_have_a_run() {
         let mut so_far = so_far();
         so_far.count_run(&timed(1, 3.0));
         so_far.count_run(&Run { exit: Exit::Code(1), ..timed(2, 9.0) });
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn who_disturbs_is_said_while_it_does() {
+    fn disturbing_programs_are_named_during_the_study() {
         let mut so_far = so_far();
         assert_eq!(so_far.disturbance(), None);
         so_far.count_run(&beside(0.95));

@@ -175,7 +175,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
 }
 
 #[test]
-fn the_time_left_is_true_to_a_third_from_the_second_round_on() {
+fn the_time_left_is_within_a_third_from_the_second_round_on() {
     // The cases are: precise after 6 rounds; noisy to the last round; ended by the time limit,
     // noisy and quiet.
     left_is_true(0.001, None, 6);
@@ -185,7 +185,7 @@ fn the_time_left_is_true_to_a_third_from_the_second_round_on() {
 }
 
 #[test]
-fn times_far_apart_are_said_as_a_range() {
+fn distant_times_are_a_range() {
     let announced = |least, most| range(&(Duration::from_secs(least)..=Duration::from_secs(most)));
     assert_eq!(
         [announced(60, 60), announced(60, 80), announced(60, 90)],

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_and_traces_that_are_to_come_are_counted() {
+    fn remaining_rounds_and_traces_are_counted() {
         assert_eq!(seconds_left(Phase::Timed, 1, 6..=9, &[], None), [150.0, 240.0]);
         assert_eq!(seconds_left(Phase::Warmup, 0, 6..=6, &[], None), [210.0; 2]);
         let traces = [point(1), point(2)];
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_as_many_rounds_as_there_is_time_for_are_expected() {
+    fn only_rounds_within_the_time_limit_are_expected() {
         // This round takes 30 s and the traces take 36 s. The remaining 84 s suffice for two
         // rounds.
         let traces = [point(1), point(2)];
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_going_on_counts_with_what_is_left_of_it() {
+    fn the_current_run_counts_with_its_remaining_time() {
         let plan = plan(vec![point(1), point(2)]);
         let of = |phase: Phase, running: u64, traces: &[Point]| {
             let trial = Trial { index: 9, round: 0, phase, cell: point(2) };
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_earlier_sessions_are_not_to_come() {
+    fn runs_of_earlier_sessions_are_not_expected_again() {
         let plan = Plan {
             stop: morecores_study::Stop { max_runs: 6, ..plan(vec![]).stop },
             ..plan(vec![point(1), point(2)])

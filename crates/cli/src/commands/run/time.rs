@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_nobody_gave_is_said() {
+    fn the_default_limit_is_reported() {
         assert!(start_note(&stop(None, Some(300))).is_some_and(|text| text.contains("for 5 min at most")));
         assert_eq!(start_note(&stop(Some(300), None)), None);
         assert_eq!(start_note(&stop(None, None)), None);
     }
 
     #[test]
-    fn the_line_to_go_on_gives_time_enough_for_what_comes_next() {
+    fn the_line_that_continues_allows_enough_time_for_the_next_run() {
         let end_note = |stop, needs| end_note(&stop, needs, Path::new("a b.study"));
         assert_eq!(
             end_note(stop(Some(60), None), seconds(40)),

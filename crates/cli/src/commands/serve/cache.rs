@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_made_again_when_a_file_has_changed() {
+    fn a_changed_file_renews_the_page() {
         let dir = tempfile::tempdir().expect("a directory");
         let mut cache = Cache::default();
         fs::write(dir.path().join("runs.jsonl"), "1").expect("written");

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_say_what_is_asked_for() {
+    fn addresses_select_the_response() {
         assert_eq!(get("/"), Ok(Route::List));
         assert_eq!(get("/suite"), Ok(Route::Suite));
         assert_eq!(get("/study/make.study"), Ok(Route::Study("make.study".to_owned())));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_is_answered() {
+    fn requests_under_another_host_name_are_refused() {
         let others = [
             "evil.example:7373",
             "localhost",

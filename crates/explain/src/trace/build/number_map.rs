@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_map() {
+    fn small_and_large_numbers_are_found() {
         let mut map = NumberMap::default();
         for (number, entry) in [(5, 1), (u32::MAX, 2), (0, 3)] {
             assert_eq!(map.get(number), None);

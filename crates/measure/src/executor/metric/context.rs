@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_by_itself_is_left_alone() {
+    fn a_separate_number_is_accepted() {
         for line in [
             "⟦12.5⟧",
             "rate: ⟦12.5⟧, errors: 0",
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_mark_tells_a_list_from_a_number() {
+    fn a_known_mark_distinguishes_a_list_from_a_number() {
         cut("⟦12⟧,13", "12,13");
         assert_eq!(complete_text("⟦12⟧,13", Some(DecimalMark::Point)), None);
         assert_eq!(complete_text("⟦12⟧,134", Some(DecimalMark::Point)).as_deref(), Some("12,134"));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_have_one_reading_tell_of_the_others() {
+    fn an_unambiguous_figure_decides_the_mark_of_the_others() {
         assert_eq!(values(None, "C", &["9,9", "1,234", "1.234"]), [Some(9.9), Some(1.234), Some(1234.0)]);
         assert_eq!(values(None, "C", &["12.5", "1,234", "9,9"]), [Some(12.5), Some(1234.0), None]);
         // Whole numbers without groups also leave only one reading.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_before_three_digits_is_a_fraction_unless_something_speaks_against_it() {
+    fn a_point_before_three_digits_is_a_fraction_without_contrary_evidence() {
         assert_eq!(values(None, "C", &["1.234", "0", "2.345"]), [Some(1.234), Some(0.0), Some(2.345)]);
         assert_eq!(values(None, "en_US.UTF-8", &["1.234"]), [Some(1.234)]);
         for locale in ["de_DE.UTF-8", "fr_FR", "en_ZA.UTF-8"] {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_has_no_value() {
+    fn text_without_a_number_has_no_value() {
         for text in [
             "",
             "-",

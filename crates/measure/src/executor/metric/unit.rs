@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_stands_behind_a_number_or_in_the_label_before_it() {
+    fn a_unit_follows_a_number_or_is_in_the_label_before_it() {
         for (before, after, expected) in [
             ("rate: ", " MB/s", Some("MB/s")),
             ("rate: ", "k", Some("k")),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn units_convert_where_their_sizes_are_known() {
+    fn units_of_known_size_are_converted() {
         converts("ms", "s", Some(1e-3));
         converts("min", "s", Some(60.0));
         converts("GiB/s", "MiB/s", Some(1024.0));

@@ -114,7 +114,7 @@ fn tokens_limit_the_working_threads() {
 }
 
 #[test]
-fn a_reader_waits_for_as_many_bytes_as_it_reads() {
+fn a_reader_waits_for_all_its_bytes() {
     let writer = [Step::Run(ms(1)), Step::Put { channel: 0, tokens: 10 }].repeat(100);
     let reader = [Step::Take { channel: 0, tokens: 50 }, Step::Run(ms(5))].repeat(20);
     let mut program = fork_join(0, vec![writer, reader], 0);

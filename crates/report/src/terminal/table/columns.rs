@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_and_ranges_stand_below_each_other_at_their_points() {
+    fn figures_and_ranges_are_aligned_at_their_points() {
         let style = Style { width: 80, colour: false, unicode: true, wide: false };
         let figure = |value, low, high| UncertainFigure::new(value, Some([low, high]), 1.0);
         let cells = [

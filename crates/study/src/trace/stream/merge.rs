@@ -137,7 +137,7 @@ mod tests {
     /// Checks a size that the documentation of [`read_events`] states and from which the bounds of
     /// a frame are computed.
     #[test]
-    fn an_event_in_memory_is_as_large_as_is_said() {
+    fn an_event_in_memory_has_the_documented_size() {
         assert_eq!(size_of::<Event>(), 88);
     }
 }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_is_as_short_as_can_be() {
+    fn every_number_has_its_shortest_form() {
         for bits in 0..64 {
             let value = 1_u64 << bits;
             assert_eq!(written(&[value]).len(), if bits >= 56 { 9 } else { bits / 7 + 1 }, "2^{bits}");

@@ -59,7 +59,7 @@ fn decoded(records: &[Vec<u8>]) -> (Vec<(u64, EventKind)>, Decoder) {
 }
 
 #[test]
-fn each_side_of_a_switch_is_told_by_itself() {
+fn each_side_of_a_switch_is_a_separate_event() {
     let preempted = sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
     let (events, _) =
         decoded(&[switch_in(7, 10), switch_out(7, preempted, 20), switch_in(8, 22), switch_out(8, 0, 30)]);
@@ -73,7 +73,7 @@ fn each_side_of_a_switch_is_told_by_itself() {
 }
 
 #[test]
-fn the_root_is_the_first_process_of_the_caller_and_its_own_life_is_left_out() {
+fn the_root_is_the_first_child_and_the_caller_itself_is_left_out() {
     let (own, child) = ((100, 101), (200, 200));
     let (events, decoder) = decoded(&[
         record(sys::PERF_RECORD_SWITCH, 0, &[], own, 5),
@@ -92,7 +92,7 @@ fn the_root_is_the_first_process_of_the_caller_and_its_own_life_is_left_out() {
 }
 
 #[test]
-fn an_exit_ends_with_a_switch_and_is_not_told_twice() {
+fn an_exit_ends_with_a_switch_and_is_reported_once() {
     let exit = task(sys::PERF_RECORD_EXIT, (200, 7), (200, 7), 20);
     let mut expected = vec![
         (10, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))),
@@ -109,7 +109,7 @@ fn an_exit_ends_with_a_switch_and_is_not_told_twice() {
 }
 
 #[test]
-fn an_exec_by_another_thread_than_the_first_says_which() {
+fn an_exec_by_another_thread_names_that_thread() {
     let exec = sys::PERF_RECORD_MISC_COMM_EXEC;
     let (events, _) = decoded(&[
         switch_in(205, 10),
@@ -148,7 +148,7 @@ fn a_thread_may_leave_its_cpu_between_its_new_number_and_its_exec() {
 }
 
 #[test]
-fn every_loss_is_told_once() {
+fn every_loss_is_reported_once() {
     let (events, mut decoder) = decoded(&[switch_in(7, 10), lost(5, 20), switch_in(8, 21)]);
     assert_eq!(events[1], (20, EventKind::Lost { events: 5 }));
     let mut rest = Vec::new();
@@ -160,14 +160,14 @@ fn every_loss_is_told_once() {
 }
 
 #[test]
-fn time_never_steps_back_and_strangers_are_not_the_idle_loop() {
+fn time_never_steps_back_and_foreign_threads_are_not_the_idle_loop() {
     let (events, _) = decoded(&[switch_in(7, 10), switch_out(7, 0, 9), switch_in(0, 12)]);
     assert_eq!(events[1].0, 10);
     assert_eq!(events[2].1, switch_event(Tid::UNSEEN, Left::Unknown, Tid::UNSEEN));
 }
 
 #[test]
-fn what_is_cut_off_or_of_another_kind_tells_nothing() {
+fn truncated_and_unknown_records_are_skipped() {
     let fork = task(sys::PERF_RECORD_FORK, (200, 200), (100, 101), 10);
     for length in 0..fork.len() {
         // The end of a truncated record is read as its end fields; only the whole record has a

@@ -11,7 +11,7 @@ fn undo_of(line: &str) -> Option<String> {
 }
 
 #[test]
-fn each_build_tool_is_undone_by_its_own_means() {
+fn each_build_tool_has_its_own_clean_command() {
     for (line, expected) in [
         ("make -j{n}", "make clean"),
         ("/usr/bin/make -j {n} all", "/usr/bin/make clean"),
@@ -43,7 +43,7 @@ fn each_build_tool_is_undone_by_its_own_means() {
 }
 
 #[test]
-fn a_line_for_a_shell_is_undone_where_it_is_one_command() {
+fn a_shell_line_of_one_command_gets_a_clean_command() {
     let undo_of = |line: &str| undo_line(&Command::Shell { line: line.into() });
     assert_eq!(undo_of("make -j{n} O=x").as_deref(), Some("make O=x clean"));
     assert_eq!(undo_of("cd src && ninja").as_deref(), Some("cd src && ninja -t clean"));
@@ -61,7 +61,7 @@ fn typed(options: &str, study: Option<&str>, command: &str) -> String {
 }
 
 #[test]
-fn the_line_is_the_one_that_was_typed_with_prepare() {
+fn the_proposed_line_is_the_typed_line_with_prepare() {
     assert_eq!(typed("--", None, "make -j{n}"), "morecores run --prepare 'make clean' -- make -j{n}");
     assert_eq!(
         typed("--cpus 1,2 --shell", None, "make"),
@@ -70,7 +70,7 @@ fn the_line_is_the_one_that_was_typed_with_prepare() {
 }
 
 #[test]
-fn a_study_that_was_named_gets_another_name() {
+fn a_named_study_gets_another_name() {
     for (options, expected) in [
         ("-o b.study --", "-o b-2.study --"),
         ("-qo b.study", "-qo b-2.study"),
@@ -89,7 +89,7 @@ fn a_study_that_was_named_gets_another_name() {
 }
 
 #[test]
-fn variables_of_the_environment_stand_before_it() {
+fn environment_variables_precede_the_line() {
     let env = [Variable { name: "MAKEFLAGS".into(), value: Some("-j{n}".into()) }];
     let words = ["make".into()];
     let typed = CommandLine { words: &words, command: 1, study: None, env: &env };

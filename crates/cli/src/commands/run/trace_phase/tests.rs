@@ -189,7 +189,7 @@ impl RunObserver for Pretending {
 }
 
 #[test]
-fn every_count_gets_a_trace_that_is_no_run_of_the_study() {
+fn every_count_gets_a_trace_that_is_not_a_run_of_the_study() {
     let study = Fixture::new("exit 0");
     assert_eq!(study.trace(Pretend::default().open()), TraceOutcome::default());
     assert_eq!(study.traced(), [1, 2]);
@@ -213,7 +213,7 @@ fn timed(line: &str, elapsed: Nanos) -> Fixture {
 }
 
 #[test]
-fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
+fn a_traced_run_much_slower_than_the_timed_ones_is_repeated_twice() {
     // The command sleeps for longer than any tracer needs to start.
     for (usual, made) in [(Nanos(1), 6), (Nanos::from_millis(3_600_000), 2)] {
         let study = timed("sleep 0.02", usual);
@@ -231,7 +231,7 @@ fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
 }
 
 #[test]
-fn the_fastest_attempt_is_kept_and_no_more_are_made_than_needed() {
+fn the_fastest_attempt_is_kept_without_needless_attempts() {
     let attempts = |usual, times: &[f64]| {
         let mut attempts = Attempts { usual, best: None, left: ATTEMPTS };
         let mut kept = Vec::new();
@@ -257,7 +257,7 @@ fn the_fastest_attempt_is_kept_and_no_more_are_made_than_needed() {
 }
 
 #[test]
-fn only_missing_traces_are_made_when_a_study_is_gone_on_with() {
+fn a_resumed_study_makes_only_missing_traces() {
     let study = Fixture::new("exit 0");
     let opened = Arc::new(AtomicU32::new(0));
     let counting = |opened: &Arc<AtomicU32>, room: u32| {
@@ -280,14 +280,14 @@ fn only_missing_traces_are_made_when_a_study_is_gone_on_with() {
 }
 
 #[test]
-fn nothing_is_traced_where_the_user_wants_none() {
+fn nothing_is_traced_if_the_user_turned_tracing_off() {
     let study = Fixture::with("exit 0", |plan| plan.trace = TraceMode::Off);
     assert_eq!(study.trace(|_, _| panic!("opened")), TraceOutcome::default());
     assert!(study.traced().is_empty());
 }
 
 #[test]
-fn a_traced_run_that_fails_or_takes_too_long_costs_its_trace_and_no_other() {
+fn a_traced_run_that_fails_or_takes_too_long_loses_only_its_own_trace() {
     let study = Fixture::new("exit $(( {n} == 1 ? 3 : 0 ))");
     let traced = study.trace(Pretend::default().open());
     assert_eq!(traced.notes, ["the traced run at 1 CPU exited with status 3: its trace is not kept"]);
@@ -296,7 +296,7 @@ fn a_traced_run_that_fails_or_takes_too_long_costs_its_trace_and_no_other() {
 }
 
 #[test]
-fn a_tracer_that_fails_at_any_step_is_one_line_and_leaves_nothing_behind() {
+fn a_tracer_that_fails_at_any_step_gives_one_line_and_leaves_nothing_behind() {
     let study = Fixture::new("exit 0");
     let refusing = Pretend { refuses: true, ..Pretend::default() };
     let losing = Pretend { loses_all: true, ..Pretend::default() };
@@ -313,7 +313,7 @@ fn a_tracer_that_fails_at_any_step_is_one_line_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_a_trace_lacks_is_said_once() {
+fn limits_of_a_trace_are_reported_once() {
     let study = Fixture::new("exit 0");
     let traced = study.trace(Pretend { source: TraceSource::Perf, ..Pretend::default() }.open());
     assert_eq!(traced.notes.len(), 1, "{traced:?}");
@@ -334,7 +334,7 @@ fn a_lossy_trace_is_kept_with_its_losses() {
 }
 
 #[test]
-fn a_damaged_trace_costs_only_itself() {
+fn a_damaged_trace_loses_only_itself() {
     let study = Fixture::new("exit 0");
     study.trace(Pretend::default().open());
     std::fs::write(study.path().join("traces/1.events"), "no stream").expect("written");
@@ -346,7 +346,7 @@ fn a_damaged_trace_costs_only_itself() {
 }
 
 #[test]
-fn the_user_s_wish_to_stop_ends_it_between_runs_and_in_one() {
+fn a_stop_request_ends_tracing_between_runs_and_during_one() {
     let study = Fixture::new("exit 0");
     study.control.interrupt(Signal::INT);
     let traced = study.trace(|_, _| panic!("opened"));
@@ -378,7 +378,7 @@ fn stopped_in_a_run(line: &str) {
 }
 
 #[test]
-fn where_no_time_is_left_nothing_is_traced_and_that_is_said() {
+fn without_remaining_time_nothing_is_traced_and_a_message_says_so() {
     let fixture = Fixture::new("true");
     let traced = fixture.trace_within(Some(Nanos(1)), Pretend::default().open());
     assert!(traced.out_of_time && !traced.interrupted);
