@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_names_its_output_alike_and_accepts_the_earlier_names() {
+    fn every_command_accepts_out_and_its_earlier_names() {
         for (line, earlier) in [
             ("run", "--study"),
             ("trace", "--study"),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn no_width_breaks_the_n() {
+    fn no_help_width_breaks_the_n() {
         let helps = |width: usize| -> Vec<String> {
             let mut definition = literal_n::protect(Cli::definition()).term_width(width);
             definition.build();

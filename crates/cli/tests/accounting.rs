@@ -45,7 +45,7 @@ fn short_processes_cost_at_least_the_time_of_getrusage() {
 }
 
 #[test]
-fn work_is_counted_once() {
+fn cpu_time_is_counted_once() {
     let run = World::new().one_run("", &sh(&burn(50)));
     let (all, waited, elapsed) = (total(&run), waited_for(&run), run.elapsed_ns.as_secs_f64());
     assert!(all >= 0.499, "{all} s of CPU time");
@@ -55,7 +55,7 @@ fn work_is_counted_once() {
 }
 
 #[test]
-fn sleep_is_elapsed_time_and_no_work() {
+fn sleep_takes_elapsed_time_and_no_cpu_time() {
     let run = World::new().one_run("", &["sleep", "0.3"]);
     let (cpu, elapsed) = (total(&run), run.elapsed_ns.as_secs_f64());
     assert!(elapsed >= 0.3, "{elapsed} s elapsed");
@@ -73,7 +73,7 @@ fn a_process_without_a_waiting_parent_is_counted_if_it_ends_before_the_main_proc
 }
 
 #[test]
-fn a_burner_that_outlives_the_command_is_named_and_ended() {
+fn a_busy_survivor_is_named_and_ended() {
     let world = World::new();
     // The burner never ends by itself, nor would a run that waited for it.
     let burner = format!("setsid sh -c '{}; echo >burned; while :; do :; done' & ", burn(5));
@@ -133,8 +133,8 @@ fn affinity_confines_a_run_until_the_run_widens_it() {
 }
 
 #[test]
-fn a_cpuset_cannot_be_widened() {
-    const NAME: &str = "a_cpuset_cannot_be_widened";
+fn a_command_cannot_widen_its_cpuset() {
+    const NAME: &str = "a_command_cannot_widen_its_cpuset";
     if !is_root() || usable_cpus() < 2 {
         return report_skip(NAME, "needs root and two CPUs");
     }
@@ -161,7 +161,7 @@ fn the_command_receives_its_cpu_count_in_every_requested_way() {
 }
 
 #[test]
-fn a_script_without_an_interpreter_is_run_by_sh() {
+fn a_script_without_an_interpreter_runs_in_sh() {
     let world = World::new();
     let script = world.script("plain", "echo \"$0 ran with $1 on $MORECORES_CPUS\"\n");
     assert_eq!(world.output_of("--cpus 1", &[&script, "x{n}"]), format!("{script} ran with x1 on 1\n"));
@@ -184,7 +184,7 @@ fn input_is_empty_or_the_whole_file() {
 }
 
 #[test]
-fn the_last_figure_counts_and_speedup_is_its_ratio() {
+fn the_last_printed_figure_counts_and_its_ratio_is_the_speedup() {
     let world = World::new();
     // The rate is 100 on one CPU and 150 on two. The number before it belongs to a warm-up.
     let line = "echo 'rate: 7'; echo \"rate: $((50 + 50 * {n}))\"; echo done";
@@ -204,8 +204,8 @@ fn the_last_figure_counts_and_speedup_is_its_ratio() {
 }
 
 #[test]
-fn a_cost_that_falls_is_a_speedup() {
-    const NAME: &str = "a_cost_that_falls_is_a_speedup";
+fn a_falling_cost_is_a_speedup() {
+    const NAME: &str = "a_falling_cost_is_a_speedup";
     if usable_cpus() < 2 {
         return report_skip(NAME, "there is one CPU");
     }

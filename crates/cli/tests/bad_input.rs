@@ -72,7 +72,7 @@ fn impossible_measurements_are_refused_before_anything_runs() {
 
 /// clap prints the expected values in several lines, so these errors are not one line.
 #[test]
-fn slips_in_the_options_are_named_and_nothing_runs() {
+fn wrong_options_are_named_and_nothing_runs() {
     for (arguments, part) in [
         (vec!["run", "--bogus"], "--bogus"),
         (vec!["run", "--run", "3"], "--run"),
@@ -107,7 +107,7 @@ fn slips_in_the_options_are_named_and_nothing_runs() {
 }
 
 #[test]
-fn a_commands_own_options_are_the_commands() {
+fn options_after_the_command_belong_to_the_command() {
     let world = World::new();
     let options = [
         "run", "-q", "--trace", "off", "--output", "inherit", "-o", "study", "--cpus", "1", "--runs", "1",
@@ -182,7 +182,7 @@ fn a_newer_schema_is_refused_and_unknown_fields_are_kept() {
 }
 
 #[test]
-fn good_lines_of_damaged_runs_are_kept_and_counted() {
+fn damaged_lines_are_counted_and_the_others_are_used() {
     let world = finished();
     let file = world.path("study/runs.jsonl");
     let text = fs::read_to_string(&file).expect("runs");
@@ -243,7 +243,7 @@ fn ignored_failures_are_counted() {
 }
 
 #[test]
-fn exit_statuses_of_success_count_and_signals_never_do() {
+fn success_statuses_count_and_signals_never_do() {
     let options = "-q --cpus 1 --runs 4 --warmup 0 --precision 0";
     let world = World::new();
     world.run(&format!("{options} --success 0,1"), &["false"]).success();
@@ -266,7 +266,7 @@ fn exit_statuses_of_success_count_and_signals_never_do() {
 }
 
 #[test]
-fn a_missing_figure_is_a_failed_run() {
+fn a_run_without_its_metric_is_a_failed_run() {
     let line = "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; [ $((n % 3)) -lt 2 ] && echo ops 5; true";
     let options = "--cpus 1 --runs 9 --warmup 0 --precision 0 --metric ops.([0-9]+)";
     let ran = World::new().run(options, &["sh", "-c", line]);
@@ -324,7 +324,7 @@ fn a_failing_hook_stops_the_study_and_is_named() {
 }
 
 #[test]
-fn an_interrupt_while_a_hook_runs_is_an_interrupt() {
+fn an_interrupt_during_a_hook_interrupts_the_study() {
     let hooks = ["--setup", "--prepare"].map(|hook| {
         let world = World::new();
         let command = world.run_command("-q --cpus 1 --runs 1 --warmup 0", &[]);
@@ -440,8 +440,8 @@ fn a_disk_that_fills_during_a_study_keeps_the_recorded_runs() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_is_named() {
-    const NAME: &str = "a_directory_that_cannot_be_written_is_named";
+fn an_unwritable_directory_is_named() {
+    const NAME: &str = "an_unwritable_directory_is_named";
     let world = World::new();
     let user = match world.ordinary_user() {
         Ok(user) => user,

@@ -9,7 +9,7 @@ use harness::studies::with_runs;
 use harness::{report_skip, usable_cpus};
 
 #[test]
-fn a_command_that_left_its_cpus_gets_no_verdict() {
+fn a_command_that_left_its_cpus_has_no_verdict() {
     let world = World::new();
     let study = with_runs(&world, |run| {
         if run["cpus"] == 1 {
@@ -30,8 +30,8 @@ fn a_command_that_left_its_cpus_gets_no_verdict() {
 /// one CPU all of them are ready at once.
 #[cfg(feature = "trace")]
 #[test]
-fn a_command_that_counts_the_machines_cpus_has_no_baseline() {
-    const NAME: &str = "a_command_that_counts_the_machines_cpus_has_no_baseline";
+fn a_command_that_counts_all_cpus_has_no_baseline() {
+    const NAME: &str = "a_command_that_counts_all_cpus_has_no_baseline";
     let world = World::new();
     if usable_cpus() < 2 {
         return report_skip(NAME, "it takes two CPUs");

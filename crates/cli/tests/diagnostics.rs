@@ -46,7 +46,7 @@ fn tells_cgroup(text: &str) -> bool {
 }
 
 #[test]
-fn nothing_is_printed_by_default_and_the_steps_are_kept() {
+fn events_are_kept_but_not_printed_by_default() {
     let world = World::new();
     let ran = study(&world, "--prepare true", &[]);
     assert_eq!(ran.stderr, "", "{ran}");
@@ -97,7 +97,7 @@ fn the_variable_selects_crates_and_the_option_takes_precedence() {
 }
 
 #[test]
-fn a_variable_without_a_meaning_is_refused() {
+fn an_invalid_log_variable_is_refused() {
     let world = World::new();
     for value in ["x", "debug,y=info", "morecores_machine=loud"] {
         let mut command = by_default(&world, world.run_command(ONE, &["touch", "trace"]));
@@ -129,7 +129,7 @@ fn no_log_is_kept_if_it_is_off_or_nothing_was_done() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_changes_nothing() {
+fn an_unwritable_log_does_not_affect_the_measurement() {
     let world = World::new();
     fs::write(world.path("state"), "a file").expect("write");
     let ran = study(&world, "", &[]);
@@ -138,7 +138,7 @@ fn a_log_that_cannot_be_written_changes_nothing() {
 }
 
 #[test]
-fn notes_are_in_the_log_also_after_a_signal() {
+fn notes_reach_the_log_even_after_a_signal() {
     let world = World::new();
     let command = by_default(&world, world.run_command(ONE, &["sh", "-c", ">started; exec sleep 60"]));
     let study = harness::start(command);
@@ -162,8 +162,8 @@ fn changes_to_the_system_are_logged_with_their_undoing() {
 }
 
 #[test]
-fn an_ordinary_user_has_a_log_at_home() {
-    const NAME: &str = "an_ordinary_user_has_a_log_at_home";
+fn the_log_of_an_ordinary_user_is_in_the_home_directory() {
+    const NAME: &str = "the_log_of_an_ordinary_user_is_in_the_home_directory";
     let world = World::new();
     let user = match world.ordinary_user() {
         Ok(user) => user,

@@ -84,7 +84,7 @@ fn a_variable_is_set_or_passed_on_unchanged() {
 }
 
 #[test]
-fn the_lines_around_the_runs_get_the_variables_too() {
+fn hooks_get_the_variables_too() {
     let world = World::new();
     let options =
         ["--env", "V={n}", "--prepare", "echo \"prepare $V\" >>seen", "--setup", "echo \"setup $V\" >>seen"];

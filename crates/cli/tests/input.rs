@@ -91,7 +91,7 @@ fn input_that_prepare_writes_for_each_run_may_change() {
 }
 
 #[test]
-fn input_beyond_its_limit_is_refused_before_anything_is_touched() {
+fn input_over_the_limit_is_refused_before_any_change() {
     let world = World::new();
     let line =
         |limit: &str| format!("seq 20000 | morecores run -o study --input - --input-limit {limit} -- cat");

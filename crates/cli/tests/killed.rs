@@ -140,9 +140,9 @@ fn a_line_cut_anywhere_loses_only_that_run() {
 }
 
 #[test]
-fn the_command_dies_with_morecores_and_the_next_start_ends_the_rest() {
+fn the_command_dies_with_morecores_and_the_next_start_ends_its_processes() {
     let _alone = alone();
-    const NAME: &str = "the_command_dies_with_morecores_and_the_next_start_ends_the_rest";
+    const NAME: &str = "the_command_dies_with_morecores_and_the_next_start_ends_its_processes";
     let world = World::new();
     // The command has a child, and another child that has left the session.
     let line = "sleep 61 & setsid sleep 62 & exec sleep 63";

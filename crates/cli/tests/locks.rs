@@ -84,7 +84,7 @@ fn without_the_cell_program_a_message_says_so_and_nothing_is_left() {
 }
 
 #[test]
-fn a_study_is_kept_and_shown_again() {
+fn a_study_of_locks_is_kept_and_can_be_shown_again() {
     let world = World::new();
     world.install(LABORATORY);
     let ran = installed(&world, &TINY);

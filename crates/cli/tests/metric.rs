@@ -71,8 +71,8 @@ fn a_unit_that_changes_between_runs_is_converted_or_refused() {
 }
 
 #[test]
-fn all_metrics_are_kept_and_shown_and_the_first_decides() {
-    const NAME: &str = "all_metrics_are_kept_and_shown_and_the_first_decides";
+fn all_metrics_are_kept_and_the_first_decides_the_speedup() {
+    const NAME: &str = "all_metrics_are_kept_and_the_first_decides_the_speedup";
     if usable_cpus() < 2 {
         return report_skip(NAME, "there is one CPU");
     }
@@ -98,8 +98,8 @@ fn all_metrics_are_kept_and_shown_and_the_first_decides() {
 }
 
 #[test]
-fn a_cost_of_zero_is_a_figure_and_has_no_ratio() {
-    const NAME: &str = "a_cost_of_zero_is_a_figure_and_has_no_ratio";
+fn a_cost_of_zero_is_kept_without_a_ratio() {
+    const NAME: &str = "a_cost_of_zero_is_kept_without_a_ratio";
     if usable_cpus() < 2 {
         return report_skip(NAME, "there is one CPU");
     }

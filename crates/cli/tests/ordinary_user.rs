@@ -96,8 +96,8 @@ fn the_machine_and_studies_can_be_shown() {
 }
 
 #[test]
-fn survivors_are_ended_without_a_cgroup_too() {
-    const NAME: &str = "survivors_are_ended_without_a_cgroup_too";
+fn survivors_are_ended_even_without_a_cgroup() {
+    const NAME: &str = "survivors_are_ended_even_without_a_cgroup";
     let world = World::new();
     let Some(user) = user(&world, NAME) else { return };
     let arguments =

@@ -66,8 +66,8 @@ fn on_a_terminal(world: &World, arguments: &str, no_color: bool) -> Option<Strin
 }
 
 #[test]
-fn a_terminal_gets_colour_and_its_own_width_unless_no_color_is_set() {
-    const NAME: &str = "a_terminal_gets_colour_and_its_own_width_unless_no_color_is_set";
+fn terminal_output_has_colour_and_the_terminal_width_unless_no_color_is_set() {
+    const NAME: &str = "terminal_output_has_colour_and_the_terminal_width_unless_no_color_is_set";
     let world = finished();
     let (Some(coloured), Some(plain)) =
         (on_a_terminal(&world, "show study", false), on_a_terminal(&world, "show study", true))
@@ -84,8 +84,8 @@ fn a_terminal_gets_colour_and_its_own_width_unless_no_color_is_set() {
 }
 
 #[test]
-fn a_terminal_sees_progress_and_quiet_does_not() {
-    const NAME: &str = "a_terminal_sees_progress_and_quiet_does_not";
+fn progress_is_shown_on_a_terminal_unless_quiet() {
+    const NAME: &str = "progress_is_shown_on_a_terminal_unless_quiet";
     let world = World::new();
     let options = "--cpus 1 --runs 1 --warmup 0 -- sleep 1.2";
     let Some(loud) = on_a_terminal(&world, &format!("run -o loud {options}"), false) else {
@@ -105,7 +105,7 @@ fn has_keys(value: &Value, keys: &[&str]) {
 }
 
 #[test]
-fn the_json_has_the_keys_of_the_contract() {
+fn json_has_the_documented_keys() {
     let world = finished();
     let view = world.shown("--json");
     assert_eq!(view["schema"], "morecores.view/1");
@@ -153,7 +153,7 @@ fn the_json_has_the_keys_of_the_contract() {
 }
 
 #[test]
-fn csv_and_markdown_are_tables_of_one_row_a_count() {
+fn csv_and_markdown_have_one_row_for_each_count() {
     let world = finished();
     let rows = cpus().split(',').count();
     let csv = world.morecores(&["show", "study", "--csv"]);
@@ -221,7 +221,7 @@ fn help_has_examples_and_keeps_the_n() {
 }
 
 #[test]
-fn manual_and_completions_come_from_the_same_definitions() {
+fn manual_and_completions_contain_the_same_options() {
     let world = World::new();
     world.morecores(&["generate", "man", "man"]).success();
     let page = fs::read_to_string(world.path("man/morecores-run.1")).expect("a page");

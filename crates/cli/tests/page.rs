@@ -70,7 +70,7 @@ fn a_suite_has_published_and_measured_figures() {
 /// Every text of the study contains markup and script: the command, the machine, hooks, and names
 /// in its trace.
 #[test]
-fn a_hostile_study_is_harmless() {
+fn a_hostile_study_runs_no_script_on_the_page() {
     let world = World::new();
     let study = hostile(&world);
     let page = page(&world, &[study]);
@@ -79,7 +79,7 @@ fn a_hostile_study_is_harmless() {
     let quoted = serde_json::to_string(EVIL).expect("a text").replace('<', "\\u003c");
     assert!(html.contains("\"cc1\""));
     fs::write(&page, html.replace("\"cc1\"", &quoted).replace("\"wait4\"", &quoted)).expect("the page");
-    play("a_hostile_study_is_harmless", "hostile", &page.to_string_lossy());
+    play("a_hostile_study_runs_no_script_on_the_page", "hostile", &page.to_string_lossy());
 }
 
 /// Defines one test for each scenario on the page of a study of locks.
@@ -104,15 +104,15 @@ on_the_locks! {
 
 /// The test covers the path from a study on disk to the reader's view.
 #[test]
-fn a_study_of_locks_is_reported() {
+fn a_study_of_locks_has_a_page() {
     let world = World::new();
     let study = lock_study(&world);
-    play("a_study_of_locks_is_reported", "lockReport", &page(&world, &[study]).to_string_lossy());
+    play("a_study_of_locks_has_a_page", "lockReport", &page(&world, &[study]).to_string_lossy());
 }
 
 /// Every text that is not a figure or the name of a lock contains markup and script.
 #[test]
-fn a_hostile_study_of_locks_is_harmless() {
+fn a_hostile_study_of_locks_runs_no_script_on_the_page() {
     let world = World::new();
     let mut study = locks(EVIL);
     study.command = EVIL.to_owned();
@@ -127,7 +127,7 @@ fn a_hostile_study_of_locks_is_harmless() {
     table.columns[0].cells[0].text = EVIL.to_owned();
     table.columns[1].cells[0].text = EVIL.to_owned();
     play(
-        "a_hostile_study_of_locks_is_harmless",
+        "a_hostile_study_of_locks_runs_no_script_on_the_page",
         "hostile",
         &lock_page(&world, vec![study]).to_string_lossy(),
     );
@@ -135,7 +135,7 @@ fn a_hostile_study_of_locks_is_harmless() {
 
 /// A page of a study of locks and an ordinary one shows both.
 #[test]
-fn locks_and_programs_share_a_page() {
+fn studies_of_locks_and_commands_fit_on_one_page() {
     let world = World::new();
     let html = fs::read_to_string(page(&world, &[build()])).expect("the page");
     let (_, data) = html.split_once(r#"id="data">"#).expect("the page's data");
@@ -143,12 +143,12 @@ fn locks_and_programs_share_a_page() {
     page.locks = vec![locks("desk.study"), locks("other.study")];
     let path = world.path("both.html");
     fs::write(&path, page_html(&page).expect("a page")).expect("written");
-    play("locks_and_programs_share_a_page", "both", &path.to_string_lossy());
+    play("studies_of_locks_and_commands_fit_on_one_page", "both", &path.to_string_lossy());
 }
 
 /// The viewer is one file of at most 600 KiB, without the data.
 #[test]
-fn the_viewer_is_small() {
+fn the_viewer_stays_within_its_size_limit() {
     let bundle = fs::metadata(root().join("viewer/dist/page.html")).expect("the bundled viewer");
     assert!(bundle.len() <= 600 << 10, "{} bytes", bundle.len());
 }
@@ -164,8 +164,8 @@ fn the_viewer_computes_correct_values() {
 
 /// The committed bundle equals the one built from its sources.
 #[test]
-fn the_bundle_is_up_to_date() {
-    let Some(viewer) = viewer("the_bundle_is_up_to_date") else { return };
+fn the_committed_bundle_matches_its_sources() {
+    let Some(viewer) = viewer("the_committed_bundle_matches_its_sources") else { return };
     let world = World::new();
     let made = Command::new("node").arg(viewer.join("build.mjs")).arg(world.path("dist")).status();
     assert!(made.is_ok_and(|status| status.success()));

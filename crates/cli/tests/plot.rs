@@ -44,7 +44,7 @@ fn view(world: &World) -> serde_json::Value {
 
 /// The widths of the bar's parts are proportional to their CPUs, and together they fill the bar.
 #[test]
-fn a_stack_is_drawn_to_scale() {
+fn the_stack_picture_is_to_scale() {
     let world = World::new();
     plot(&world, &build(), "--plot stack.svg");
     let svg = text(&world, "stack.svg");
@@ -62,7 +62,7 @@ fn a_stack_is_drawn_to_scale() {
 
 /// Every timed run is a dot, and every count a large dot.
 #[test]
-fn a_curve_has_every_run() {
+fn the_curve_shows_every_run() {
     let world = World::new();
     plot(&world, &build(), "--plot speedup.svg --plot elapsed.svg --plot efficiency.svg");
     let view = view(&world);
@@ -80,7 +80,7 @@ fn a_curve_has_every_run() {
 }
 
 #[test]
-fn a_timeline_has_every_command() {
+fn the_timeline_shows_every_command() {
     let world = World::new();
     plot(&world, &build(), "--plot x.svg --picture timeline --dark --width 500");
     let svg = text(&world, "x.svg");
@@ -98,7 +98,7 @@ fn a_timeline_has_every_command() {
 }
 
 #[test]
-fn several_studies_are_in_one_picture() {
+fn one_picture_shows_several_studies() {
     let world = World::new();
     let suite = root().join("studies/2026-11-21-suite");
     let other = suite.join("matmul.study").to_string_lossy().into_owned();
@@ -141,7 +141,7 @@ fn a_suite_is_one_picture_of_published_and_measured_speedups() {
 
 /// The PNG has twice as many pixels as the drawing, with ink in them and letters of its own font.
 #[test]
-fn a_png_is_the_same_picture() {
+fn png_and_svg_show_the_same_picture() {
     let world = World::new();
     plot(&world, &build(), "--plot stack.png --plot stack.svg");
     let png = fs::read(world.path("stack.png")).expect("a picture");
@@ -157,7 +157,7 @@ fn a_png_is_the_same_picture() {
 
 /// The texts of a study stay text in a picture, and control characters get a visible replacement.
 #[test]
-fn a_hostile_study_is_text() {
+fn a_hostile_study_becomes_plain_text_in_a_picture() {
     let world = World::new();
     let study = hostile(&world);
     plot(&world, &study, "--plot speedup.svg --plot stack.svg --plot timeline.svg --plot speedup.png");

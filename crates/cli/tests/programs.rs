@@ -6,7 +6,7 @@ use harness::locks::{LABORATORY, TINY};
 use harness::{Ran, World};
 
 #[test]
-fn a_program_on_path_is_run_by_its_name_and_listed() {
+fn a_program_on_path_runs_by_name_and_is_listed() {
     let world = World::new();
     world.script("morecores-echo", "#!/bin/sh\necho \"it got $*\"; exit 7\n");
     world.script("morecores-topology", "#!/bin/sh\nexit 7\n");
@@ -54,7 +54,7 @@ fn a_path_or_a_misspelt_command_gets_no_tip_about_programs() {
 }
 
 #[test]
-fn the_programs_about_locks_have_the_front_end_of_morecores() {
+fn lock_programs_have_the_help_and_errors_of_morecores() {
     let world = World::new();
     for (name, program) in [
         ("locks", env!("CARGO_BIN_EXE_morecores-locks")),

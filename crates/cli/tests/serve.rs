@@ -188,7 +188,7 @@ fn nothing_outside_the_directory_is_served() {
 
 /// The page of a study in progress reloads. An unreadable study is listed as unreadable.
 #[test]
-fn a_study_is_followed_while_it_is_measured() {
+fn the_page_of_a_study_in_progress_reloads() {
     let world = World::new();
     let directory = world.path("studies");
     fs::create_dir(&directory).expect("a directory");

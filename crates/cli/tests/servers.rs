@@ -71,7 +71,7 @@ fn processes_that_a_server_starts_during_a_run_outlive_the_run() {
 }
 
 #[test]
-fn a_server_outlives_a_run_that_is_killed_for_its_time() {
+fn a_server_survives_a_run_that_times_out() {
     let world = World::new();
     let line = "echo x >requests; read -r answer <answers; trap '' TERM; while :; do sleep 60; done";
     let options = ["--setup", &start_server(&world), "--timeout", "300ms", "--ignore-failure"];

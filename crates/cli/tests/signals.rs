@@ -113,7 +113,7 @@ fn a_hangup_ends_a_study_and_every_change_is_undone() {
 }
 
 #[test]
-fn an_interrupt_during_the_report_of_a_run_ends_it_and_names_the_study() {
+fn an_interrupt_during_the_report_ends_run_and_names_the_study() {
     let world = World::new();
     let (_reader, stdout) = full_pipe();
     let started = start_with(world.run_command("--cpus 1 --runs 1 --warmup 0", &["true"]), stdout);
@@ -127,7 +127,7 @@ fn an_interrupt_during_the_report_of_a_run_ends_it_and_names_the_study() {
 }
 
 #[test]
-fn an_interrupt_during_the_report_of_locks_ends_it_and_names_the_study() {
+fn an_interrupt_during_the_report_ends_locks_and_names_the_study() {
     let world = World::new();
     world.install(LABORATORY);
     let (_reader, stdout) = full_pipe();
@@ -139,8 +139,8 @@ fn an_interrupt_during_the_report_of_locks_ends_it_and_names_the_study() {
 }
 
 #[test]
-fn an_interrupt_during_the_report_of_a_trace_leaves_nothing_behind() {
-    const NAME: &str = "an_interrupt_during_the_report_of_a_trace_leaves_nothing_behind";
+fn an_interrupt_during_the_report_of_a_trace_leaves_no_files() {
+    const NAME: &str = "an_interrupt_during_the_report_of_a_trace_leaves_no_files";
     let world = World::new();
     fs::create_dir(world.path("tmp")).expect("a directory");
     let (_reader, stdout) = full_pipe();

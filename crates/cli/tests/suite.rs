@@ -18,7 +18,7 @@ fn has_workloads(test: &str) -> bool {
 }
 
 #[test]
-fn bad_input_is_one_clear_line_and_nothing_is_made() {
+fn bad_input_is_refused_in_one_line_and_creates_nothing() {
     let world = World::new();
     world.morecores(&["suite", "sofen"]).refused(2, &["no benchmark 'sofen'", "suite --list"]);
     world.morecores(&["suite", "--resume", "-o", "nowhere"]).refused(2, &["no suite at nowhere"]);

@@ -32,8 +32,8 @@ const RUN: &str = "$m run -q --trace off --cpus 1 --warmup 0 --precision 0 -o st
 const USE_TERMINAL: &str = "stty sane </dev/tty && echo 'it is back'";
 
 #[test]
-fn a_command_that_sets_the_terminal_gets_it_in_every_run_and_gives_it_back() {
-    let name = "a_command_that_sets_the_terminal_gets_it_in_every_run_and_gives_it_back";
+fn the_command_owns_the_terminal_during_each_run() {
+    let name = "the_command_owns_the_terminal_during_each_run";
     let world = World::new();
     let line = format!("{RUN} --runs 3 -- sh -c 'stty sane </dev/tty; echo done' && {USE_TERMINAL}");
     let Some(ran) = in_terminal(&world, &line, "true") else { return report_skip(name, "no `script`") };
@@ -52,8 +52,8 @@ fn a_command_reads_typed_input() {
 }
 
 #[test]
-fn the_terminal_is_taken_back_from_a_command_that_is_killed() {
-    let name = "the_terminal_is_taken_back_from_a_command_that_is_killed";
+fn the_terminal_returns_to_morecores_after_a_kill() {
+    let name = "the_terminal_returns_to_morecores_after_a_kill";
     let world = World::new();
     let command = "trap \"\" TERM; stty raw </dev/tty; while :; do sleep 60; done";
     let line = format!(

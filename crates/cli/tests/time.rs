@@ -59,7 +59,7 @@ fn prepare_counts_towards_the_limit_and_cleanup_always_runs() {
 }
 
 #[test]
-fn a_build_that_took_all_the_time_may_be_done_only_once() {
+fn a_build_that_used_all_the_time_causes_a_warning() {
     let world = World::new();
     let make = world.script("make", "#!/bin/sh\nsleep 600\n");
     let ran = world.run("--cpus 1 --max-time 300ms", &[&make, "-j{n}"]);

@@ -31,8 +31,8 @@ fn can_trace(world: &World, test: &str) -> bool {
 }
 
 #[test]
-fn after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is() {
-    const NAME: &str = "after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is";
+fn each_count_is_traced_once_after_the_timed_runs() {
+    const NAME: &str = "each_count_is_traced_once_after_the_timed_runs";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -105,7 +105,7 @@ fn an_explicit_option_of_a_resumed_study_applies_even_if_it_equals_the_default()
 }
 
 #[test]
-fn a_study_that_failed_is_not_traced() {
+fn a_failed_study_is_not_traced() {
     let world = World::new();
     let ran = world.run("--cpus 1 --runs 3 --warmup 0 --trace auto", &["sh", "-c", "echo ran >>ran; exit 3"]);
     ran.code(1);
@@ -114,8 +114,8 @@ fn a_study_that_failed_is_not_traced() {
 }
 
 #[test]
-fn exit_statuses_of_success_count_also_when_traced() {
-    const NAME: &str = "exit_statuses_of_success_count_also_when_traced";
+fn success_statuses_also_apply_to_traced_runs() {
+    const NAME: &str = "success_statuses_also_apply_to_traced_runs";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -131,8 +131,8 @@ fn exit_statuses_of_success_count_also_when_traced() {
 }
 
 #[test]
-fn one_run_is_traced_without_leaving_a_study_behind() {
-    const NAME: &str = "one_run_is_traced_without_leaving_a_study_behind";
+fn a_single_trace_leaves_no_study() {
+    const NAME: &str = "a_single_trace_leaves_no_study";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -191,8 +191,8 @@ fn a_kept_trace_is_a_study_that_can_be_shown() {
 }
 
 #[test]
-fn a_kept_trace_outlives_a_resume_that_fails() {
-    const NAME: &str = "a_kept_trace_outlives_a_resume_that_fails";
+fn a_kept_trace_survives_a_failed_resume() {
+    const NAME: &str = "a_kept_trace_survives_a_failed_resume";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;

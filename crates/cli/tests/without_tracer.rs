@@ -7,7 +7,7 @@ mod harness;
 use harness::World;
 
 #[test]
-fn timing_works_and_tracing_is_refused_in_one_line() {
+fn without_a_tracer_timing_works_and_tracing_is_refused() {
     let world = World::new();
     let why = "built without its tracer";
     world.run("--cpus 1 --runs 1 --trace on", &["touch", "trace"]).refused(2, &["--trace on", why]);

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absence_is_silent_and_refusal_is_noted() {
+    fn an_absent_file_is_silent_and_a_refused_one_is_noted() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), "x\ny \n\n").unwrap();
         let mut tree = Tree::from_directory(dir.path());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_have_gaps_and_other_names_are_left_alone() {
+    fn numbered_entries_may_have_gaps_and_other_names_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["cpu10", "cpu2", "cpufreq", "cpu", "xcpu1"] {
             fs::create_dir(dir.path().join(name)).unwrap();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_undoes_too() {
+    fn a_panic_undoes_changes() {
         let dir = tempfile::tempdir().unwrap();
         let (made, journals) = (dir.path().join("made"), dir.path().join("journals"));
         let panicked = std::panic::catch_unwind(|| {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_process_is_repaired_and_a_living_one_is_left_alone() {
+    fn only_changes_of_dead_processes_are_undone() {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = (dir.path().join("ours"), dir.path().join("theirs"));
         let mut journal = Journal::in_directory(dir.path());
@@ -301,7 +301,7 @@ mod tests {
     /// The living process acts as one in another pid namespace: its number here belongs to another
     /// process or to none.
     #[test]
-    fn a_living_process_without_a_number_here_is_left_alone() {
+    fn a_living_process_of_another_namespace_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let theirs = dir.path().join("theirs");
         let mut journal = Journal::in_directory(dir.path());

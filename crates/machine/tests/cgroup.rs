@@ -23,7 +23,7 @@ fn read(cgroup: &str, mountinfo: &str, others: &[&str]) -> (Hierarchies, Vec<Str
 }
 
 #[test]
-fn version_2_on_a_plain_host() {
+fn version_2_is_found_on_a_plain_host() {
     let (found, unread) = read("0::/user.slice/user-1000.slice", V2, &[]);
     let own = found.controller("cpu").unwrap();
     assert_eq!(own.version(), Version::V2);
@@ -73,7 +73,7 @@ fn a_controller_is_looked_up_where_it_is_mounted() {
 }
 
 #[test]
-fn a_bind_mount_of_the_containers_own_cgroup() {
+fn a_bind_mount_of_the_containers_own_cgroup_is_found() {
     let mounts = "33 31 0:30 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu";
     let own = |path: &str| {
         let (found, unread) = read(&format!("1:cpu:{path}"), mounts, &[]);

@@ -63,7 +63,7 @@ fn a_quota_excludes_no_count() {
 }
 
 #[test]
-fn defaults_on_plain_machines() {
+fn default_counts_on_plain_machines() {
     let expected: [(u32, &[usize]); 8] = [
         (1, &[1]),
         (2, &[1, 2]),
@@ -80,7 +80,7 @@ fn defaults_on_plain_machines() {
 }
 
 #[test]
-fn defaults_include_where_kinds_change() {
+fn default_counts_include_the_last_of_each_kind() {
     // The laptop has 4 fast cores, 12 cores and 16 threads.
     assert_eq!(defaults(&topology("laptop-two-core-types"), Placement::CoresFirst), [1, 2, 4, 8, 12, 16]);
     assert_eq!(
@@ -98,7 +98,7 @@ fn defaults_include_where_kinds_change() {
 }
 
 #[test]
-fn a_quota_cuts_the_defaults() {
+fn a_quota_limits_the_default_counts() {
     assert_eq!(defaults(&topology("nested-quotas-v2"), Placement::CoresFirst), [1, 2]);
     assert_eq!(defaults(&topology("hybrid-v1-v2"), Placement::CoresFirst), [1, 2, 3, 4]);
     // The quota is 1.5 CPUs. A measurement on 2 CPUs shows whether the second CPU helps.

@@ -18,7 +18,7 @@ fn kvm() -> Cpuid {
 }
 
 #[test]
-fn a_laptop() {
+fn the_host_of_a_laptop_is_read() {
     let laptop = host(
         &[
             ("/etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian \\\"12\\\"\"\n"),
@@ -65,7 +65,7 @@ fn different_governors_are_all_named_and_boost_is_found() {
 }
 
 #[test]
-fn a_hypervisor_needs_the_flag_on_x86_and_firmware_elsewhere() {
+fn the_hypervisor_is_found_by_cpu_flag_or_firmware() {
     let of = |cpuinfo: &str, vendor: &str, cpuid: &Cpuid| {
         host(&[("/proc/cpuinfo", cpuinfo), ("/sys/class/dmi/id/sys_vendor", vendor)], cpuid).hypervisor
     };

@@ -9,7 +9,7 @@ use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_testkit::report_skip;
 
 #[test]
-fn every_cpu_alone_and_all_at_once() {
+fn noise_is_measured_for_each_cpu_and_for_all_at_once() {
     let cpus: CpuSet = topology::read().usable.cpus.iter().take(2).collect();
     let noise = noise::measure(&cpus, Duration::from_millis(500)).expect("usable CPUs");
     let related = |relation: CpuRelation| noise.runs.iter().filter(move |s| s.relation == relation);
@@ -17,7 +17,10 @@ fn every_cpu_alone_and_all_at_once() {
         assert!(related(CpuRelation::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
     }
     if cpus.len() < 2 {
-        report_skip("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
+        report_skip(
+            "noise_is_measured_for_each_cpu_and_for_all_at_once",
+            "in part: only one CPU may be used",
+        );
     } else {
         assert!(
             related(CpuRelation::All).all(|s| s.cpus() == cpus) && related(CpuRelation::All).count() > 0,
@@ -44,6 +47,6 @@ fn a_missing_cpu_is_named_without_a_wait_for_it() {
 }
 
 #[test]
-fn no_cpus_make_no_noise() {
+fn without_cpus_there_is_no_noise() {
     assert!(noise::measure(&CpuSet::new(), Duration::ZERO).expect("nothing to fail").runs.is_empty());
 }

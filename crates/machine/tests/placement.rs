@@ -111,7 +111,7 @@ fn nearer_nodes_come_before_farther_ones() {
 }
 
 #[test]
-fn lists_are_taken_as_written_or_refused_with_the_reason() {
+fn a_cpu_list_keeps_its_order_or_is_refused_with_the_reason() {
     let laptop = topology("laptop-two-core-types");
     let order = CpuOrder::from_list(&laptop, "8-9,1,0").unwrap();
     assert_eq!(numbers(&order), [8, 9, 1, 0]);

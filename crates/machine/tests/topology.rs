@@ -24,7 +24,7 @@ fn words(topology: &Topology) -> Vec<String> {
 }
 
 #[test]
-fn this_2_cpu_virtual_machine() {
+fn a_virtual_machine_with_2_cpus() {
     let vm = topology("vm-2-cpus");
     assert_eq!((vm.packages.len(), vm.nodes.len(), vm.cores.len(), vm.threads_per_core()), (1, 1, 2, 1));
     assert_eq!(caches(&vm), [4, 2, 1]);
@@ -258,7 +258,7 @@ fn recordings_contain_exactly_the_files_read() {
 }
 
 #[test]
-fn unpacked_recordings_read_as_those_in_memory() {
+fn an_unpacked_recording_gives_the_same_topology() {
     // The large servers are left out, because a temporary directory of 7,000 files takes seconds.
     for name in ["vm-2-cpus", "laptop-two-core-types", "nested-quotas-v2", "quota-v1-joined", "smt-off"] {
         let dir = tempfile::tempdir().unwrap();
@@ -268,7 +268,7 @@ fn unpacked_recordings_read_as_those_in_memory() {
 }
 
 #[test]
-fn the_recorder_on_this_machine() {
+fn a_recording_of_this_machine_gives_its_topology() {
     let recording = Recording::record_machine();
     let text = recording.to_string();
     let read: Recording = text.parse().unwrap();

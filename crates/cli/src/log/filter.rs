@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_hold_for_all_modules_or_for_some() {
+    fn a_level_applies_to_all_modules_or_to_some() {
         let filter: Filter = "info,morecores_machine=debug,morecores_machine::undo=off".parse().unwrap();
         assert_eq!(
             [

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn root_s_log_is_not_in_the_home_of_the_caller_of_sudo() {
+    fn the_log_under_sudo_is_not_in_the_callers_home() {
         let file = |home: &str, states: &str, is_root| {
             let variable = |name: &str| Some(OsString::from(if name == "HOME" { home } else { states }));
             last_log_path(variable, is_root).map(|path| path.display().to_string())

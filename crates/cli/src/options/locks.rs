@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_reach_twice_the_cpus() {
+    fn default_thread_counts_reach_twice_the_cpus() {
         assert_eq!(default_threads(1), [1, 2]);
         assert_eq!(default_threads(3), [1, 2, 4, 6]);
         assert_eq!(default_threads(8), [1, 2, 4, 8, 16]);

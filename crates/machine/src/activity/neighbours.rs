@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_one_name_are_one_neighbour() {
+    fn processes_with_one_name_form_one_neighbour() {
         let after = [(1, "rustc", 9, 5, 400, 0), (2, "rustc", 9, 9, 70, 0)];
         assert_eq!(cpu_times(&[], &after), [named("rustc", 470)]);
     }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_cost_a_hundredth_of_the_time_at_most() {
+    fn sampling_takes_at_most_a_hundredth_of_the_time() {
         let due = |since, cost| is_due(Nanos::from_millis(since), Nanos::from_millis(cost));
         assert_eq!([due(999, 1), due(1_000, 1), due(1_999, 20), due(2_000, 20)], [false, true, false, true]);
     }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_the_new_cgroup_lacks_is_not_written() {
+    fn limits_of_a_missing_controller_are_not_written() {
         assert_eq!(written(&[("pids.max", "100\n")]), []);
     }
 }

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cgroup_weighs_as_much_as_its_threads_would() {
+    fn a_cgroup_has_the_weight_of_its_threads() {
         assert_eq!(weight(1_024.0, 0, 1, 1 << 18), 1_024);
         assert_eq!(weight(1_024.0, 0, 8, 1 << 18), 8_192);
         assert_eq!(weight(100.0, 0, 200, 10_000), 10_000);

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_of_each_kind() {
+    fn each_relation_of_cpus_has_a_pair() {
         let all = set("0-7");
         let expected = [
             (CpuRelation::Siblings, set("0,4")),

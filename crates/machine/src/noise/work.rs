@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_step_is_made() {
+    fn every_step_of_the_loop_is_made() {
         // Expected values, computed by hand for two steps of the first and the last chain.
         let step = |v: u64| {
             let v = v.wrapping_mul(MULTIPLIER).wrapping_add(1);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_reads_back_and_is_padded() {
+    fn a_request_is_padded_and_parses_again() {
         let bytes = request(27, 1, 3, "0-63");
         assert_eq!(bytes.len(), HEADER + 12);
         let Some(Message::Command { family: 27, command: 1, attributes: inside }) = parse(&bytes) else {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_negative() {
+    fn a_refusal_has_a_negative_error_number() {
         let mut bytes = vec![0; 36];
         bytes[..4].copy_from_slice(&36u32.to_ne_bytes());
         bytes[4..6].copy_from_slice(&ERROR.to_ne_bytes());

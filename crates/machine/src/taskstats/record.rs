@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_new_and_old_kernels() {
+    fn records_of_new_and_old_kernels_are_parsed() {
         let new = ExitRecord::parse(&message(13, 416, None)).unwrap();
         let times = (Nanos(4_000_000), Nanos(8_000_000), Nanos(11_000_123));
         assert_eq!((new.pid, new.tgid, new.ppid, (new.user, new.system, new.run)), (7, 6, 5, times));

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_the_trees_and_neighbours_are_not() {
+    fn only_descendants_belong_to_the_tree() {
         let records = [exit(203, 202), exit(900, 1), exit(202, 201), exit(901, 900), exit(201, US)];
         assert_eq!(tasks(&records, &[], &[]), 3);
         assert_eq!(tasks(&[], &[], &[]), 0);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_need_no_deep_stack() {
+    fn a_long_chain_of_processes_needs_no_deep_stack() {
         let mut records: Vec<_> = (1..100_000).map(|i| exit(1_000 + i, 999 + i)).rev().collect();
         records.push(exit(1_000, US));
         assert_eq!(tasks(&records, &[], &[]), 100_000);

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn text_round_trips_and_joins_cpus() {
+    fn a_recording_survives_its_text_form_and_joins_cpus() {
         let mut original = recording(&[
             ("/proc/self/cgroup", "2:cpu:/\n0::/a{b}\\x2d"),
             ("/sys/devices/system/cpu/cpu0/topology/core_id", "0"),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn unpacked_files_read_as_recorded() {
+    fn unpacked_files_equal_the_recording() {
         let dir = tempfile::tempdir().unwrap();
         recording(&[("/proc/self/cgroup", "2:cpu:/\n0::/")]).unpack(dir.path()).unwrap();
         assert_eq!(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named_by_line() {
+    fn a_damaged_recording_is_refused_by_line() {
         let cases = [
             ("/a b", "line 2 of the recording: no tab"),
             ("/a/../../etc/passwd\tx", "without `..`"),

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_named() {
+    fn each_cell_has_a_name() {
         let lock = LockName::Mcs;
         let contention = |threads| LockCell::Contention {
             lock,
