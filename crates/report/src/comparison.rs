@@ -6,6 +6,8 @@
 
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
+use std::collections::BTreeSet;
+
 use morecores_view::page::{Cell, Statement};
 use morecores_view::{
     Aspect, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, ConditionResult, Difference, Estimate,
@@ -152,7 +154,7 @@ pub(crate) fn mismatch_lines(comparison: &Comparison) -> Vec<String> {
             Aspect::Limit => "The limits to the CPUs differ",
             Aspect::Cache => "The caches before each run differ",
             Aspect::CpuSet => "The CPUs differ",
-            Aspect::N => "The values of {n} differ",
+            Aspect::Cells => "The cells at the common counts differ",
             Aspect::Tool => "The versions of morecores differ",
         };
         let means = match unlike.aspect {
@@ -279,13 +281,21 @@ pub(crate) fn table(comparison: &Comparison) -> Table {
         let text = UncertainFigure::new(ratio.value, ratio.ci95, 1.0).inline();
         Cell::figure(Quantity::Number, Some(ratio.value), text)
     };
-    let mut columns = vec![
-        column(0, "CPUs", &|p| Cell::figure(Quantity::Count, Some(f64::from(p.cpus)), p.cpus.to_string())),
+    let mut columns = vec![column(0, "CPUs", &|p| {
+        Cell::figure(Quantity::Count, Some(f64::from(p.cpus)), p.cpus.to_string())
+    })];
+    let axes: BTreeSet<&String> = points.iter().flat_map(|point| point.axes.keys()).collect();
+    for axis in axes {
+        columns.push(column(0, axis, &|p| {
+            Cell::name(p.axes.get(axis).map_or(ABSENT.to_owned(), ToString::to_string))
+        }));
+    }
+    columns.extend([
         column(2, &format!("BASE ({name})"), &|p| median(&p.base)),
         column(2, &format!("NEW ({name})"), &|p| median(&p.new)),
         column(0, "NEW/BASE", &|p| ratio_cell(&p.ratio)),
         column(0, "that is", &|p| Cell::name(difference_word(p.difference))),
-    ];
+    ]);
     if points.iter().any(|p| p.speedup.is_some()) {
         let speedup = |rank: u8, header: &str, cell: &dyn Fn(&ComparedSpeedup) -> Cell| {
             column(rank, header, &|p| p.speedup.as_ref().map_or_else(|| Cell::name(ABSENT), cell))

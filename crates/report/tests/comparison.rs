@@ -27,6 +27,7 @@ fn estimate_around(value: f64) -> Estimate {
 fn slower_build() -> Comparison {
     let point = |cpus, base, new, difference, speedup| ComparedPoint {
         cpus,
+        axes: Default::default(),
         base: summary(base),
         new: summary(new),
         base_runs: 10,
@@ -72,6 +73,7 @@ fn slower_build() -> Comparison {
         only_new: Vec::new(),
         stack: vec![ComparedStack {
             cpus: 2,
+            axes: Default::default(),
             base_speedup: 1.9,
             new_speedup: 1.75,
             grown: Losses {

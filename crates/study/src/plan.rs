@@ -8,7 +8,7 @@ mod input;
 mod metric;
 mod variable;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -263,17 +263,22 @@ impl Plan {
         command.uses_n() || self.thread_env || self.env.iter().any(Variable::uses_n)
     }
 
-    /// Additional traced runs for a prediction. On the largest set of CPUs, the command is given
-    /// each predicted count. On the smallest set, the command is given the largest measured count,
-    /// to test the prediction against a measurement.
+    /// Additional traced runs for a prediction, for each combination of values on further axes. On
+    /// the largest set of CPUs, the command is given each predicted count. On the smallest set, the
+    /// command is given the largest measured count, to test the prediction against a measurement.
     pub fn oversubscribed(&self) -> Vec<Point> {
-        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return Vec::new() };
         if self.predict.is_empty() {
             return Vec::new();
         }
-        let back_test = Point { n: last.cpus, ..first.clone() };
-        let told = |cpus: &u32| Point { n: *cpus, ..last.clone() };
-        let all = std::iter::once(back_test).chain(self.predict.iter().map(told));
+        let mut ends: BTreeMap<&Coordinates, (&Point, &Point)> = BTreeMap::new();
+        for point in &self.points {
+            ends.entry(&point.axes).or_insert((point, point)).1 = point;
+        }
+        let all = ends.into_values().flat_map(|(first, last)| {
+            let back_test = Point { n: last.cpus, ..first.clone() };
+            let told = |cpus: &u32| Point { n: *cpus, ..last.clone() };
+            std::iter::once(back_test).chain(self.predict.iter().map(told))
+        });
         all.filter(|point| self.point(&point.cell()).is_none()).collect()
     }
 }

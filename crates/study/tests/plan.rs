@@ -1,6 +1,6 @@
 //! Tests of the runs that a plan adds to those it lists.
 
-use morecores_study::{Plan, Point};
+use morecores_study::{Coordinates, Plan, Point};
 use morecores_testkit::{plan, point};
 
 fn told(points: &[(u32, u32)], predict: &[u32]) -> Vec<(u32, u32)> {
@@ -25,4 +25,15 @@ fn runs_of_the_sweep_are_not_repeated() {
 fn no_needless_run_is_made() {
     assert_eq!(told(&[(1, 1), (2, 2)], &[]), []);
     assert_eq!(told(&[], &[4]), []);
+}
+
+#[test]
+fn each_value_on_a_further_axis_has_runs_of_its_own() {
+    let quota = |percent: u64| -> Coordinates { [("quota_percent".to_owned(), percent.into())].into() };
+    let at = |cpus, percent| Point { axes: quota(percent), ..point(cpus) };
+    let points = [50, 100].into_iter().flat_map(|percent| [at(1, percent), at(2, percent)]).collect();
+    let plan = Plan { predict: vec![8], ..plan(points) };
+    let told = |cpus, n, percent| Point { n, ..at(cpus, percent) };
+    let expected = [told(1, 2, 50), told(2, 8, 50), told(1, 2, 100), told(2, 8, 100)];
+    assert_eq!(plan.oversubscribed(), expected);
 }

@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 
 use crate::{
     COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStudy, Comparison, Difference, Estimate,
-    PointView, Summary, View,
+    PointView, View,
 };
 use morecores_statistics::Design;
-use morecores_study::{Better, Study};
+use morecores_study::{Better, CPUS_AXIS, Cell, Coordinates, InCell, N_AXIS, Study};
 use thiserror::Error;
 
 use crate::sample::Sample;
@@ -39,6 +39,13 @@ pub struct Side<'a> {
     pub view: &'a View,
 }
 
+impl Side<'_> {
+    /// Returns the measured CPU counts.
+    fn counts(&self) -> BTreeSet<u32> {
+        self.view.points.iter().map(|point| point.cpus).collect()
+    }
+}
+
 /// Reason why two studies have no ratio.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CompareError {
@@ -53,6 +60,17 @@ pub enum CompareError {
         /// CPU counts of BASE.
         base: String,
         /// CPU counts of NEW.
+        new: String,
+    },
+    /// CPU counts in both studies, but different values on the other axes.
+    #[error(
+        "BASE and NEW have no cell in common: BASE has {base}; NEW has {new}; measure one of them again with the \
+         values of the other"
+    )]
+    NoCommonCell {
+        /// Cells of BASE.
+        base: String,
+        /// Cells of NEW.
         new: String,
     },
     /// Different metrics, or a metric in one study only.
@@ -78,24 +96,27 @@ pub fn compare(base: Side<'_>, new: Side<'_>, minimum_difference: f64) -> Result
         }
     }
     let better = same_metric(base, new)?;
-    let counts = |side: Side<'_>| side.view.points.iter().map(|p| p.cpus).collect::<BTreeSet<_>>();
-    let (in_base, in_new) = (counts(base), counts(new));
-    let common: Vec<u32> = in_base.intersection(&in_new).copied().collect();
+    let (in_base, in_new) = (base.counts(), new.counts());
+    if in_base.is_disjoint(&in_new) {
+        let list = |counts: &BTreeSet<u32>| counts.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        return Err(CompareError::NoCommonCount { base: list(&in_base), new: list(&in_new) });
+    }
+    let cells = base.view.points.iter().map(InCell::cell);
+    let common: Vec<Cell> = cells.filter(|cell| new.view.point(cell).is_some()).collect();
     if common.is_empty() {
-        let list_counts =
-            |counts: &BTreeSet<u32>| counts.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        return Err(CompareError::NoCommonCount { base: list_counts(&in_base), new: list_counts(&in_new) });
+        let list = |side: Side<'_>| mismatches::cell_list(side.view.points.iter().map(InCell::cell));
+        return Err(CompareError::NoCommonCell { base: list(base), new: list(new) });
     }
     let samples: Vec<PairedSamples> =
-        common.iter().filter_map(|cpus| paired_samples(base, new, *cpus)).collect();
+        common.into_iter().filter_map(|cell| paired_samples(base, new, cell)).collect();
     let tests = RatioTests::new(&samples, better, minimum_difference);
-    let points = samples.iter().map(|samples| compare_point(base, new, samples, &tests)).collect();
+    let points = samples.iter().filter_map(|samples| compare_point(base, new, samples, &tests)).collect();
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         base: compared_study(base),
         new: compared_study(new),
         metric: new.view.plan.metric.as_ref().map(|m| m.unit.clone().unwrap_or_else(|| "metric".to_owned())),
-        unlike: mismatches::mismatches(base, new, &common),
+        unlike: mismatches::mismatches(base, new),
         points,
         only_base: in_base.difference(&in_new).copied().collect(),
         only_new: in_new.difference(&in_base).copied().collect(),
@@ -134,16 +155,14 @@ fn compared_study(side: Side<'_>) -> ComparedStudy {
     }
 }
 
-/// Collects the runs of both studies at one count.
-fn paired_samples(base: Side<'_>, new: Side<'_>, cpus: u32) -> Option<PairedSamples> {
-    let values = |side: Side<'_>| {
-        let point = side.study.header.plan.points.iter().find(|point| point.cpus == cpus)?;
-        Some(Sample::new(side.study, point).values())
-    };
+/// Collects the runs of both studies in one cell.
+fn paired_samples(base: Side<'_>, new: Side<'_>, cell: Cell) -> Option<PairedSamples> {
+    let values =
+        |side: Side<'_>| Some(Sample::new(side.study, side.study.header.plan.point(&cell)?).values());
     Some(PairedSamples {
-        cpus,
         base: values(base)?,
         new: values(new)?,
+        cell,
         base_design: Design::from_stop(&base.study.header.plan.stop),
         new_design: Design::from_stop(&new.study.header.plan.stop),
     })
@@ -154,26 +173,32 @@ fn compare_point(
     new: Side<'_>,
     samples: &PairedSamples,
     tests: &RatioTests<'_>,
-) -> ComparedPoint {
-    let view = |side: Side<'_>| side.view.points.iter().find(|p| p.cpus == samples.cpus).cloned();
-    let summary = |point: &Option<PointView>| {
-        let no_summary =
-            Summary { median: f64::NAN, mean: f64::NAN, min: f64::NAN, max: f64::NAN, ci95: None };
-        point.as_ref().map_or(no_summary, |p| p.metric.as_ref().map_or(p.elapsed_s, |m| m.summary))
-    };
-    let (in_base, in_new) = (view(base), view(new));
+) -> Option<ComparedPoint> {
+    let summary = |point: &PointView| point.metric.as_ref().map_or(point.elapsed_s, |metric| metric.summary);
+    let (in_base, in_new) = (base.view.point(&samples.cell)?, new.view.point(&samples.cell)?);
     let ratio = tests.ratio(samples);
-    ComparedPoint {
-        cpus: samples.cpus,
-        base: summary(&in_base),
-        new: summary(&in_new),
+    Some(ComparedPoint {
+        cpus: in_new.cpus,
+        axes: distinctive_coordinates(in_new),
+        base: summary(in_base),
+        new: summary(in_new),
         base_runs: samples.base.len() as u32,
         new_runs: samples.new.len() as u32,
         ratio: ratio.estimate,
         noise_floor: ratio.noise_floor,
         difference: ratio.difference,
         speedup: compare_speedup(samples, tests),
-    }
+    })
+}
+
+/// Returns the values on the axes that tell apart cells of one count: the further axes, and `n` if
+/// it differs from the count.
+fn distinctive_coordinates(object: &impl InCell) -> Coordinates {
+    let cell = object.cell();
+    let n = cell.get(N_AXIS).filter(|n| Some(*n) != cell.get(CPUS_AXIS));
+    let mut axes = cell.further_coordinates();
+    axes.extend(n.map(|n| (N_AXIS.to_owned(), n.clone())));
+    axes
 }
 
 fn compare_speedup(samples: &PairedSamples, tests: &RatioTests<'_>) -> Option<ComparedSpeedup> {

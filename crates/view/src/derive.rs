@@ -4,39 +4,38 @@
 
 mod point;
 mod traces;
+mod warning_list;
 mod warnings;
 
 use crate::{Measurement, TraceView, VIEW_SCHEMA, View, cell_views};
 use morecores_statistics::Design;
-use morecores_study::{FurtherMetric, Metric, Phase, Plan, Run, Study};
+use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
+use crate::types::find_base;
+use warnings::study_warnings;
 
 /// Computes the view of a study, finished or not, from its runs and from the views of its traced
 /// runs. The traces may come in any order.
 pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let header = &study.header;
     let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::new(study, point)).collect();
-    let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
     let design = Design::from_stop(&header.plan.stop);
     let plan = plan_with_printed_units(study);
-    // A count is compared with the smallest count that has the same values on all further axes.
-    let base = |sample: &Sample<'_>| {
-        measured.iter().find(|base| base.point.axes == sample.point.axes).copied().unwrap_or(measured[0])
-    };
-    let points: Vec<_> =
-        measured.iter().map(|sample| sample.point_view(base(sample), &plan, design)).collect();
+    let measured = || samples.iter().filter(|sample| !sample.runs.is_empty());
+    let base = |sample| find_base(measured(), &Sample::cell(sample)).unwrap_or(sample);
+    let points: Vec<_> = measured().map(|sample| sample.point_view(base(sample), &plan, design)).collect();
     let traces = traces::with_overhead(&points, traces);
-    let mut warnings = warnings::study_warnings(study, &samples, &points);
+    let mut warnings = study_warnings(study, &samples, &points);
     // A prediction reports what spoils a traced run that is no measured point.
     let point_traces = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
-    for warning in point_traces.flat_map(traces::trace_warnings) {
-        traces::push_warning(&mut warnings, warning);
+    for trace in point_traces {
+        warnings.extend_from_trace(&trace.cell(), traces::trace_warnings(trace));
     }
     let online = header.host.topology.online.len() as u32;
     let tells_n = header.plan.tells_n(&header.subject);
-    warnings.extend(traces::crowded_base(&points, &traces, online, tells_n));
+    warnings.extend(None, traces::crowded_bases(&points, &traces, online, tells_n));
     let stack = speedup_stacks(&points, &traces);
     let counted = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.counts(&header.plan));
     let cells = cell_views(&header.plan.experiment(), counted, |run| measurements(run, &plan));
@@ -52,7 +51,7 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         traces,
         stack,
         prediction: None,
-        warnings,
+        warnings: warnings.into_warnings(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! A sample holds the timed runs that succeeded. No estimate includes a failed run or a warm-up.
 //! This module computes no figure.
 
-use morecores_study::{InCell, Phase, Point, Run, RunRecord, Study, Surroundings};
+use morecores_study::{Cell, InCell, Phase, Point, Run, RunRecord, Study, Surroundings};
 
 use crate::others::cpu_seconds;
 
@@ -15,6 +15,12 @@ pub(crate) struct Sample<'a> {
     pub(crate) runs: Vec<&'a Run>,
     /// Runs that failed.
     pub(crate) failed: Vec<&'a Run>,
+}
+
+impl InCell for Sample<'_> {
+    fn cell(&self) -> Cell {
+        self.point.cell()
+    }
 }
 
 impl<'a> Sample<'a> {

@@ -248,6 +248,16 @@ pub(crate) fn find_in_cell<'a, T: InCell>(objects: &'a [T], cell: &Cell) -> Opti
     objects.iter().find(|object| object.cell() == *cell)
 }
 
+/// Returns the first of these objects with the values of the cell on all axes but `cpus` and `n`:
+/// the base of a comparison between counts.
+pub(crate) fn find_base<'a, T: InCell>(
+    objects: impl IntoIterator<Item = &'a T>,
+    cell: &Cell,
+) -> Option<&'a T> {
+    let further = cell.further_coordinates();
+    objects.into_iter().find(|object| object.cell().further_coordinates() == further)
+}
+
 impl InCell for PointView {
     fn cell(&self) -> Cell {
         Cell::from_counts(self.cpus, self.n, &self.axes)

@@ -255,6 +255,29 @@ fn no_warning_without_added_cpus() {
     assert_eq!(warnings(&made), []);
 }
 
+/// The threads of one variant follow to the second CPU, those of the other do not.
+#[test]
+fn threads_are_compared_with_the_base_of_the_same_axes() {
+    let mut made = clean_study(&[1, 2]);
+    let variant = |name: &str| -> Coordinates { [("variant".to_owned(), name.into())].into() };
+    let serial = made.runs.clone().into_iter().map(|run| {
+        let axes = variant("serial");
+        let cpu = CpuTime { user_ns: run.elapsed_ns, system_ns: Nanos::ZERO, ..run.cpu };
+        Run { axes, cpu, ..run }
+    });
+    let serial: Vec<Run> = serial.collect();
+    made.runs.iter_mut().for_each(|run| run.axes = variant("parallel"));
+    made.runs.extend(serial);
+    let points = std::mem::take(&mut made.header.plan.points);
+    for name in ["parallel", "serial"] {
+        made.header
+            .plan
+            .points
+            .extend(points.iter().map(|point| Point { axes: variant(name), ..point.clone() }));
+    }
+    assert_eq!(warnings(&made), [Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, told: true }]);
+}
+
 /// Adds 2 s of a daemon's work on other CPUs to each run on two CPUs. Each of these runs takes 4 s
 /// and 8 s of CPU time.
 fn add_daemon(made: &mut Study) {

@@ -4,13 +4,13 @@
 
 use std::ffi::OsString;
 
-use crate::{Aspect, Mismatch};
-use morecores_study::{Cache, Host, Variable};
+use crate::{Aspect, Mismatch, PointView};
+use morecores_study::{Cache, Cell, Host, InCell, Variable};
 
 use super::Side;
 
 /// Returns all differences in the making of the two studies, the most important first.
-pub(super) fn mismatches(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<Mismatch> {
+pub(super) fn mismatches(base: Side<'_>, new: Side<'_>) -> Vec<Mismatch> {
     let mut mismatches: Vec<Mismatch> = [
         (Aspect::Command, command_line(base), command_line(new)),
         (Aspect::Machine, machine_name(&base.view.host), machine_name(&new.view.host)),
@@ -23,22 +23,33 @@ pub(super) fn mismatches(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<M
     .filter(|(_, base, new)| base != new)
     .map(|(aspect, base, new)| Mismatch { aspect, base, new })
     .collect();
-    for cpus in common {
-        let point = |side: Side<'_>| side.view.points.iter().find(|p| p.cpus == *cpus).cloned();
-        let (Some(base_point), Some(new_point)) = (point(base), point(new)) else { continue };
-        let mut add_if_different = |aspect: Aspect, base: String, new: String| {
-            if base != new {
-                mismatches.push(Mismatch {
-                    aspect,
-                    base: format!("{base} at {cpus}"),
-                    new: format!("{new} at {cpus}"),
-                });
-            }
-        };
-        add_if_different(Aspect::CpuSet, base_point.cpu_set.to_string(), new_point.cpu_set.to_string());
-        add_if_different(Aspect::N, base_point.n.to_string(), new_point.n.to_string());
+    for base_point in &base.view.points {
+        let Some(new_point) = new.view.point(&base_point.cell()) else { continue };
+        let cpu_set = |point: &PointView| format!("{} at {}", point.cpu_set, point.cpus);
+        let aspect = Aspect::CpuSet;
+        let mismatch = Mismatch { aspect, base: cpu_set(base_point), new: cpu_set(new_point) };
+        if mismatch.base != mismatch.new && !mismatches.contains(&mismatch) {
+            mismatches.push(mismatch);
+        }
+    }
+    let (base, new) = (unmatched_cells(base, new), unmatched_cells(new, base));
+    if base != new {
+        mismatches.push(Mismatch { aspect: Aspect::Cells, base, new });
     }
     mismatches
+}
+
+/// Returns the cells at counts of both studies that the other study lacks.
+fn unmatched_cells(side: Side<'_>, other: Side<'_>) -> String {
+    let counts = other.counts();
+    let points = side.view.points.iter().filter(|point| counts.contains(&point.cpus));
+    cell_list(points.map(InCell::cell).filter(|cell| other.view.point(cell).is_none()))
+}
+
+/// Returns the cells in words.
+pub(super) fn cell_list(cells: impl Iterator<Item = Cell>) -> String {
+    let cells: Vec<String> = cells.map(|cell| cell.to_string()).collect();
+    if cells.is_empty() { "no further cell".to_owned() } else { cells.join("; ") }
 }
 
 /// Returns the variables set for the command, and the words of the command.

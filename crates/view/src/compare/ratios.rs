@@ -5,23 +5,30 @@
 //! is not below the requested minimum. This module knows samples of numbers, not studies.
 
 use crate::{Difference, Estimate};
-use morecores_study::Better;
+use morecores_study::{Better, Cell, InCell};
 
 use super::Ratio;
+use crate::types::find_base;
 use morecores_statistics::Design;
 use morecores_statistics::Interval;
 use morecores_statistics::median;
 use morecores_statistics::noise_floor;
 use morecores_statistics::ratio_interval_with_alpha;
 
-/// Runs of both studies at one CPU count.
+/// Runs of both studies in one cell.
 #[derive(Clone, Debug)]
 pub(super) struct PairedSamples {
-    pub(super) cpus: u32,
+    pub(super) cell: Cell,
     pub(super) base: Vec<f64>,
     pub(super) new: Vec<f64>,
     pub(super) base_design: Design,
     pub(super) new_design: Design,
+}
+
+impl InCell for PairedSamples {
+    fn cell(&self) -> Cell {
+        self.cell.clone()
+    }
 }
 
 impl PairedSamples {
@@ -34,8 +41,7 @@ impl PairedSamples {
 /// Tests of all ratios of one comparison. The number of ratios enters each test.
 #[derive(Debug)]
 pub(super) struct RatioTests<'a> {
-    /// Smallest common count, the base of the speedups.
-    first: Option<&'a PairedSamples>,
+    samples: &'a [PairedSamples],
     ratios: u32,
     better: Better,
     minimum_difference: f64,
@@ -43,17 +49,25 @@ pub(super) struct RatioTests<'a> {
 
 impl<'a> RatioTests<'a> {
     pub(super) fn new(samples: &'a [PairedSamples], better: Better, minimum_difference: f64) -> Self {
-        let counts = samples.len() as u32;
-        Self { first: samples.first(), ratios: (2 * counts).saturating_sub(1), better, minimum_difference }
+        let mut tests = Self { samples, ratios: 0, better, minimum_difference };
+        let speedups = samples.iter().filter_map(|samples| tests.speedup_base(samples)).count();
+        tests.ratios = (samples.len() + speedups) as u32;
+        tests
     }
 
-    /// Returns the number of ratios: one for each count, and one speedup for each count above the
-    /// smallest.
+    /// Returns the smallest common count with the same values on further axes, the base of the
+    /// speedup of these samples; none for the base itself.
+    fn speedup_base(&self, samples: &PairedSamples) -> Option<&'a PairedSamples> {
+        find_base(self.samples, &samples.cell).filter(|base| base.cell != samples.cell)
+    }
+
+    /// Returns the number of ratios: one for each cell, and one speedup for each cell that is not
+    /// the base of the speedups.
     pub(super) fn ratios(&self) -> u32 {
         self.ratios
     }
 
-    /// Returns the ratio of NEW to BASE at one count.
+    /// Returns the ratio of NEW to BASE in one cell.
     pub(super) fn ratio(&self, samples: &PairedSamples) -> Ratio {
         let (value, interval) =
             self.quotient(&samples.new, samples.new_design, &samples.base, samples.base_design);
@@ -68,7 +82,7 @@ impl<'a> RatioTests<'a> {
     /// logarithms of the speedups. Each side contributes the part of its own interval that points
     /// away from the other side.
     pub(super) fn speedup(&self, samples: &PairedSamples) -> Option<(f64, f64, Ratio)> {
-        let first = self.first.filter(|first| first.cpus != samples.cpus)?;
+        let first = self.speedup_base(samples)?;
         let speedup_of_side = |first: &[f64], here: &[f64], design: Design| match self.better {
             Better::Lower => self.quotient(first, design, here, design),
             Better::Higher => self.quotient(here, design, first, design),
@@ -134,6 +148,7 @@ pub(super) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use morecores_study::Coordinates;
 
     /// An exact side leaves the interval of the other side. Two equal sides widen it by the square
     /// root of two.
@@ -153,7 +168,7 @@ mod tests {
     fn samples(cpus: u32, base: &[f64], new: &[f64]) -> PairedSamples {
         let design = Design::Fixed;
         PairedSamples {
-            cpus,
+            cell: Cell::from_counts(cpus, cpus, &Coordinates::new()),
             base: base.to_vec(),
             new: new.to_vec(),
             base_design: design,

@@ -5,12 +5,14 @@
 
 use crate::{ComparedStack, Components, Losses, StackView, View};
 
+use super::distinctive_coordinates;
 use crate::stack::{culprits, losses};
+use morecores_study::InCell;
 
-/// Compares the stacks at each CPU count that has one in both studies.
+/// Compares the stacks of each cell that has one over the same base in both studies.
 pub(super) fn compare_stacks(base: &View, new: &View) -> Vec<ComparedStack> {
     let base_stack = |stack: &StackView| {
-        base.stack.iter().find(|b| b.cpus == stack.cpus && b.base_cpus == stack.base_cpus)
+        base.stack.iter().find(|b| b.cell() == stack.cell() && b.base_cell() == stack.base_cell())
     };
     new.stack.iter().filter_map(|new| Some(compare_stack(base_stack(new)?, new))).collect()
 }
@@ -18,6 +20,7 @@ pub(super) fn compare_stacks(base: &View, new: &View) -> Vec<ComparedStack> {
 fn compare_stack(base: &StackView, new: &StackView) -> ComparedStack {
     ComparedStack {
         cpus: new.cpus,
+        axes: distinctive_coordinates(new),
         base_speedup: base.speedup * f64::from(base.base_cpus),
         new_speedup: new.speedup * f64::from(new.base_cpus),
         grown: losses(&components_in_cpus(&new.losses), &components_in_cpus(&base.losses), |new, base| {

@@ -3,9 +3,9 @@
 //!
 //! This module decides on the warnings and their figures; the report writes the text.
 
-use crate::types::find_in_cell;
+use crate::types::{find_base, find_in_cell};
 use crate::{OutsideEvidence, PointView, TraceView, Warning};
-use morecores_study::InCell;
+use morecores_study::{Cell, InCell};
 
 /// Share of the allotted CPUs' time that may be spent on other CPUs, as for steal. A smaller share
 /// cannot move a speedup by more than the default precision.
@@ -37,28 +37,26 @@ pub(super) fn with_overhead(points: &[PointView], traces: &[TraceView]) -> Vec<T
     traces
 }
 
-/// Returns a warning if the smallest count ran more threads than it had CPUs. This count is then no
-/// baseline for counts with a CPU for each thread. `online` is the machine's number of CPUs.
-pub(super) fn crowded_base(
+/// Returns a warning for each smallest count that ran more threads than it had CPUs. This count is
+/// then no baseline for counts with a CPU for each thread. `online` is the machine's number of
+/// CPUs.
+pub(super) fn crowded_bases(
     points: &[PointView],
     traces: &[TraceView],
     online: u32,
     tells_n: bool,
-) -> Option<Warning> {
-    let [base, _, ..] = points else { return None };
-    let trace = find_in_cell(traces, &base.cell())?;
-    let workers = trace.workers.clone().filter(|workers| workers.threads > base.cpus.max(base.n))?;
-    let machine_sized = workers.threads == online;
-    Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told: tells_n })
-}
-
-/// Adds a warning of a trace. The share that a trace measures replaces the lower bound from the
-/// timed runs.
-pub(super) fn push_warning(warnings: &mut Vec<Warning>, warning: Warning) {
-    if let Warning::RanOutsideCpus { cpus: traced, .. } = warning {
-        warnings.retain(|w| !matches!(w, Warning::RanOutsideCpus { cpus, .. } if *cpus == traced));
-    }
-    warnings.push(warning);
+) -> Vec<Warning> {
+    let has_base = |point: &PointView, cell: &Cell| {
+        point.cell() != *cell && find_base(points, &point.cell()).is_some_and(|base| base.cell() == *cell)
+    };
+    let bases = points.iter().filter(|base| points.iter().any(|point| has_base(point, &base.cell())));
+    let crowded = |base: &PointView| {
+        let trace = find_in_cell(traces, &base.cell())?;
+        let workers = trace.workers.clone().filter(|workers| workers.threads > base.cpus.max(base.n))?;
+        let machine_sized = workers.threads == online;
+        Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told: tells_n })
+    };
+    bases.filter_map(crowded).collect()
 }
 
 /// Returns the warnings of one trace.

@@ -10,10 +10,11 @@ use morecores_study::{
     Command, CpuEstimator, CpuKind, Failure, InCell, Limit, Plan, Run, StopReason, Study, Surroundings,
 };
 
+use super::warning_list::WarningList;
 use crate::memory::killed_for_memory;
 use crate::others::OtherPrograms;
 use crate::sample::Sample;
-use crate::types::find_in_cell;
+use crate::types::{find_base, find_in_cell};
 use morecores_statistics::MIN_RUNS;
 use morecores_statistics::aa_test;
 use morecores_statistics::{has_two_speeds, serial_correlation};
@@ -64,16 +65,21 @@ const DAEMON_CLIENTS: &[(&str, &str)] = &[
 ];
 
 /// Returns all warnings of a study; `points` are the views of those `samples` that have runs.
-pub(super) fn study_warnings(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
-    let mut warnings = whole_study_warnings(study, points);
-    warnings.extend(samples.iter().filter_map(|sample| killed_for_memory(study, sample.point)));
+pub(super) fn study_warnings(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> WarningList {
+    let mut warnings = WarningList::default();
+    warnings.extend(None, whole_study_warnings(study, points));
+    for sample in samples {
+        warnings.extend(Some(&sample.cell()), killed_for_memory(study, sample.point));
+    }
     for sample in samples.iter().filter(|sample| !sample.failed.is_empty()) {
-        warnings.push(failed_runs(&study.header.plan, sample));
+        warnings.extend(Some(&sample.cell()), [failed_runs(&study.header.plan, sample)]);
     }
     for sample in samples {
-        if let Some(point) = find_in_cell(points, &sample.point.cell()) {
-            push_run_warnings(study, sample, point, &mut warnings);
-            push_machine_warnings(study, sample, point, &mut warnings);
+        if let Some(point) = find_in_cell(points, &sample.cell()) {
+            let mut own = Vec::new();
+            push_run_warnings(study, sample, point, &mut own);
+            push_machine_warnings(study, sample, point, &mut own);
+            warnings.extend(Some(&sample.cell()), own);
         }
     }
     push_thread_warnings(study, samples, points, &mut warnings);
@@ -254,47 +260,41 @@ fn push_thread_warnings(
     study: &Study,
     samples: &[Sample<'_>],
     points: &[PointView],
-    warnings: &mut Vec<Warning>,
+    warnings: &mut WarningList,
 ) {
     let tells_n = study.header.plan.tells_n(&study.header.subject);
-    let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
-    // Points of the same count differ in `n` alone, so they have no more CPUs.
-    for point in points.iter().filter(|point| point.cpus > base.cpus) {
+    for point in points {
+        let cell = point.cell();
+        // Some points have the CPUs of their base, and differ from it in `n` alone.
+        let Some(base) = find_base(points, &cell).filter(|base| point.cpus > base.cpus) else { continue };
         let given = f64::from(point.cpus - base.cpus);
         let followed = (used(point) - used(base)) / given;
-        let is_not_balanced =
-            |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == point.cpus);
-        let explained = cpus_taken(samples, point).max(cpus_outside_tree(warnings, point))
-            >= TAKEN_SHARE * given
-            || warnings.iter().any(is_not_balanced);
+        let is_not_balanced = |warning: &Warning| matches!(warning, Warning::NotBalanced { .. });
+        let outside_tree = warnings.in_cell(&cell).find_map(busy_cpus_outside_tree).unwrap_or(0.0);
+        let explained = cpus_taken(samples, point).max(outside_tree) >= TAKEN_SHARE * given
+            || warnings.in_cell(&cell).any(is_not_balanced);
         if used(point) < MAX_CPUS_OF_ONE * f64::from(base.cpus) && followed < LEAST_GROWTH && !explained {
-            warnings.push(Warning::ThreadsDidNotFollow {
-                cpus: point.cpus,
-                used: used(point),
-                told: tells_n,
-            });
+            let (cpus, used) = (point.cpus, used(point));
+            warnings.extend(Some(&cell), [Warning::ThreadsDidNotFollow { cpus, used, told: tells_n }]);
         }
     }
 }
 
 /// Returns the CPUs' worth of the allotted CPUs' time that other processes and the hypervisor took.
 fn cpus_taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
-    let Some(sample) = samples.iter().find(|sample| sample.point.cell() == point.cell()) else {
-        return 0.0;
-    };
+    let Some(sample) = find_in_cell(samples, &point.cell()) else { return 0.0 };
     let wall: f64 = sample.surroundings().map(|s| s.covers_ns.as_secs_f64()).sum();
     let seconds = point.others_allotted_s.unwrap_or(0.0) + point.steal_s.unwrap_or(0.0);
     if wall > 0.0 { seconds / wall } else { 0.0 }
 }
 
-/// Returns the CPUs that other programs kept busy during the command, if there is a warning of it.
-fn cpus_outside_tree(warnings: &[Warning], point: &PointView) -> f64 {
-    let outside_work = |warning: &Warning| match warning {
-        Warning::WorkOutsideTree { cpus, busy_cpus, .. } if *cpus == point.cpus => Some(*busy_cpus),
+/// Returns the CPUs that other programs kept busy during the command, if the warning is of that.
+fn busy_cpus_outside_tree(warning: &Warning) -> Option<f64> {
+    match warning {
+        Warning::WorkOutsideTree { busy_cpus, .. } => Some(*busy_cpus),
         _ => None,
-    };
-    warnings.iter().find_map(outside_work).unwrap_or(0.0)
+    }
 }
 
 /// Returns the program's name without its directory.

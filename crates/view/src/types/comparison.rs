@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use morecores_study::Coordinates;
+
 use crate::{Culprit, Estimate, Losses, Summary, Warning};
 
 /// Name of the schema of [`Comparison`].
@@ -24,7 +26,7 @@ pub struct Comparison {
     pub metric: Option<String>,
     /// Other differences between the two studies than time. Each may explain a difference in time.
     pub unlike: Vec<Mismatch>,
-    /// CPU counts in both studies, ascending.
+    /// Cells in both studies, ascending by CPU count.
     pub points: Vec<ComparedPoint>,
     /// CPU counts in BASE only.
     pub only_base: Vec<u32>,
@@ -85,8 +87,8 @@ pub enum Aspect {
     Cache,
     /// CPUs of one count.
     CpuSet,
-    /// Value of `{n}` at one count.
-    N,
+    /// Cells of a count in both studies, which differ in the value of `{n}` or of a further axis.
+    Cells,
     /// Version of morecores.
     Tool,
 }
@@ -106,12 +108,16 @@ pub enum Difference {
     Unknown,
 }
 
-/// One CPU count in both studies.
+/// One cell in both studies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedPoint {
     /// Number of CPUs.
     pub cpus: u32,
+    /// Values on further axes, and `n` if it differs from `cpus`.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Coordinates,
     /// Elapsed time of BASE, in seconds; the metric if the studies are about one.
     pub base: Summary,
     /// Elapsed time of NEW, in seconds; the metric if the studies are about one.
@@ -127,11 +133,12 @@ pub struct ComparedPoint {
     pub noise_floor: Option<f64>,
     /// Verdict on the ratio.
     pub difference: Difference,
-    /// Comparison of the speedup at this count; null at the smallest common count.
+    /// Comparison of the speedup in this cell; null at the smallest common count of its further
+    /// axes.
     pub speedup: Option<ComparedSpeedup>,
 }
 
-/// Speedup of both studies over their smallest common count.
+/// Speedup of both studies over their smallest common count with the same further axes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedSpeedup {
@@ -152,6 +159,10 @@ pub struct ComparedSpeedup {
 pub struct ComparedStack {
     /// Number of CPUs.
     pub cpus: u32,
+    /// Values on further axes, and `n` if it differs from `cpus`.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Coordinates,
     /// Speedup of BASE's stack, in CPUs.
     pub base_speedup: f64,
     /// Speedup of NEW's stack, in CPUs.
