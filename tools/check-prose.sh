@@ -12,8 +12,8 @@ if [[ $# -gt 0 ]]; then
     files=("$@")
 else
     # Generated files and recorded results follow from their sources.
-    mapfile -t files < <(git ls-files '*.rs' '*.ts' '*.mjs' '*.md' '*.c' '*.h' '*.sh' '*.toml' \
-        .ci/run tools/packages |
+    mapfile -t files < <(git ls-files '*.rs' '*.ts' '*.mjs' '*.css' '*.md' '*.c' '*.h' '*.sh' \
+        '*.toml' '*.yml' '*.supp' .ci/run Makefile tools/packages |
         grep -vE '^(docs/reference\.md|viewer/(dist|src/record)/|studies/.*/tables\.md|fixtures/)')
 fi
 
@@ -24,7 +24,7 @@ perl -CSD -ne '
     }
     if ($. == 1) {
         ($code, $doc_before, $markdown) = (0, 0, scalar $ARGV =~ /\.md$/);
-        $hash = $ARGV =~ m{\.(?:sh|toml)$|^\.ci/run$|^tools/packages$};
+        $hash = $ARGV =~ m{\.(?:sh|toml|yml|supp)$|^(?:\.ci/run|Makefile|tools/packages)$};
     }
     chomp;
     sub report { printf "%s:%d: %s: %s\n", $ARGV, $., $_[0], $_; $found = 1 }
