@@ -8,7 +8,6 @@ mod page;
 mod progress;
 mod recorder;
 mod resume;
-mod shown_study;
 mod signals;
 mod traced_run;
 mod watch;

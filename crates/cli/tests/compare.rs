@@ -32,11 +32,11 @@ fn changes_are_reported_with_other_differences() {
     let place = |part| ran.stdout.find(part).unwrap_or_else(|| panic!("{part} is not there\n{ran}"));
     assert!(place("measure different commands") < place("Worse:"), "the warning comes first\n{ran}");
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100 || line.contains(".study")), "{ran}");
-    let told = compare(&world, &products(), &["--json"]);
-    let told: Value = serde_json::from_str(&told.success().stdout).expect("JSON");
-    assert_eq!(told["schema"], "morecores.comparison/1");
-    assert_eq!(told["points"][1]["difference"], "worse");
-    let stack = &told["stack"][0];
+    let comparison = compare(&world, &products(), &["--json"]);
+    let comparison: Value = serde_json::from_str(&comparison.success().stdout).expect("JSON");
+    assert_eq!(comparison["schema"], "morecores.comparison/1");
+    assert_eq!(comparison["points"][1]["difference"], "worse");
+    let stack = &comparison["stack"][0];
     let grown =
         stack["grown"].as_object().expect("components").values().filter_map(Value::as_f64).sum::<f64>();
     let speedup = ["new_speedup", "base_speedup"].map(|key| stack[key].as_f64().expect("a number"));
@@ -61,13 +61,15 @@ fn a_study_does_not_differ_from_itself() {
 #[test]
 fn a_condition_that_holds_gives_status_3() {
     let world = World::new();
-    let of = |options: &[&str]| compare(&world, &products(), options);
-    of(&["--fail-if", "elapsed@1 > 150%", "--markdown"]).code(3).prints(&["❌ elapsed@1 \\> 150% holds"]);
-    of(&["--fail-if", "elapsed@1 < 150%"]).success().prints(&["does not hold"]);
-    of(&["--fail-if", "traces.components.idle_disk@2 > 100000"]).success();
+    let compared = |options: &[&str]| compare(&world, &products(), options);
+    compared(&["--fail-if", "elapsed@1 > 150%", "--markdown"])
+        .code(3)
+        .prints(&["❌ elapsed@1 \\> 150% holds"]);
+    compared(&["--fail-if", "elapsed@1 < 150%"]).success().prints(&["does not hold"]);
+    compared(&["--fail-if", "traces.components.idle_disk@2 > 100000"]).success();
     // A decrease is not known: the ratio is 1.06, and its interval contains 1.
-    of(&["--fail-if", "speedup@2 < 100%"]).success().prints(&["is not known yet"]);
-    of(&["--fail-if", "speedup@2 < 100%", "--strict"]).code(3);
+    compared(&["--fail-if", "speedup@2 < 100%"]).success().prints(&["is not known yet"]);
+    compared(&["--fail-if", "speedup@2 < 100%", "--strict"]).code(3);
 }
 
 #[test]

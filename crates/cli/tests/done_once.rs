@@ -26,7 +26,7 @@ fn study_of_a_build(world: &World, options: &str) {
     fs::write(path, text).expect("runs");
 }
 
-fn gone_on_with(world: &World, options: &[&str]) -> Ran {
+fn resume(world: &World, options: &[&str]) -> Ran {
     world.morecores(&[&["run", "--resume", "-o", "study"], options].concat())
 }
 
@@ -34,7 +34,7 @@ fn gone_on_with(world: &World, options: &[&str]) -> Ran {
 fn a_done_once_command_gets_the_line_that_measures_all_of_it_and_can_be_measured_anyway() {
     let world = World::new();
     study_of_a_build(&world, "");
-    let ran = gone_on_with(&world, &["--runs", "2"]);
+    let ran = resume(&world, &["--runs", "2"]);
     ran.code(1).says(&[
         "the first run left the second almost nothing to do: its first run took 2.40 s, the next 2.00 ms. Stopped; the runs are kept in study",
         "/make clean' -- ",
@@ -52,7 +52,7 @@ fn a_done_once_command_gets_the_line_that_measures_all_of_it_and_can_be_measured
     shown.success().prints(&["Not known: the first run left the later runs almost nothing to do."]);
     assert!(!shown.stdout.contains("Nothing to compare"), "{shown}");
 
-    gone_on_with(&world, &["--incremental", "-q"]).success();
+    resume(&world, &["--incremental", "-q"]).success();
     let study = world.study();
     assert_eq!(study.runs.len(), 3);
     assert!(study.header.plan.incremental);
@@ -62,7 +62,7 @@ fn a_done_once_command_gets_the_line_that_measures_all_of_it_and_can_be_measured
 fn a_prepare_line_without_effect_is_named() {
     let world = World::new();
     study_of_a_build(&world, "--prepare true");
-    let ran = gone_on_with(&world, &[]);
+    let ran = resume(&world, &[]);
     ran.code(1).says(&["--prepare 'true' does not undo the first run"]);
     assert!(!ran.stderr.contains("run --prepare"), "{ran}");
 }

@@ -38,7 +38,7 @@ fn run(world: &World, options: &[&str], set: impl FnOnce(&mut Command)) -> Ran {
     Ran::start_and_wait(command)
 }
 
-fn seen(world: &World) -> String {
+fn command_output(world: &World) -> String {
     fs::read_to_string(world.path("seen")).expect("seen")
 }
 
@@ -55,13 +55,13 @@ fn n_in_the_environment_becomes_the_cpu_count_and_a_message_says_so() {
         .says(&["{n} becomes the CPU count also in the environment variables V"])
         .prints(&["V='{n} threads' sh -c"]);
     assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
-    assert_eq!(seen(&world), "1 threads\n1 threads\n");
+    assert_eq!(command_output(&world), "1 threads\n1 threads\n");
     let expected = Variable { name: "V".into(), value: Some("{n} threads".into()) };
     assert_eq!(world.study().header.plan.env, [expected]);
     // A resumed study keeps its own environment, whatever the environment is now.
     let resume = ["run", "-q", "--resume", "-o", "study", "--runs", "3"];
     world.morecores(&resume).success();
-    assert_eq!(seen(&world), "1 threads\n".repeat(3));
+    assert_eq!(command_output(&world), "1 threads\n".repeat(3));
     let export = world.shown("--hyperfine-json");
     let line = export["results"][0]["command"].as_str().expect("a command");
     assert!(line.starts_with("env 'V=1 threads' sh -c "), "{line}");
@@ -74,13 +74,13 @@ fn a_variable_is_set_or_passed_on_unchanged() {
         command.env("V", "old");
     });
     assert_eq!(ran.success().stderr, "", "{ran}");
-    assert_eq!(seen(&world), "1+{n}\n1+{n}\n");
+    assert_eq!(command_output(&world), "1+{n}\n1+{n}\n");
     let world = World::new();
     let ran = run(&world, &["--env", "V"], |command| {
         command.env("V", "{n}>");
     });
     assert_eq!(ran.success().stderr, "", "{ran}");
-    assert_eq!(seen(&world), "{n}>\n{n}>\n");
+    assert_eq!(command_output(&world), "{n}>\n{n}>\n");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn hooks_get_the_variables_too() {
     let options =
         ["--env", "V={n}", "--prepare", "echo \"prepare $V\" >>seen", "--setup", "echo \"setup $V\" >>seen"];
     run(&world, &options, |_| ()).success();
-    assert_eq!(seen(&world), "setup {n}\nprepare 1\n1\nprepare 1\n1\n");
+    assert_eq!(command_output(&world), "setup {n}\nprepare 1\n1\nprepare 1\n1\n");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_program_is_searched_on_the_path_of_its_environment() {
     let mut arguments = RUN.to_vec();
     arguments.extend(["0", "-q", "--env", &path, "--", "only-here"]);
     world.morecores(&arguments).success();
-    assert_eq!(seen(&world), "found\nfound\n");
+    assert_eq!(command_output(&world), "found\nfound\n");
 }
 
 #[test]
@@ -194,5 +194,5 @@ fn a_traced_command_gets_the_same_environment() {
     }
     ran.success()
         .says(&["{n} becomes the CPU count also in the environment variables V", "does not get MAKELEVEL"]);
-    assert_eq!(seen(&world), "3 3 none\n");
+    assert_eq!(command_output(&world), "3 3 none\n");
 }

@@ -148,8 +148,8 @@ fn the_command_dies_with_morecores_and_the_next_start_ends_its_processes() {
     let line = "sleep 61 & setsid sleep 62 & exec sleep 63";
     let study = start(world.run_command("-q", &["sh", "-c", line]));
     let has = |seconds: &str| {
-        let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        world.processes().iter().any(|(pid, _)| of(*pid) == format!("sleep\0{seconds}\0"))
+        let command_line = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        world.processes().iter().any(|(pid, _)| command_line(*pid) == format!("sleep\0{seconds}\0"))
     };
     wait_until("the command and its children run", || ["61", "62", "63"].into_iter().all(has));
     let pid = study.pid();

@@ -121,17 +121,17 @@ fn a_busy_machine_gets_the_warning_of_run() {
     head["closing"]["quiet"] =
         serde_json::json!({"watched_ns": 500_000_000, "busy_ns": 750_000_000, "steal_ns": 0});
     fs::write(&path, head.to_string()).expect("room");
-    let said = "Other programs kept 1.50 of";
+    let warning = "Other programs kept 1.50 of";
     for format in [["--wide"], ["--markdown"]] {
         let ran = installed(&world, &[["show", "study"].as_slice(), &format].concat());
-        ran.success().prints(&[said, "while nothing was measured", "Stop them and repeat."]);
+        ran.success().prints(&[warning, "while nothing was measured", "Stop them and repeat."]);
     }
     let json = installed(&world, &["show", "study", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json.success().stdout).expect("JSON");
     let kinds = json["warnings"].as_array().expect("a list").iter().map(|warning| &warning["kind"]);
     assert!(kinds.into_iter().any(|kind| kind == "not_quiet"), "{}", json["warnings"]);
     installed(&world, &["report", "study", "-o", "page.html"]).success();
-    assert!(fs::read_to_string(world.path("page.html")).expect("a page").contains(said));
+    assert!(fs::read_to_string(world.path("page.html")).expect("a page").contains(warning));
 }
 
 #[test]
@@ -293,6 +293,6 @@ fn the_laboratory_measures_the_requested_cells() {
     let tuned: morecores_view::SpinTuning = serde_json::from_str(&tuned.success().stdout).expect("JSON");
     assert_eq!(tuned.cpus as usize, usable_cpus());
     assert!(tuned.spins > 0 || tuned.cpus == 1);
-    let said = world.morecores(&["tune-spin"]);
-    said.success().prints(&["A sleep and a wake-up: ", "spin"]);
+    let tuning = world.morecores(&["tune-spin"]);
+    tuning.success().prints(&["A sleep and a wake-up: ", "spin"]);
 }

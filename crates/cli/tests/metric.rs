@@ -48,10 +48,11 @@ fn an_ambiguous_number_is_refused_with_advice() {
         assert!(!ran.status.success(), "{ran}");
         ran.says(&parts);
     }
-    let told = World::new();
-    told.run(&format!("-q {ONE} --decimal-mark comma --metric rate:.(\\S+)"), &["echo", "rate: 1,234"])
+    let with_mark = World::new();
+    with_mark
+        .run(&format!("-q {ONE} --decimal-mark comma --metric rate:.(\\S+)"), &["echo", "rate: 1,234"])
         .success();
-    assert_eq!(told.timed_runs()[0].metric, Some(1.234));
+    assert_eq!(with_mark.timed_runs()[0].metric, Some(1.234));
 }
 
 #[test]
@@ -86,9 +87,9 @@ fn all_metrics_are_kept_and_the_first_decides_the_speedup() {
     assert_eq!(point["speedup"]["value"], 2.0);
     assert_eq!((&point["metric"]["name"], &point["metric"]["median"]), (&"rate".into(), &200.0.into()));
     let further = point["further_metrics"].as_array().expect("further metrics");
-    let told: Vec<_> =
+    let further: Vec<_> =
         further.iter().map(|m| (m["name"].as_str(), m["median"].as_f64(), m["unit"].as_str())).collect();
-    assert_eq!(told, [(Some("p99"), Some(7.5), Some("ms")), (Some("errors"), Some(0.0), None)]);
+    assert_eq!(further, [(Some("p99"), Some(7.5), Some("ms")), (Some("errors"), Some(0.0), None)]);
     let csv = world.morecores(&["show", "study", "--csv"]);
     csv.success().prints(&["p99_median,p99_low,p99_high,p99_unit,errors_median", "7.5,7.5,7.5,ms"]);
     world.morecores(&["show", "study", "--markdown"]).success().prints(&["p99 (ms)"]);

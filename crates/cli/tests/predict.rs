@@ -35,8 +35,8 @@ fn a_study_predicts_other_machines() {
         "models",
     ]);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{ran}");
-    let told = json(&predict(&world, &build(), "--cpus 4,8 --json"));
-    let points = told["points"].as_array().expect("points");
+    let prediction = json(&predict(&world, &build(), "--cpus 4,8 --json"));
+    let points = prediction["points"].as_array().expect("points");
     assert_eq!(points.len(), 2);
     for point in points {
         let [low, high] = [0, 1].map(|end| point["band90"][end].as_f64().expect("a number"));

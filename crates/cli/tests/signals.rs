@@ -173,9 +173,9 @@ fn an_interrupt_between_the_studies_of_a_suite_says_how_to_continue() {
     let mut command = world.command("sh");
     command.args(["-c", "exec \"$0\" suite soften --resume -o mine 2>said", MORECORES]);
     let mut started = start_with(command, stdout);
-    let said = || fs::read_to_string(world.path("said")).unwrap_or_default();
+    let command_output = || fs::read_to_string(world.path("said")).unwrap_or_default();
     // The first line is the command; the second is its message about the directory.
-    wait_until("the run has failed", || said().lines().count() > 1 && world.processes().len() == 1);
+    wait_until("the run has failed", || command_output().lines().count() > 1 && world.processes().len() == 1);
     // The first signal may still belong to that process, which has ended but has not been waited
     // for. The suite then shows its results, and the next signal ends that.
     wait_until("it ends", || {
@@ -183,7 +183,11 @@ fn an_interrupt_between_the_studies_of_a_suite_says_how_to_continue() {
         started.has_ended()
     });
     started.wait().code(130);
-    assert!(said().contains("stopped; continue with: morecores suite --resume -o mine"), "{}", said());
+    assert!(
+        command_output().contains("stopped; continue with: morecores suite --resume -o mine"),
+        "{}",
+        command_output()
+    );
 }
 
 #[test]

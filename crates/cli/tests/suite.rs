@@ -9,12 +9,12 @@ use morecores_study::Study;
 /// Whether the program with the workloads was built beside this one. `cargo test -p` builds only
 /// the given packages.
 fn has_workloads(test: &str) -> bool {
-    let there =
+    let is_installed =
         std::path::Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work").exists();
-    if !there {
+    if !is_installed {
         report_skip(test, "morecores-work is not built: cargo build --workspace");
     }
-    there
+    is_installed
 }
 
 #[test]

@@ -66,16 +66,19 @@ fn different_governors_are_all_named_and_boost_is_found() {
 
 #[test]
 fn the_hypervisor_is_found_by_cpu_flag_or_firmware() {
-    let of = |cpuinfo: &str, vendor: &str, cpuid: &Cpuid| {
+    let hypervisor_for = |cpuinfo: &str, vendor: &str, cpuid: &Cpuid| {
         host(&[("/proc/cpuinfo", cpuinfo), ("/sys/class/dmi/id/sys_vendor", vendor)], cpuid).hypervisor
     };
     let (flagged, bare) = ("flags : fpu hypervisor sse", "flags : fpu sse");
-    assert_eq!(of(flagged, "QEMU", &kvm()).as_deref(), Some("KVM"));
-    assert_eq!(of(flagged, "QEMU", &Cpuid::default()).as_deref(), Some("QEMU"));
-    assert_eq!(of(flagged, "Dell Inc.", &Cpuid::default()).as_deref(), Some("unknown hypervisor"));
-    assert_eq!(of(bare, "QEMU", &kvm()), None);
-    assert_eq!(of("CPU part : 0xd0c", "QEMU", &Cpuid::default()).as_deref(), Some("QEMU"));
-    assert_eq!(of("CPU part : 0xd0c", "Amazon EC2", &Cpuid::default()), None);
+    assert_eq!(hypervisor_for(flagged, "QEMU", &kvm()).as_deref(), Some("KVM"));
+    assert_eq!(hypervisor_for(flagged, "QEMU", &Cpuid::default()).as_deref(), Some("QEMU"));
+    assert_eq!(
+        hypervisor_for(flagged, "Dell Inc.", &Cpuid::default()).as_deref(),
+        Some("unknown hypervisor")
+    );
+    assert_eq!(hypervisor_for(bare, "QEMU", &kvm()), None);
+    assert_eq!(hypervisor_for("CPU part : 0xd0c", "QEMU", &Cpuid::default()).as_deref(), Some("QEMU"));
+    assert_eq!(hypervisor_for("CPU part : 0xd0c", "Amazon EC2", &Cpuid::default()), None);
 }
 
 #[test]

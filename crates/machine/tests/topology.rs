@@ -187,11 +187,14 @@ fn cpus_without_load_balancing_are_reported() {
         for (dir, value) in [("", root), ("/a", parent), ("/a/b", own)] {
             machine.insert(format!("/sys/fs/cgroup/cpuset{dir}/cpuset.sched_load_balance"), value);
         }
-        let told = |r: &&Restriction| matches!(r, Restriction::NotBalanced { .. });
-        topology_of(&machine).usable.restrictions.iter().find(told).map(ToString::to_string)
+        let reported = |r: &&Restriction| matches!(r, Restriction::NotBalanced { .. });
+        topology_of(&machine).usable.restrictions.iter().find(reported).map(ToString::to_string)
     };
-    let told = flags("0", "0", "0").unwrap();
-    assert!(told.contains("not load-balanced") && told.contains("/a/b/cpuset.sched_load_balance"), "{told}");
+    let reported = flags("0", "0", "0").unwrap();
+    assert!(
+        reported.contains("not load-balanced") && reported.contains("/a/b/cpuset.sched_load_balance"),
+        "{reported}"
+    );
     // One balanced cpuset that holds the CPUs is enough, at any level.
     assert_eq!([flags("1", "0", "0"), flags("0", "1", "0"), flags("0", "0", "1")], [None, None, None]);
 }
@@ -222,9 +225,9 @@ fn an_affinity_mask_narrower_than_the_cpuset_is_a_restriction_of_its_own() {
 fn without_readable_files_one_cpu_is_assumed_with_a_note() {
     let nothing = topology_of(&Recording::default());
     assert_eq!((nothing.online.to_string(), nothing.usable.count), ("0".to_owned(), 1));
-    let said: Vec<_> = nothing.unread.iter().map(|unread| unread.why.as_str()).collect();
+    let reasons: Vec<_> = nothing.unread.iter().map(|unread| unread.why.as_str()).collect();
     for expected in ["the CPUs of the affinity mask", "no siblings known", "no package", "no caches"] {
-        assert!(said.iter().any(|why| why.contains(expected)), "{expected}: {said:?}");
+        assert!(reasons.iter().any(|why| why.contains(expected)), "{expected}: {reasons:?}");
     }
 }
 

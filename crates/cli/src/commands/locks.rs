@@ -22,7 +22,7 @@ use super::display::Bar;
 use super::progress::Progress;
 use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
-use super::shown_study::{NOT_HYPERFINE, ShownStudy};
+use super::show::{NOT_HYPERFINE, ShownStudy};
 use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, WatchedResult};
 use crate::args::{LocksArgs, TuneSpinArgs};

@@ -9,7 +9,7 @@ use morecores_view::page::{Page, Picture};
 
 use super::benchmarks::{PublishedComparison, SuiteStudies};
 use super::page::{Depth, StudyOnPage, new_page, page_study};
-use super::shown_study::ShownStudy;
+use super::show::ShownStudy;
 use crate::args::ReportArgs;
 use crate::options::{PlotFormat, ReportOptions};
 use crate::{exit, terminal};

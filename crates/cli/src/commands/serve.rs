@@ -20,7 +20,7 @@ use tiny_http::{Header, Request, Response, Server};
 use super::benchmarks::{PublishedComparison, SuiteStudies};
 use super::loaded_study::study_name;
 use super::page::{Depth, new_page, page_study};
-use super::shown_study::ShownStudy;
+use super::show::ShownStudy;
 use crate::args::ServeArgs;
 use crate::{exit, terminal};
 use cache::Cache;
@@ -71,14 +71,14 @@ impl Reply {
 fn reply_to(directory: &Path, port: u16, request: &Request, cache: &mut Cache) -> Reply {
     let hosts: Vec<&str> =
         request.headers().iter().filter(|h| h.field.equiv("Host")).map(|h| h.value.as_str()).collect();
-    let made = match parse_route(request.method().as_str(), &hosts, port, request.url()) {
+    let reply = match parse_route(request.method().as_str(), &hosts, port, request.url()) {
         Err(refusal) => return Reply::plain(refusal.status(), refusal.to_string()),
         Ok(Route::List) => list(directory),
         Ok(Route::Suite) => suite(directory),
         Ok(Route::Study(name)) => study(directory, &name, cache),
         Ok(Route::Compare { base, new }) => comparison_page(directory, &base, &new),
     };
-    made.unwrap_or_else(|error| Reply::plain(404, format!("{error:#}\n")))
+    reply.unwrap_or_else(|error| Reply::plain(404, format!("{error:#}\n")))
 }
 
 fn respond(request: Request, reply: Reply) -> io::Result<()> {

@@ -1,13 +1,183 @@
-//! `morecores show`: prints an existing study, for people or for programs.
+//! `morecores show`, and a study of any subject as the commands show it: text, part of a page, line
+//! of a list.
+//!
+//! Only this module tells the subjects apart. It measures nothing.
 
-use anyhow::Result;
-use morecores_report::Style;
+use std::path::{Path, PathBuf};
 
-use super::shown_study::ShownStudy;
-use crate::args::ShowArgs;
+use anyhow::{Result, ensure};
+use morecores_catalogue::Benchmark;
+use morecores_lock_lab::locks_view;
+use morecores_report::{self as report, Style};
+use morecores_study::lock::LockStudy;
+use morecores_study::{AnyStudy, Study, StudyError, StudyHeader, StudyState, Subject};
+use morecores_view::page::{ListedState, ListedStudy, Page};
+
+use super::loaded_study::{LoadedStudy, Purpose, study_name};
+use super::page::{Depth, page_study};
+use super::traced_run::{CUT_SHORT, has_cut_short_trace};
+use crate::args::{FormatArgs, ShowArgs};
+use crate::options::locks_command_line;
 use crate::{exit, terminal};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
-    ShownStudy::read(&args.study)?.print(&args.format, &Style { wide: args.wide, ..terminal::style() })?;
+    let style = Style { wide: args.wide, ..terminal::style() };
+    ShownStudy::read(&args.study)?.print(&args.format, &style)?;
     Ok(exit::SUCCESS)
+}
+
+/// Study of any subject, and the path from which it was read.
+pub(super) struct ShownStudy {
+    study: AnyStudy,
+    path: PathBuf,
+}
+
+/// Text of a study, with notes about it for the user.
+struct StudyText {
+    text: String,
+    notes: Vec<String>,
+}
+
+impl ShownStudy {
+    /// Reads the study at `path`.
+    pub(super) fn read(path: &Path) -> Result<Self, StudyError> {
+        Ok(Self { study: AnyStudy::read(path)?, path: path.to_owned() })
+    }
+
+    /// State of the study.
+    pub(super) fn state(&self) -> StudyState {
+        self.study.state(&self.path)
+    }
+
+    /// Prints the study in the requested format, and notes about its traces.
+    pub(super) fn print(self, format: &FormatArgs, style: &Style) -> Result<()> {
+        let StudyText { text, notes } = match self.study {
+            AnyStudy::Command(study) => command_text(*study, &self.path, format, style)?,
+            AnyStudy::Locks(study) => {
+                StudyText { text: locks_text(&study, &self.path, format, style)?, notes: Vec::new() }
+            }
+        };
+        terminal::print(&text)?;
+        notes.iter().for_each(|note| terminal::note(note));
+        Ok(())
+    }
+
+    /// Adds the study to a page, and returns one line for each trace that cannot be read. `depth`
+    /// applies to a study of a command.
+    pub(super) fn add_to_page(self, page: &mut Page, depth: Depth) -> Result<Vec<String>> {
+        match self.study {
+            AnyStudy::Command(study) => {
+                let shown = page_study(*study, &self.path, depth)?;
+                page.studies.push(shown.page);
+                Ok(shown.unread)
+            }
+            AnyStudy::Locks(study) => {
+                let (name, line) = (study_name(&self.path), locks_command_line(&study.header.plan));
+                page.locks.push(report::page_locks(&name, &line, locks_view(&study)));
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Entry of the study in a list. The command of a study of locks is the line that makes it.
+    pub(super) fn list_entry(&self) -> ListedStudy {
+        let state = match self.state() {
+            StudyState::Measuring => ListedState::Measuring,
+            StudyState::Ended => ListedState::Ended,
+            StudyState::Killed => ListedState::Killed,
+        };
+        let name = study_name(&self.path);
+        match &self.study {
+            AnyStudy::Command(study) => {
+                let (words, plan) = (study.header.subject.words(), &study.header.plan);
+                let command = report::display_command_with_variables(&words, &plan.env);
+                let cpus = plan.points.iter().map(|point| point.cpus).collect();
+                let benchmark = Benchmark::find_by_command(&words).map(|found| found.name.to_owned());
+                ListedStudy { benchmark, ..list_entry(&study.header, name, state, command, cpus) }
+            }
+            AnyStudy::Locks(study) => {
+                let plan = &study.header.plan;
+                let cpus = u32::try_from(plan.cpus.len()).into_iter().collect();
+                list_entry(&study.header, name, state, locks_command_line(plan), cpus)
+            }
+        }
+    }
+}
+
+fn list_entry<S: Subject>(
+    header: &StudyHeader<S>,
+    name: String,
+    state: ListedState,
+    command: String,
+    cpus: Vec<u32>,
+) -> ListedStudy {
+    ListedStudy {
+        name,
+        command,
+        host: header.host.hostname.clone(),
+        created_at_s: header.created_at_ns.as_secs_f64(),
+        cpus,
+        state,
+        benchmark: None,
+    }
+}
+
+fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -> Result<StudyText> {
+    if format.hyperfine_json {
+        return Ok(StudyText { text: report::hyperfine_json(&study)?, notes: Vec::new() });
+    }
+    let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
+    // JSON is for programs: it holds a prediction even if nobody asked for one.
+    if format.json {
+        loaded.predict();
+    } else {
+        loaded.predict_as_planned();
+    }
+    let LoadedStudy { study, view, unread: mut notes, .. } = loaded;
+    let text = if format.json {
+        report::view_json(&view)?
+    } else if format.csv {
+        text_from_bytes(|bytes| report::view_csv(&view, bytes))?
+    } else if format.markdown {
+        let mut text = String::new();
+        report::view_markdown(&view, &mut text)?;
+        text
+    } else if let ([], [trace]) = (view.points.as_slice(), view.traces.as_slice()) {
+        // `morecores trace -o` made this study.
+        report::trace_report(trace, Some(path), style)
+    } else {
+        report::run_report(&view, Some(path), style)
+    };
+    notes.extend(has_cut_short_trace(&study).then(|| CUT_SHORT.to_owned()));
+    Ok(StudyText { text, notes })
+}
+
+/// Refusal of the format of hyperfine for a study of locks.
+pub(super) const NOT_HYPERFINE: &str =
+    "--hyperfine-json describes runs of a command, but a study of locks has none: use --json or --csv";
+
+fn locks_text(study: &LockStudy, path: &Path, format: &FormatArgs, style: &Style) -> Result<String> {
+    ensure!(!format.hyperfine_json, NOT_HYPERFINE);
+    let view = locks_view(study);
+    Ok(if format.json {
+        report::locks_json(&view)?
+    } else if format.csv {
+        text_from_bytes(|bytes| report::locks_csv(&view, bytes))?
+    } else if format.markdown {
+        let mut text = String::new();
+        report::locks_markdown(&view, &mut text)?;
+        text
+    } else {
+        report::locks_report(&view, Some(path), style)
+    })
+}
+
+/// Text that `write` produces.
+fn text_from_bytes<E>(write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<String>
+where
+    anyhow::Error: From<E>,
+{
+    let mut bytes = Vec::new();
+    write(&mut bytes)?;
+    Ok(String::from_utf8(bytes)?)
 }

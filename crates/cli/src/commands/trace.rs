@@ -148,17 +148,17 @@ fn make(
     control: &Arc<Control>,
     progress: &Progress<RunningResults>,
 ) -> Result<Option<TraceOutput>> {
-    let made = attempt(header, &writer, input, control, progress);
-    match made {
+    let traced = attempt(header, &writer, input, control, progress);
+    match traced {
         Ok(None) => {
             writer.discard()?;
             Ok(None)
         }
-        Ok(Some(made)) => {
+        Ok(Some(traced)) => {
             let ended_at_ns = clock::realtime();
-            let reason = if made.interrupted { StopReason::Interrupted } else { StopReason::RunsExhausted };
+            let reason = if traced.interrupted { StopReason::Interrupted } else { StopReason::RunsExhausted };
             writer.close(Closing { ended_at_ns, reason, neighbours: Vec::new(), quiet: None })?;
-            Ok(Some(made))
+            Ok(Some(traced))
         }
         Err(error) => {
             // A study without content would only block the next attempt.
@@ -184,18 +184,18 @@ fn attempt(
     }
     let trial = Trial { index: 0, round: 0, phase: Phase::Traced, cell: point.clone() };
     progress.on_begin(&trial);
-    let made = TracedRun::make(&mut executor, &mut tracer, &trial);
+    let traced = TracedRun::make(&mut executor, &mut tracer, &trial);
     let interrupted = control.is_interrupted();
     for error in executor.put_back() {
         terminal::note(&format!("cannot {error}; the next start of morecores tries again"));
     }
-    let made = match made {
+    let traced = match traced {
         // The signal ended the user's `--prepare` rather than the command.
         Err(_) if interrupted => return Ok(None),
-        made => made?,
+        traced => traced?,
     };
-    let outcome = made.outcome.clone();
-    Ok(Some(TraceOutput { outcome, header: made.keep()?, interrupted, note: missing_causes_note(&tracer) }))
+    let outcome = traced.outcome.clone();
+    Ok(Some(TraceOutput { outcome, header: traced.keep()?, interrupted, note: missing_causes_note(&tracer) }))
 }
 
 fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note: Option<&str>) -> Result<()> {

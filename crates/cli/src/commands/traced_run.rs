@@ -29,20 +29,20 @@ impl TracedRun {
         tracer: &mut RunTracer,
         trial: &Trial<Point>,
     ) -> Result<Self> {
-        let made = executor.execute_observed(trial, tracer.observer.as_mut())?;
+        let observed_run = executor.execute_observed(trial, tracer.observer.as_mut())?;
         let files = tracer.files.take();
-        let trace = made.observed.map_err(anyhow::Error::from).and_then(|facts| {
+        let trace = observed_run.observed.map_err(anyhow::Error::from).and_then(|facts| {
             let header = TraceHeader {
                 schema: TRACE_SCHEMA.to_owned(),
-                run: made.outcome.run.clone(),
-                began_ns: made.began,
-                ended_ns: made.ended,
+                run: observed_run.outcome.run.clone(),
+                began_ns: observed_run.began,
+                ended_ns: observed_run.ended,
                 facts,
                 unknown: serde_json::Map::new(),
             };
             Ok((files.ok_or_else(|| anyhow!("the tracer returned no header"))?, header))
         });
-        Ok(Self { outcome: made.outcome, trace })
+        Ok(Self { outcome: observed_run.outcome, trace })
     }
 
     /// Keeps the trace and returns its header.

@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn a_file_name_selects_its_picture() {
-        let of = |path: &str| picture_from_name(Path::new(path)).ok();
-        assert_eq!(of("speedup.svg"), Some(Picture::Speedup));
-        assert_eq!(of("docs/make-j64_stack.png"), Some(Picture::Stack));
-        assert_eq!(of("Timeline.PNG"), Some(Picture::Timeline));
-        assert_eq!(of("speedups.svg"), None);
-        assert_eq!(of("stack/picture.svg"), None);
+        let picture = |path: &str| picture_from_name(Path::new(path)).ok();
+        assert_eq!(picture("speedup.svg"), Some(Picture::Speedup));
+        assert_eq!(picture("docs/make-j64_stack.png"), Some(Picture::Stack));
+        assert_eq!(picture("Timeline.PNG"), Some(Picture::Timeline));
+        assert_eq!(picture("speedups.svg"), None);
+        assert_eq!(picture("stack/picture.svg"), None);
     }
 }

@@ -38,14 +38,14 @@ impl SuiteOptions {
             ensure!(directory.is_dir(), "there is no directory {}", directory.display());
         }
         if let Some(directory) = &args.out {
-            let there = directory.exists();
+            let exists = directory.exists();
             ensure!(
-                there || !args.resume,
+                exists || !args.resume,
                 "there is no suite at {}: leave out --resume to make one",
                 directory.display()
             );
             ensure!(
-                !there || args.resume,
+                !exists || args.resume,
                 "{} exists: continue it with --resume, or name another directory",
                 directory.display()
             );

@@ -35,9 +35,9 @@ pub(crate) fn play(test: &str, scenario: &str, page: &str) {
     let Some(viewer) = viewer(test) else { return };
     let ran = Command::new("node").arg(viewer.join("tests/run.mjs")).arg(scenario).arg(page).output();
     let ran = ran.expect("node, by which its packages were installed");
-    let said = String::from_utf8_lossy(&ran.stdout);
+    let output = String::from_utf8_lossy(&ran.stdout);
     if ran.status.code() == Some(NO_BROWSER) {
         return report_skip(test, &TestGroup::Browser.missing_program("chromium"));
     }
-    assert!(ran.status.success(), "{scenario}: {said}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{scenario}: {output}{}", String::from_utf8_lossy(&ran.stderr));
 }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn busy_pairs(earlier: &DeviceReading, later: &DeviceReading, interval: Nanos) -> Vec<(String, Nanos)> {
-        busy_times(earlier, later, interval).into_iter().map(|of| (of.name, of.busy_ns)).collect()
+        busy_times(earlier, later, interval).into_iter().map(|device| (device.name, device.busy_ns)).collect()
     }
 
     #[test]
@@ -125,8 +125,10 @@ mod tests {
     #[test]
     fn devices_made_of_other_devices_are_not_watched() {
         let devices = Devices::find();
-        let made = |name: &String| ["loop", "ram", "zram", "dm-", "lo"].iter().any(|of| name.starts_with(of));
-        assert!(!devices.disks.iter().chain(devices.links.iter().map(|(name, _)| name)).any(made));
+        let is_virtual = |name: &String| {
+            ["loop", "ram", "zram", "dm-", "lo"].iter().any(|prefix| name.starts_with(prefix))
+        };
+        assert!(!devices.disks.iter().chain(devices.links.iter().map(|(name, _)| name)).any(is_virtual));
         let read = devices.read();
         assert!(devices.disks.iter().all(|disk| read.disks.contains_key(disk)), "{devices:?}");
     }

@@ -221,9 +221,9 @@ mod tests {
         let socket = netlink_socket(Duration::from_millis(1)).unwrap();
         let received = receive(&socket, RecvFlags::empty(), |_| ());
         assert_eq!(received, Err(Errno::AGAIN));
-        let told = io_error("ask for exit records")(Errno::AGAIN);
+        let error = io_error("ask for exit records")(Errno::AGAIN);
         assert!(
-            matches!(told, TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut)
+            matches!(error, TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut)
         );
     }
 }

@@ -28,11 +28,11 @@ impl Redaction {
         let passwords = fs::read_to_string("/etc/passwd").unwrap_or_default();
         // passwd(5): name, password, user, group, comment, home, shell.
         let entries = passwords.lines().map(|line| line.split(':').collect::<Vec<_>>());
-        let ours = |entry: &Vec<&str>| {
+        let is_own = |entry: &Vec<&str>| {
             entry.len() > 5 && (entry[2] == uid || callers.iter().any(|caller| caller == entry[0]))
         };
         let (mut users, mut homes) = (callers.to_vec(), vec![variable("HOME")]);
-        for entry in entries.filter(ours) {
+        for entry in entries.filter(is_own) {
             users.push(entry[0].to_owned());
             homes.push(entry[5].to_owned());
         }

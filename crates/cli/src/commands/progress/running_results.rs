@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// Run of 1 s on one CPU that its tree keeps busy, while other programs use `others` seconds.
-    fn beside(others: f64) -> Run {
+    fn run_with_others(others: f64) -> Run {
         let [second, others] = [1.0, others].map(Nanos::from_secs_f64);
         let surroundings = Surroundings {
             covers_ns: second,
@@ -187,12 +187,12 @@ mod tests {
     fn disturbing_programs_are_named_during_the_study() {
         let mut so_far = so_far();
         assert_eq!(so_far.disturbance(), None);
-        so_far.count_run(&beside(0.95));
+        so_far.count_run(&run_with_others(0.95));
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy"));
         so_far.look(&[neighbour("rustc", 0.9), neighbour("kdamond.0", 0.06)]);
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy (rustc)"));
         // One round later the disturbance has ended.
-        (0..2).for_each(|_| so_far.count_run(&beside(0.01)));
+        (0..2).for_each(|_| so_far.count_run(&run_with_others(0.01)));
         assert_eq!(so_far.disturbance(), None);
     }
 }

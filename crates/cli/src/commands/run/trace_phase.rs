@@ -169,29 +169,29 @@ impl TracePhase<'_> {
         let wanted =
             TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls || for_prediction };
         let mut tracer = (self.open)(&wanted, self.path)?;
-        let made = TracedRun::make(executor, &mut tracer, trial)?;
+        let traced_run = TracedRun::make(executor, &mut tracer, trial)?;
         if self.control.is_interrupted() {
             // The attempt is dropped even if the command itself ended well: a server cut short by
             // Ctrl-C does.
             return Ok(None);
         }
-        if !made.outcome.run.counts(plan) {
+        if !traced_run.outcome.run.counts(plan) {
             let is_first = attempts.give_up();
             if !is_first {
                 // The existing trace stays.
                 return Ok(None);
             }
-            let limited = self.control.limit().filter(|_| made.outcome.run.exit == Exit::TimedOut);
+            let limited = self.control.limit().filter(|_| traced_run.outcome.run.exit == Exit::TimedOut);
             let how = match limited {
                 _ if self.control.is_out_of_time() => "was ended at the time limit of the study".to_owned(),
                 Some(limit) => format!("had not ended after {}", duration(limit.as_secs_f64())),
-                None => describe_end(&made.outcome),
+                None => describe_end(&traced_run.outcome),
             };
             return Ok(Some(format!("the traced run at {} {how}: its trace is not kept", name(point))));
         }
         // The trace records its lost events, and every report of its figures mentions them.
-        if attempts.is_best(made.outcome.run.elapsed_ns.as_secs_f64()) {
-            made.keep()?;
+        if attempts.is_best(traced_run.outcome.run.elapsed_ns.as_secs_f64()) {
+            traced_run.keep()?;
         }
         Ok(missing_causes_note(&tracer))
     }
@@ -238,8 +238,8 @@ struct Attempts {
 
 impl Attempts {
     fn new(timed: &[Run], point: &Point) -> Self {
-        let ours = timed.iter().filter(|run| run.cell() == point.cell());
-        let times: Vec<f64> = ours.map(|run| run.elapsed_ns.as_secs_f64()).collect();
+        let of_point = timed.iter().filter(|run| run.cell() == point.cell());
+        let times: Vec<f64> = of_point.map(|run| run.elapsed_ns.as_secs_f64()).collect();
         Self { usual: median(&times), best: None, left: ATTEMPTS }
     }
 

@@ -65,8 +65,8 @@ pub(super) fn parse_route(method: &str, hosts: &[&str], port: u16, url: &str) ->
     if !matches!(method, "GET" | "HEAD") {
         return Err(Refusal::Method);
     }
-    let ours = ["localhost", "127.0.0.1"].map(|name| format!("{name}:{port}"));
-    let is_own_host = |host: &str| ours.iter().any(|name| host.eq_ignore_ascii_case(name));
+    let own_hosts = ["localhost", "127.0.0.1"].map(|name| format!("{name}:{port}"));
+    let is_own_host = |host: &str| own_hosts.iter().any(|name| host.eq_ignore_ascii_case(name));
     if !matches!(hosts, [host] if is_own_host(host)) {
         return Err(Refusal::Host);
     }

@@ -52,19 +52,19 @@ fn a_shell_line_of_one_command_gets_a_clean_command() {
     }
 }
 
-fn typed(options: &str, study: Option<&str>, command: &str) -> String {
+fn rewritten(options: &str, study: Option<&str>, command: &str) -> String {
     let words: Vec<OsString> =
         options.split_whitespace().chain(command.split_whitespace()).map(OsString::from).collect();
     let command = command.split_whitespace().count();
-    let typed = CommandLine { words: &words, command, study: study.map(Path::new), env: &[] };
-    typed.with_prepare("make clean", Path::new("b-2.study"))
+    let rewritten = CommandLine { words: &words, command, study: study.map(Path::new), env: &[] };
+    rewritten.with_prepare("make clean", Path::new("b-2.study"))
 }
 
 #[test]
 fn the_proposed_line_is_the_typed_line_with_prepare() {
-    assert_eq!(typed("--", None, "make -j{n}"), "morecores run --prepare 'make clean' -- make -j{n}");
+    assert_eq!(rewritten("--", None, "make -j{n}"), "morecores run --prepare 'make clean' -- make -j{n}");
     assert_eq!(
-        typed("--cpus 1,2 --shell", None, "make"),
+        rewritten("--cpus 1,2 --shell", None, "make"),
         "morecores run --prepare 'make clean' --cpus 1,2 --shell make"
     );
 }
@@ -79,11 +79,12 @@ fn a_named_study_gets_another_name() {
         ("-w --out b.study --", "-w --out b-2.study --"),
     ] {
         let expected = format!("morecores run --prepare 'make clean' {expected} make b.study");
-        assert_eq!(typed(options, Some("b.study"), "make b.study"), expected);
+        assert_eq!(rewritten(options, Some("b.study"), "make b.study"), expected);
     }
-    let there = ["a/b-2.study", "a/b-3.study", "c-2"];
-    let other =
-        |study: &str| unused_path(Path::new(study), |path| there.iter().any(|name| path == Path::new(name)));
+    let existing = ["a/b-2.study", "a/b-3.study", "c-2"];
+    let other = |study: &str| {
+        unused_path(Path::new(study), |path| existing.iter().any(|name| path == Path::new(name)))
+    };
     assert_eq!(other("a/b.study"), Path::new("a/b-4.study"));
     assert_eq!(other("c"), Path::new("c-3"));
 }
@@ -92,9 +93,9 @@ fn a_named_study_gets_another_name() {
 fn environment_variables_precede_the_line() {
     let env = [Variable { name: "MAKEFLAGS".into(), value: Some("-j{n}".into()) }];
     let words = ["make".into()];
-    let typed = CommandLine { words: &words, command: 1, study: None, env: &env };
+    let rewritten = CommandLine { words: &words, command: 1, study: None, env: &env };
     assert_eq!(
-        typed.with_prepare("make clean", Path::new("x")),
+        rewritten.with_prepare("make clean", Path::new("x")),
         "MAKEFLAGS=-j{n} morecores run --prepare 'make clean' make"
     );
 }

@@ -126,12 +126,12 @@ impl Default for Pretend {
 }
 
 struct Pretending {
-    told: Pretend,
+    pretend: Pretend,
     files: TraceFiles,
     sink: Option<EventSink>,
 }
 
-fn seen() -> Event {
+fn example_event() -> Event {
     Event { at: Nanos(7), cpu: CpuId(0), kind: EventKind::Rename { tid: Tid(5), name: Comm::new("x") } }
 }
 
@@ -139,7 +139,7 @@ impl Pretend {
     fn open(self) -> impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static {
         move |_, study| {
             let files = TraceFiles::new(study);
-            let observer = Box::new(Pretending { told: self, files: files.clone(), sink: None });
+            let observer = Box::new(Pretending { pretend: self, files: files.clone(), sink: None });
             let shortfall = (self.source == TraceSource::Perf).then(|| "CAP_BPF is missing".to_owned());
             Ok(RunTracer { observer, files, shortfall })
         }
@@ -151,7 +151,7 @@ impl RunObserver for Pretending {
 
     fn on_begin(&mut self, point: &Point) -> Result<(), ObserverError> {
         let sink = self.files.begin(point)?;
-        if self.told.refuses {
+        if self.pretend.refuses {
             return Err(ObserverError::new("the buffers are too large"));
         }
         assert!(self.sink.is_none(), "one run at a time");
@@ -161,17 +161,17 @@ impl RunObserver for Pretending {
 
     fn on_end(&mut self) -> Result<TraceFacts, ObserverError> {
         let mut sink = self.sink.take().expect("begun");
-        sink(CpuId(0), &[seen()]).map_err(ObserverError::new)?;
-        if self.told.loses_all {
+        sink(CpuId(0), &[example_event()]).map_err(ObserverError::new)?;
+        if self.pretend.loses_all {
             return Err(ObserverError::new(io::Error::from(io::ErrorKind::StorageFull)));
         }
-        let lost = CpuLoss { cpu: CpuId(0), dropped: self.told.lost };
+        let lost = CpuLoss { cpu: CpuId(0), dropped: self.pretend.lost };
         Ok(TraceFacts {
-            source: self.told.source,
+            source: self.pretend.source,
             root: Tid(4),
             known: vec![],
             events: 1,
-            lost: if self.told.lost > 0 { vec![lost] } else { vec![] },
+            lost: if self.pretend.lost > 0 { vec![lost] } else { vec![] },
             missed: 0,
             tracer: vec![],
             costs: vec![],
@@ -198,7 +198,7 @@ fn every_count_gets_a_trace_that_is_not_a_run_of_the_study() {
         assert_eq!((run.phase, run.index, run.exit), (Phase::Traced, 9 + run.n, Exit::Code(0)));
         assert_eq!(trace.ended_ns.since(trace.began_ns), run.elapsed_ns);
         let events = read_trace_events(&study.path(), &trace).expect("events");
-        assert_eq!(events.events, [seen()]);
+        assert_eq!(events.events, [example_event()]);
     }
     assert_eq!(Study::read(&study.path()).expect("a study").runs, []);
 }
