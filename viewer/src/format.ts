@@ -56,11 +56,6 @@ export function plain(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
 
-/** Value with its interval: `1.93 (1.91 to 1.95)`. */
-export function withInterval(value: number, interval: [number, number] | null | undefined, format: Format = figure): string {
-  return interval ? `${format(value)} (${format(interval[0])} to ${format(interval[1])})` : format(value);
-}
-
 export function cpus(count: number): string {
   return count === 1 ? "1 CPU" : `${count} CPUs`;
 }

@@ -81,7 +81,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
         }))
       : null,
     tables && trace ? section(id("tables"), `What ran, on ${cpus(trace.cpus)}`, filter, ...tables.tables.map((t) => t.element)) : null,
-    section(id("runs"), "Every figure", pointTable(study).element, runTable(study).element, downloadView(study)),
+    section(id("runs"), "Every figure", ...pointTable(study), runTable(study).element, downloadView(study)),
     section(id("how"), "How it was measured", studyDetails(study), h("ul", {}, ...METHOD.map((line) => h("li", {}, line)))),
   ];
   return all.filter((part) => part !== null);

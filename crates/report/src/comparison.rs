@@ -4,11 +4,11 @@
 //! This module only writes the sentences and selects the notable results. The analysis has already
 //! decided which results are differences.
 
-use morecores_statistics::MIN_RUNS;
-use morecores_study::Quantity;
 use std::collections::BTreeSet;
 
-use morecores_view::page::{Cell, Statement};
+use morecores_statistics::MIN_RUNS;
+use morecores_study::Quantity;
+use morecores_view::page::{Statement, TableCell};
 use morecores_view::{
     Aspect, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, ConditionResult, Difference, Estimate,
     Summary, Warning,
@@ -269,45 +269,45 @@ pub(crate) fn table(comparison: &Comparison) -> Table {
             (scale.size, Some(Quantity::Time), scale.symbol.to_owned())
         }
     };
-    let column = |rank: u8, header: &str, cell: &dyn Fn(&ComparedPoint) -> Cell| {
+    let column = |rank: u8, header: &str, cell: &dyn Fn(&ComparedPoint) -> TableCell| {
         Column::figures(rank, header, points.iter().map(cell))
     };
-    let median = |summary: &Summary| Cell {
+    let median = |summary: &Summary| TableCell {
         value: Some(summary.median),
         unit: quantity,
         text: UncertainFigure::new(summary.median, summary.ci95, unit).inline(),
     };
     let ratio_cell = |ratio: &Estimate| {
         let text = UncertainFigure::new(ratio.value, ratio.ci95, 1.0).inline();
-        Cell::figure(Quantity::Number, Some(ratio.value), text)
+        TableCell::figure(Quantity::Number, Some(ratio.value), text)
     };
     let mut columns = vec![column(0, "CPUs", &|p| {
-        Cell::figure(Quantity::Count, Some(f64::from(p.cpus)), p.cpus.to_string())
+        TableCell::figure(Quantity::Count, Some(f64::from(p.cpus)), p.cpus.to_string())
     })];
     let axes: BTreeSet<&String> = points.iter().flat_map(|point| point.axes.keys()).collect();
     for axis in axes {
         columns.push(column(0, axis, &|p| {
-            Cell::name(p.axes.get(axis).map_or(ABSENT.to_owned(), ToString::to_string))
+            TableCell::name(p.axes.get(axis).map_or(ABSENT.to_owned(), ToString::to_string))
         }));
     }
     columns.extend([
         column(2, &format!("BASE ({name})"), &|p| median(&p.base)),
         column(2, &format!("NEW ({name})"), &|p| median(&p.new)),
         column(0, "NEW/BASE", &|p| ratio_cell(&p.ratio)),
-        column(0, "that is", &|p| Cell::name(difference_word(p.difference))),
+        column(0, "that is", &|p| TableCell::name(difference_word(p.difference))),
     ]);
     if points.iter().any(|p| p.speedup.is_some()) {
-        let speedup = |rank: u8, header: &str, cell: &dyn Fn(&ComparedSpeedup) -> Cell| {
-            column(rank, header, &|p| p.speedup.as_ref().map_or_else(|| Cell::name(ABSENT), cell))
+        let speedup = |rank: u8, header: &str, cell: &dyn Fn(&ComparedSpeedup) -> TableCell| {
+            column(rank, header, &|p| p.speedup.as_ref().map_or_else(|| TableCell::name(ABSENT), cell))
         };
         let change = |s: &ComparedSpeedup| format!("{} → {}", ratio(s.base), ratio(s.new));
         columns.extend([
-            speedup(4, "speedup", &|s| Cell::figure(Quantity::Number, Some(s.new), change(s))),
+            speedup(4, "speedup", &|s| TableCell::figure(Quantity::Number, Some(s.new), change(s))),
             speedup(3, "NEW/BASE", &|s| ratio_cell(&s.ratio)),
-            speedup(1, "that is", &|s| Cell::name(difference_word(s.difference))),
+            speedup(1, "that is", &|s| TableCell::name(difference_word(s.difference))),
         ]);
     }
-    Table::of_today("", columns)
+    Table::new("", columns)
 }
 
 fn difference_word(difference: Difference) -> &'static str {

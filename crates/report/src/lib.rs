@@ -15,6 +15,7 @@ mod json;
 mod locks;
 mod markdown;
 mod page;
+mod points;
 mod prediction;
 mod stack;
 mod suite;

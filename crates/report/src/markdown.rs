@@ -9,12 +9,12 @@ mod stack;
 mod suite;
 mod trace;
 
-use morecores_study::Quantity;
 use std::fmt::{self, Write};
 
-use morecores_view::{FigureView, PointView, View};
+use morecores_view::View;
 
-use crate::format::{ABSENT, UncertainFigure, cpus, figures_with_intervals, interval_note, percent};
+use crate::format::{figures_with_intervals, interval_note};
+use crate::points::{Detail, missing_interval_note, points_table};
 pub use comparison::comparison_markdown;
 pub use locks::locks_markdown;
 pub use suite::{suite_markdown, suite_summary_markdown};
@@ -70,41 +70,12 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
 }
 
 fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {
-    let unit = Quantity::Time.column_scale(view.points.iter().map(|p| p.elapsed_s.median));
-    let metric = view.points.iter().find_map(|p| p.metric.as_ref());
-    let metric_name = metric.map(|m| metric_title(m.name.as_deref(), m.unit.as_deref()));
-    let further = view.points.first().map_or(&[] as &[FigureView], |p| &p.further_metrics);
-
-    let mut header = vec!["CPUs".to_owned()];
-    header.extend(metric_name.map(|name| escape_prose(&name)));
-    header.extend(further.iter().map(|m| escape_prose(&metric_title(Some(&m.name), m.unit.as_deref()))));
-    header.push(format!("elapsed ({})", unit.symbol));
-    header.extend(
-        ["speedup", "efficiency", "serial fraction", "kernel ratio", "%CPU", "runs"].map(str::to_owned),
-    );
-    writeln!(out, "| {} |", header.join(" | "))?;
-    writeln!(out, "|{}", "---:|".repeat(header.len()))?;
-    let base = view.points.first().map_or(0, |p| p.cpus);
-    for point in &view.points {
-        let mut cells = vec![point.cpus.to_string()];
-        if metric.is_some() {
-            cells.push(point.metric.as_ref().map_or(ABSENT.to_owned(), |m| {
-                UncertainFigure::new(m.summary.median, m.summary.ci95, 1.0).inline()
-            }));
-        }
-        let figure = |m: &FigureView| UncertainFigure::new(m.summary.median, m.summary.ci95, 1.0).inline();
-        cells.extend(point.further_metrics.iter().map(figure));
-        cells.push(UncertainFigure::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.size).inline());
-        cells.extend(ratio_cells(point, base));
-        cells.push(point.runs.to_string());
-        writeln!(out, "| {} |", cells.join(" | "))?;
+    let table = points_table(view, "", &[Detail::Always, Detail::Markdown]);
+    write_table(&table, out)?;
+    if let Some(note) = missing_interval_note(view) {
+        writeln!(out, "{note}\n")?;
     }
-    let without: Vec<String> =
-        view.points.iter().filter(|p| p.elapsed_s.ci95.is_none()).map(|p| cpus(p.cpus)).collect();
-    if !without.is_empty() {
-        writeln!(out, "\n± ?: no interval with fewer than six runs ({}).", without.join(", "))?;
-    }
-    writeln!(out)
+    Ok(())
 }
 
 fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
@@ -112,8 +83,7 @@ fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
         ColumnKind::Name(_) | ColumnKind::Label => "---",
         ColumnKind::Figure(_) => "---:",
     };
-    let headers: Vec<String> =
-        table.columns.iter().map(|column| escape_prose(&column.header.replace('\n', " "))).collect();
+    let headers: Vec<String> = table.columns.iter().map(|column| escape_prose(&column.title())).collect();
     writeln!(out, "| {} |", headers.join(" | "))?;
     writeln!(out, "|{}|", table.columns.iter().map(rule).collect::<Vec<_>>().join("|"))?;
     for row in 0..table.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0) {
@@ -122,30 +92,6 @@ fn write_table(table: &Table, out: &mut impl Write) -> fmt::Result {
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)
-}
-
-/// Name of a metric on one line.
-fn metric_title(name: Option<&str>, unit: Option<&str>) -> String {
-    match (name, unit) {
-        (Some(name), Some(unit)) => format!("{name} ({unit})"),
-        (Some(one), None) | (None, Some(one)) => one.to_owned(),
-        (None, None) => "metric".to_owned(),
-    }
-}
-
-fn ratio_cells(point: &PointView, base: u32) -> [String; 5] {
-    let speedup = if point.cpus == base {
-        UncertainFigure::exact("1")
-    } else {
-        UncertainFigure::new(point.speedup.value, point.speedup.ci95, 1.0)
-    };
-    [
-        speedup.inline(),
-        percent(point.efficiency),
-        crate::format::serial_fraction(point.serial_fraction, point.serial_fraction_ci95),
-        point.kernel_ratio.map_or(ABSENT.to_owned(), percent),
-        format!("{:.0}", point.cpu_percent),
-    ]
 }
 
 /// Escapes text for Markdown, so that nothing in it starts a table cell, a tag or emphasis.

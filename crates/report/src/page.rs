@@ -17,6 +17,7 @@ use morecores_view::{Comparison, Gain, LocksView, StackView, SuiteSummary, View}
 use crate::causes::cause_clauses;
 use crate::locks::tables::{contentions, full_table, single_lock_table};
 use crate::locks::{advice, notices as lock_notices, prices};
+use crate::points::{Detail, estimator_note, interval_notes, points_table};
 use crate::stack::{Part, Parts, part_notes, stack_notes};
 use crate::suite::{BenchmarkResult, Tables, benchmark_tables, summary_notes, summary_table, verdict_words};
 use crate::table::{Column, ColumnKind, Table};
@@ -29,6 +30,9 @@ const PAGE_HTML: &str = include_str!("../../../viewer/dist/page.html");
 
 /// Placeholder for the data in the viewer.
 const DATA_MARK: &str = "@DATA@";
+
+/// Columns of the table of points on the page.
+const PAGE_COLUMNS: [Detail; 4] = [Detail::Always, Detail::Usual, Detail::Wide, Detail::Page];
 
 /// Differences between two studies, in the words of a page.
 pub fn comparison_text(comparison: &Comparison) -> ComparisonText {
@@ -66,9 +70,10 @@ pub fn suite_text(summary: SuiteSummary) -> SuiteText {
 
 fn page_table(table: Table) -> PageTable {
     let column = |column: Column| PageColumn {
-        header: column.header.replace('\n', " "),
+        header: column.title(),
         figures: matches!(column.kind, ColumnKind::Figure(_)),
         cells: column.cells,
+        csv_name: column.csv_name,
     };
     PageTable { title: table.title, columns: table.columns.into_iter().map(column).collect(), now: table.now }
 }
@@ -87,6 +92,8 @@ pub fn page_study(
         name: name.to_owned(),
         said,
         parts,
+        points: page_table(points_table(&view, "Measured", &PAGE_COLUMNS)),
+        point_notes: interval_notes(&view).into_iter().chain(estimator_note(&view)).collect(),
         runs: timed.map(|timed| page_run(timed, &study.header.plan)).collect(),
         // The page has tables of its own; the list of cells would only lengthen it.
         view: View { cells: Vec::new(), ..view },

@@ -8,7 +8,7 @@ mod summary;
 
 use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, Percentage, PublishedFacts, PublishedRow};
 use morecores_study::{Host, Quantity};
-use morecores_view::page::Cell;
+use morecores_view::page::TableCell;
 use morecores_view::{CommandView, MetricView, PointView, View};
 
 use crate::format::{UncertainFigure, cpus, figures_with_intervals, interval_note, percent, time};
@@ -44,7 +44,7 @@ pub(crate) struct Tables {
 struct Row<const N: usize> {
     /// Whether the row is a result of today.
     now: bool,
-    cells: [Cell; N],
+    cells: [TableCell; N],
 }
 
 /// Name for the machine of today; a note identifies the machine.
@@ -174,41 +174,40 @@ fn build_table<const N: usize>(
     let cell = |index: usize, row: usize| {
         let text = |row: usize| &rows[row].cells[index].text;
         let repeats = columns[index].0.is_empty() && row > 0 && text(row) == text(row - 1);
-        if repeats { Cell::default() } else { rows[row].cells[index].clone() }
+        if repeats { TableCell::default() } else { rows[row].cells[index].clone() }
     };
     let shown =
         (0..N).filter(|index| rows.iter().any(|row| !row.cells[*index].text.is_empty())).map(|index| {
-            Column {
-                header: if columns[index].0.is_empty() { title } else { columns[index].0 }.to_owned(),
-                cells: (0..rows.len()).map(|row| cell(index, row)).collect(),
-                kind: columns[index].1,
-            }
+            let (header, kind) = columns[index];
+            let header = if header.is_empty() { title } else { header };
+            Column::new(kind, header, (0..rows.len()).map(|row| cell(index, row)))
         });
     Table { title: String::new(), columns: shown.collect(), now: rows.iter().map(|row| row.now).collect() }
 }
 
 /// Cell of a figure; empty if there is none.
-fn optional_cell(quantity: Quantity, value: Option<f64>, text: impl FnOnce(f64) -> String) -> Cell {
-    Cell::figure(quantity, value, value.map(text).unwrap_or_default())
+fn optional_cell(quantity: Quantity, value: Option<f64>, text: impl FnOnce(f64) -> String) -> TableCell {
+    TableCell::figure(quantity, value, value.map(text).unwrap_or_default())
 }
 
-fn share_cell(share: Option<f64>) -> Cell {
+fn share_cell(share: Option<f64>) -> TableCell {
     optional_cell(Quantity::Share, share, percent)
 }
 
 fn published_row(row: &PublishedRow, published: &PublishedFacts) -> Row<{ TIMES.len() }> {
-    let mut cells = [const { Cell::EMPTY }; TIMES.len()];
-    cells[MACHINE] = Cell::name(machine_name(row, published));
+    let mut cells = [const { TableCell::EMPTY }; TIMES.len()];
+    cells[MACHINE] = TableCell::name(machine_name(row, published));
     cells[CPUS] = match (&row.label, &row.config, row.n_cpus) {
-        (Some(label), ..) => Cell::name(label),
-        (_, Some(config), _) if is_short(config) => Cell::name(config),
+        (Some(label), ..) => TableCell::name(label),
+        (_, Some(config), _) if is_short(config) => TableCell::name(config),
         (.., cpus) => optional_cell(Quantity::Count, cpus.map(f64::from), |cpus| cpus.to_string()),
     };
     cells[TIME] = optional_cell(Quantity::Time, row.elapsed_s(), |seconds| seconds.to_string());
     cells[FIGURE] = optional_cell(Quantity::Number, row.operations_per_s, |rate| rate.to_string());
     cells[SPEEDUP] = optional_cell(Quantity::Number, row.speedup(), |speedup| format!("{speedup:.2}"));
     let minutes = row.serial_minutes.map(|minutes| format!("{minutes} min")).unwrap_or_default();
-    cells[SERIAL] = Cell::figure(Quantity::Time, row.serial_minutes.map(|minutes| minutes * 60.0), minutes);
+    cells[SERIAL] =
+        TableCell::figure(Quantity::Time, row.serial_minutes.map(|minutes| minutes * 60.0), minutes);
     cells[KERNEL] = published_share_cell(row.lock_ratio_percent);
     cells[WAITING] = published_share_cell(row.waiting_ratio_percent);
     Row { now: false, cells }
@@ -224,22 +223,22 @@ fn machine_name(row: &PublishedRow, published: &PublishedFacts) -> String {
     system.map_or_else(|| row.source.clone(), |system| system.short.clone())
 }
 
-fn published_share_cell(share: Option<Percentage>) -> Cell {
+fn published_share_cell(share: Option<Percentage>) -> TableCell {
     match share {
         Some(Percentage::Exact(percent)) => {
-            Cell::figure(Quantity::Share, Some(percent / 100.0), format!("{percent}%"))
+            TableCell::figure(Quantity::Share, Some(percent / 100.0), format!("{percent}%"))
         }
-        Some(Percentage::LessThan(percent)) => Cell::name(format!("<{percent}%")),
-        None => Cell::default(),
+        Some(Percentage::LessThan(percent)) => TableCell::name(format!("<{percent}%")),
+        None => TableCell::default(),
     }
 }
 
 fn measured_row(part: &BenchmarkPart, view: &View, point: &PointView) -> Row<{ TIMES.len() }> {
     let trace = |cpus: u32| view.traces.iter().find(|trace| trace.cpus == cpus);
     let base = view.points.first().map_or(0, |first| first.cpus);
-    let mut cells = [const { Cell::EMPTY }; TIMES.len()];
-    cells[MACHINE] = Cell::name(NOW);
-    cells[CPUS] = Cell::figure(Quantity::Count, Some(f64::from(point.cpus)), point.cpus.to_string());
+    let mut cells = [const { TableCell::EMPTY }; TIMES.len()];
+    cells[MACHINE] = TableCell::name(NOW);
+    cells[CPUS] = TableCell::figure(Quantity::Count, Some(f64::from(point.cpus)), point.cpus.to_string());
     let traced = trace(point.cpus);
     match (part.measure, &point.metric) {
         (Measure::ParallelPart(_), Some(parallel)) => {
@@ -255,7 +254,7 @@ fn measured_row(part: &BenchmarkPart, view: &View, point: &PointView) -> Row<{ T
         }
     }
     cells[SPEEDUP] = if point.cpus == base {
-        Cell::figure(Quantity::Number, Some(1.0), "1")
+        TableCell::figure(Quantity::Number, Some(1.0), "1")
     } else {
         uncertain_cell(Quantity::Number, point.speedup.value, point.speedup.ci95)
     };
@@ -265,8 +264,8 @@ fn measured_row(part: &BenchmarkPart, view: &View, point: &PointView) -> Row<{ T
 }
 
 /// Cell of a figure with its interval, in the quantity's own unit.
-fn uncertain_cell(quantity: Quantity, value: f64, ci95: Option<[f64; 2]>) -> Cell {
-    Cell::figure(quantity, Some(value), UncertainFigure::new(value, ci95, 1.0).inline())
+fn uncertain_cell(quantity: Quantity, value: f64, ci95: Option<[f64; 2]>) -> TableCell {
+    TableCell::figure(quantity, Some(value), UncertainFigure::new(value, ci95, 1.0).inline())
 }
 
 /// Machine in a few words.
@@ -278,8 +277,8 @@ fn current_machine(host: &Host) -> String {
 
 fn published_command_row(row: &PublishedRow, published: &PublishedFacts) -> Row<{ COMMANDS.len() }> {
     let cells = [
-        Cell::name(row.command.as_deref().unwrap_or_default()),
-        Cell::name(machine_name(row, published)),
+        TableCell::name(row.command.as_deref().unwrap_or_default()),
+        TableCell::name(machine_name(row, published)),
         optional_cell(Quantity::Count, row.calls.map(|calls| calls as f64), |calls| calls.to_string()),
         optional_cell(Quantity::Share, row.cpu_ratio_percent.map(|percent| percent / 100.0), |_| {
             row.cpu_ratio_percent.map(|ratio| format!("{ratio}%")).unwrap_or_default()
@@ -295,9 +294,9 @@ fn measured_command_rows(view: &View) -> Vec<Row<{ COMMANDS.len() }>> {
     let Some(trace) = view.traces.iter().max_by_key(|trace| trace.cpus) else { return Vec::new() };
     let row = |command: &CommandView| {
         let cells = [
-            Cell::name(&command.name),
-            Cell::name(format!("{NOW}, on {}", cpus(trace.cpus))),
-            Cell::figure(Quantity::Count, Some(command.calls as f64), command.calls.to_string()),
+            TableCell::name(&command.name),
+            TableCell::name(format!("{NOW}, on {}", cpus(trace.cpus))),
+            TableCell::figure(Quantity::Count, Some(command.calls as f64), command.calls.to_string()),
             share_cell(Some(command.cpu_ratio)),
             share_cell(command.kernel_ratio),
             share_cell(command.waiting_ratio),

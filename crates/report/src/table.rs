@@ -5,7 +5,7 @@
 
 use morecores_study::Quantity;
 use morecores_view::Estimate;
-use morecores_view::page::Cell;
+use morecores_view::page::TableCell;
 
 use crate::format::{ABSENT, with_ends};
 
@@ -21,7 +21,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// Table whose rows are all results of today.
-    pub(crate) fn of_today(title: impl Into<String>, columns: Vec<Column>) -> Self {
+    pub(crate) fn new(title: impl Into<String>, columns: Vec<Column>) -> Self {
         let rows = columns.first().map_or(0, |column| column.cells.len());
         Self { title: title.into(), columns, now: vec![true; rows] }
     }
@@ -30,22 +30,45 @@ impl Table {
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
-    /// May be broken at its newlines.
+    /// May be broken at its newlines; a hyphen before a newline belongs to the break.
     pub(crate) header: String,
-    pub(crate) cells: Vec<Cell>,
+    /// Unit of a metric or axis: the last header line on a terminal, in brackets elsewhere.
+    pub(crate) unit: Option<String>,
+    pub(crate) cells: Vec<TableCell>,
     pub(crate) kind: ColumnKind,
+    /// Name of the values in CSV, ending in their unit; none if CSV has the text of the cells.
+    pub(crate) csv_name: Option<String>,
 }
 
 impl Column {
     /// Column of names chosen by morecores.
     pub(crate) fn labels(header: &str, cells: impl IntoIterator<Item = String>) -> Self {
-        let cells = cells.into_iter().map(Cell::name).collect();
-        Self { header: header.to_owned(), cells, kind: ColumnKind::Label }
+        Self::new(ColumnKind::Label, header, cells.into_iter().map(TableCell::name))
     }
 
     /// Column of figures with their rank.
-    pub(crate) fn figures(rank: u8, header: &str, cells: impl IntoIterator<Item = Cell>) -> Self {
-        Self { header: header.to_owned(), cells: cells.into_iter().collect(), kind: ColumnKind::Figure(rank) }
+    pub(crate) fn figures(rank: u8, header: &str, cells: impl IntoIterator<Item = TableCell>) -> Self {
+        Self::new(ColumnKind::Figure(rank), header, cells)
+    }
+
+    /// Column without a unit of its own.
+    pub(crate) fn new(kind: ColumnKind, header: &str, cells: impl IntoIterator<Item = TableCell>) -> Self {
+        let cells = cells.into_iter().collect();
+        Self { header: header.to_owned(), unit: None, cells, kind, csv_name: None }
+    }
+
+    /// Header on one line, with the unit behind it.
+    pub(crate) fn title(&self) -> String {
+        let header = self.header.replace("-\n", "").replace('\n', " ");
+        match &self.unit {
+            Some(unit) => format!("{header} ({unit})"),
+            None => header,
+        }
+    }
+
+    /// Header with its line breaks, the unit on the last line.
+    pub(crate) fn header_lines(&self) -> String {
+        [Some(&self.header), self.unit.as_ref()].into_iter().flatten().cloned().collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -61,12 +84,12 @@ pub(crate) enum ColumnKind {
 }
 
 /// Cell of a figure; a dash if there is none.
-pub(crate) fn figure_cell(quantity: Quantity, value: Option<f64>) -> Cell {
-    Cell::figure(quantity, value, value.map_or(ABSENT.to_owned(), |value| quantity.text(value)))
+pub(crate) fn figure_cell(quantity: Quantity, value: Option<f64>) -> TableCell {
+    TableCell::figure(quantity, value, value.map_or(ABSENT.to_owned(), |value| quantity.text(value)))
 }
 
 /// Cell of an estimate with the ends of its interval; a dash if there is none.
-pub(crate) fn estimate_cell(quantity: Quantity, estimate: Option<&Estimate>) -> Cell {
+pub(crate) fn estimate_cell(quantity: Quantity, estimate: Option<&Estimate>) -> TableCell {
     let text = estimate.map_or(ABSENT.to_owned(), |estimate| with_ends(quantity, estimate));
-    Cell::figure(quantity, estimate.map(|estimate| estimate.value), text)
+    TableCell::figure(quantity, estimate.map(|estimate| estimate.value), text)
 }

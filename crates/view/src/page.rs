@@ -101,13 +101,15 @@ pub struct PageColumn {
     /// Whether the cells are figures; otherwise they are names.
     pub figures: bool,
     /// Cells of the column, from top to bottom.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<TableCell>,
+    /// Name of the values in CSV, ending in their unit; null if CSV has the text of the cells.
+    pub csv_name: Option<String>,
 }
 
 /// Cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Cell {
+pub struct TableCell {
     /// Value, by which the page sorts and compares; null for a name and for a missing figure.
     pub value: Option<f64>,
     /// Quantity of the value; null for a name and for a figure in a unit of the command's own.
@@ -116,7 +118,7 @@ pub struct Cell {
     pub text: String,
 }
 
-impl Cell {
+impl TableCell {
     /// Cell without content.
     pub const EMPTY: Self = Self { value: None, unit: None, text: String::new() };
 
@@ -273,6 +275,10 @@ pub struct PageStudy {
     pub said: StudyText,
     /// Parts of the speedup stacks, each bar in drawing order from zero.
     pub parts: Vec<StackPart>,
+    /// Table of the measured points.
+    pub points: PageTable,
+    /// Notes on reading the table of points.
+    pub point_notes: Vec<String>,
     /// Timed runs, in the order of the measurement.
     pub runs: Vec<PageRun>,
     /// Estimated gains from possible improvements, ranked; empty without a trace.

@@ -65,7 +65,7 @@ export function lockDetails({ view }: PageLocks): HTMLElement {
 }
 
 export const METHOD = [
-  "A figure is the median over runs; the 95% interval behind it, by exact order statistics, needs six runs.",
+  "A figure is the median over runs; the 95% interval behind it is by exact order statistics.",
   "Timed runs are never traced: the stack, the timeline and the tables below it show one more run of each count.",
   "A speedup stack divides the CPUs of each count into the speedup and what was lost, so that they add up to the count; a negative loss is drawn below zero.",
   "A prediction has a 90% band. There is no prediction where the data do not suffice for a band.",

@@ -8,8 +8,10 @@ export interface Column<Row> {
   text: (row: Row) => string;
   /** Value for sorting and for the CSV; the text if absent. */
   value?: (row: Row) => number | null;
-  /** Value for sorting a figure that exists as text only. */
+  /** Value for sorting a figure that the CSV has as text. */
   order?: (row: Row) => number | null;
+  /** Name of the column in the CSV; the title if absent. */
+  csvName?: string;
   /** Address of the link in the cell. */
   link?: (row: Row) => string;
 }
@@ -75,7 +77,7 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
   const csv = () => {
     const line = (cells: string[]) => cells.map(csvCell).join(",");
     const cell = (column: Column<Row>, row: Row) => (column.value ? String(column.value(row) ?? "") : column.text(row));
-    return [line(columns.map((c) => c.title)), ...visibleRows().map((row) => line(columns.map((c) => cell(c, row))))].join("\r\n") + "\r\n";
+    return [line(columns.map((c) => c.csvName ?? c.title)), ...visibleRows().map((row) => line(columns.map((c) => cell(c, row))))].join("\r\n") + "\r\n";
   };
   const search = h("input", { type: "search", placeholder: "search", "aria-label": `search ${name}`, input: () => { searchText = search.value.toLowerCase(); draw(); } });
   const copy = h("button", {

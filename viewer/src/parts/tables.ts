@@ -1,6 +1,7 @@
 // The tables of a study, and the components of the stack that each row is about.
 
-import { cpus, figure, percent, time, withInterval, bytes } from "../format.ts";
+import { h } from "../dom.ts";
+import { cpus, figure, percent, time } from "../format.ts";
 import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
 import type { IdleCause } from "../record/IdleCause.ts";
@@ -8,6 +9,7 @@ import type { Losses } from "../record/Losses.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
+import { sortableTable } from "./texts.ts";
 
 /** Key of a component. */
 type Component = keyof Losses;
@@ -23,36 +25,13 @@ function column<Row>(title: string, text: (row: Row) => string, value?: (row: Ro
   return value ? { title, text, value } : { title, text };
 }
 
-/** Title of a metric: its name and its unit, as far as the metric has them. */
-export function metricTitle({ name, unit }: { name: string | null; unit: string | null }): string {
-  if (name === null) return unit ?? "metric";
-  return unit === null ? name : `${name} (${unit})`;
-}
-
-/** Table of the measured points. */
-export function pointTable(study: PageStudy): TableHandle {
-  const metric = study.view.points.find((point) => point.metric)?.metric;
-  type Row = PageStudy["view"]["points"][number];
-  const columns: Column<Row>[] = [
-    column("CPUs", (p) => String(p.cpus), (p) => p.cpus),
-    column("kind", addedKinds),
-    column("elapsed", (p) => withInterval(p.elapsed_s.median, p.elapsed_s.ci95, time), (p) => p.elapsed_s.median),
-    ...(metric ? [column<Row>(metricTitle(metric), (p) => (p.metric ? withInterval(p.metric.median, p.metric.ci95) : "–"), (p) => p.metric?.median ?? null)] : []),
-    ...(study.view.points[0]?.further_metrics ?? []).map((figures, i) => {
-      const pointFigures = (p: Row) => p.further_metrics[i] ?? null;
-      return column<Row>(metricTitle(figures), (p) => withInterval(pointFigures(p)?.median ?? NaN, pointFigures(p)?.ci95), (p) => pointFigures(p)?.median ?? null);
-    }),
-    column("speedup", (p) => (p.cpus === study.view.points[0]?.cpus ? "1" : withInterval(p.speedup.value, p.speedup.ci95)), (p) => p.speedup.value),
-    column("efficiency", (p) => percent(p.efficiency), (p) => p.efficiency),
-    column("serial fraction", (p) => (p.serial_fraction === null ? "–" : withInterval(p.serial_fraction, p.serial_fraction_ci95, percent)), (p) => p.serial_fraction),
-    column("kernel ratio", (p) => percent(p.kernel_ratio), (p) => p.kernel_ratio),
-    column("user", (p) => time(p.user_s.median), (p) => p.user_s.median),
-    column("system", (p) => time(p.system_s.median), (p) => p.system_s.median),
-    column("memory", (p) => `${p.max_rss_is_bound ? "≤ " : ""}${bytes(p.max_rss_bytes)}`, (p) => p.max_rss_bytes),
-    column("noise floor", (p) => percent(p.noise_floor), (p) => p.noise_floor),
-    column("runs", (p) => String(p.runs), (p) => p.runs),
-  ];
-  return table("Measured", columns, study.view.points);
+/**
+ * Table of the measured points, with the kinds of CPU that each adds, which only the page shows.
+ */
+export function pointTable(study: PageStudy): HTMLElement[] {
+  const kinds = study.view.points.map(addedKinds);
+  const { element } = sortableTable(study.points, [column("CPUs added", (row) => kinds[row] ?? "–")]);
+  return [element, ...study.point_notes.map((note) => h("p", { class: "quiet" }, note))];
 }
 
 export function runTable(study: PageStudy): TableHandle {

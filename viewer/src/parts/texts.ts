@@ -22,15 +22,16 @@ function cellTable(label: string, { columns, now }: PageTable): HTMLElement {
 
 /**
  * Table that can be sorted, searched and copied. Figures are sorted by value, names by their
- * letters.
+ * letters. Further columns take the number of their row.
  */
-export function sortableTable({ title, columns, now }: PageTable): TableHandle {
-  const sortable = columns.map(({ header, figures, cells }): Column<number> => ({
-    title: header,
-    text: (row) => cells[row]?.text ?? "",
-    ...(figures ? { order: (row: number) => cells[row]?.value ?? null } : {}),
-  }));
-  const handle = table(title, sortable, now.map((_, index) => index));
+export function sortableTable({ title, columns, now }: PageTable, further: Column<number>[] = []): TableHandle {
+  const sortable = columns.map(({ header, figures, cells, csv_name }): Column<number> => {
+    const value = (row: number) => cells[row]?.value ?? null;
+    const text = (row: number) => cells[row]?.text ?? "";
+    if (csv_name !== null) return { title: header, text, value, csvName: csv_name };
+    return figures ? { title: header, text, order: value } : { title: header, text };
+  });
+  const handle = table(title, [...sortable, ...further], now.map((_, index) => index));
   handle.element.classList.add("said");
   return handle;
 }

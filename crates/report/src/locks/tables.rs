@@ -1,7 +1,8 @@
 //! The tables of a study of locks as text.
 
+use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
-use morecores_view::page::Cell;
+use morecores_view::page::TableCell;
 use morecores_view::{Estimate, LockCosts, LockPoint, LockResult, LocksView};
 
 use super::in_seconds;
@@ -33,11 +34,11 @@ pub(crate) fn single_lock_table(view: &LocksView, ends: bool) -> Option<Table> {
             locks.iter().map(|lock| wait_cell(lock.longest_wait_ns)),
         ),
     ];
-    any.then(|| Table::of_today("Each lock by itself", columns))
+    any.then(|| Table::new("Each lock by itself", columns))
 }
 
 /// Cell of a wait in nanoseconds.
-fn wait_cell(ns: Option<u64>) -> Cell {
+fn wait_cell(ns: Option<u64>) -> TableCell {
     figure_cell(Quantity::Time, ns.map(|ns| ns as f64 * 1e-9))
 }
 
@@ -103,10 +104,10 @@ pub(crate) fn share_table(view: &LocksView, contention: &Contention<'_>) -> Tabl
             figure_cell(Quantity::Cpus, find_result(most, lock).map(|result| result.burned_cpus.value))
         };
         let header = format!("CPUs burned\nby {}", name(most.threads));
-        let cells = locks.iter().map(|&lock| burned(lock)).chain([Cell::default()]);
+        let cells = locks.iter().map(|&lock| burned(lock)).chain([TableCell::default()]);
         columns.push(Column::figures(1, &header, cells));
     }
-    Table::of_today(format!("{}: share of the fastest one's rate", contention.name()), columns)
+    Table::new(format!("{}: share of the fastest one's rate", contention.name()), columns)
 }
 
 /// Table of all results of one hold and think time: a row for each lock and number of threads.
@@ -118,8 +119,8 @@ pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table
             contention.points.iter().filter_map(move |p| Some((p.threads, find_result(p, lock)?)))
         })
         .collect();
-    let cells = |cell: fn(&LockResult) -> Cell| rows.iter().map(|(_, r)| cell(r)).collect::<Vec<_>>();
-    let cpus = |cpus: &Estimate| Cell::figure(Quantity::Cpus, Some(cpus.value), cpus_with_ends(cpus));
+    let cells = |cell: fn(&LockResult) -> TableCell| rows.iter().map(|(_, r)| cell(r)).collect::<Vec<_>>();
+    let cpus = |cpus: &Estimate| TableCell::figure(Quantity::Cpus, Some(cpus.value), cpus_with_ends(cpus));
     let burned = rows.iter().map(|(_, r)| cpus(&r.burned_cpus));
     let threads = rows.iter().map(|(threads, _)| figure_cell(Quantity::Count, Some(f64::from(*threads))));
     let columns = vec![
@@ -133,14 +134,18 @@ pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table
         Column::figures(4, "unluckiest", cells(|r| figure_cell(Quantity::Number, Some(r.unluckiest)))),
         Column::figures(3, "longest\nwait", cells(|r| wait_cell(r.longest_wait_ns))),
     ];
-    Table::of_today(contention.name(), columns)
+    Table::new(contention.name(), columns)
 }
 
 /// Explains how to read the figures of the tables; `has_shares` tells whether they contain shares
 /// of threads.
 pub(crate) fn tables_note(view: &LocksView, has_shares: bool) -> String {
     let shares = if has_shares { " luckiest, unluckiest: a thread's holds over an equal share." } else { "" };
-    let ends = if view.rounds >= 6 { " [a, b]: 95% interval of the median over rounds." } else { "" };
+    let ends = if view.rounds as usize >= MIN_RUNS {
+        " [a, b]: 95% interval of the median over rounds."
+    } else {
+        ""
+    };
     format!(
         "free: lock and unlock without contention. hand-over: from an unlock to a waiter on another CPU. preempted: while the owner is off \
          its CPU, how long a wait is and the share of it that the waiter spends on a CPU. CPUs burned: busy beyond what holds and \

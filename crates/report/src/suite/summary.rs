@@ -4,8 +4,9 @@
 //! The figures come first, as a [`SuiteSummary`]; the table and the notes are made from it alone.
 
 use morecores_catalogue::{BenchmarkPart, PublishedFacts};
+use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
-use morecores_view::page::Cell;
+use morecores_view::page::TableCell;
 use morecores_view::{
     MeasuredSpeedup, PointView, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict, View,
 };
@@ -133,35 +134,31 @@ fn judge_speedups(then: &PublishedSpeedup, now: &MeasuredSpeedup) -> SuiteVerdic
 }
 
 /// Header, kind and cell of a row.
-type RowColumn = (&'static str, ColumnKind, fn(&SuiteRow) -> Cell);
+type RowColumn = (&'static str, ColumnKind, fn(&SuiteRow) -> TableCell);
 
 /// Summary as a table, one row for each part.
 pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
     let columns: [RowColumn; 6] = [
-        ("benchmark", ColumnKind::Label, |row| Cell::name(&row.study)),
+        ("benchmark", ColumnKind::Label, |row| TableCell::name(&row.study)),
         ("machine", ColumnKind::Name(3), |row| {
-            row.then.as_ref().map_or(Cell::EMPTY, |then| Cell::name(&then.machine))
+            row.then.as_ref().map_or(TableCell::EMPTY, |then| TableCell::name(&then.machine))
         }),
         ("year", ColumnKind::Figure(4), |row| {
             let year = row.then.as_ref().and_then(|then| then.year);
-            year.map_or(Cell::EMPTY, |year| {
-                Cell::figure(Quantity::Number, Some(f64::from(year)), year.to_string())
+            year.map_or(TableCell::EMPTY, |year| {
+                TableCell::figure(Quantity::Number, Some(f64::from(year)), year.to_string())
             })
         }),
         ("then", ColumnKind::Figure(1), |row| {
             let text = |then: &PublishedSpeedup| format!("{:.2} on {}", then.speedup, then.cpus);
             let cell =
-                |then: &PublishedSpeedup| Cell::figure(Quantity::Number, Some(then.speedup), text(then));
-            row.then.as_ref().map_or(Cell::EMPTY, cell)
+                |then: &PublishedSpeedup| TableCell::figure(Quantity::Number, Some(then.speedup), text(then));
+            row.then.as_ref().map_or(TableCell::EMPTY, cell)
         }),
-        ("now", ColumnKind::Figure(0), |row| row.now.as_ref().map_or(Cell::EMPTY, now_cell)),
-        ("verdict", ColumnKind::Name(2), |row| Cell::name(verdict_words(row))),
+        ("now", ColumnKind::Figure(0), |row| row.now.as_ref().map_or(TableCell::EMPTY, now_cell)),
+        ("verdict", ColumnKind::Name(2), |row| TableCell::name(verdict_words(row))),
     ];
-    let column = |(header, kind, cell): RowColumn| Column {
-        header: header.to_owned(),
-        cells: summary.rows.iter().map(cell).collect(),
-        kind,
-    };
+    let column = |(header, kind, cell): RowColumn| Column::new(kind, header, summary.rows.iter().map(cell));
     Table {
         title: String::new(),
         columns: columns.into_iter().map(column).collect(),
@@ -169,9 +166,9 @@ pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
     }
 }
 
-fn now_cell(now: &MeasuredSpeedup) -> Cell {
+fn now_cell(now: &MeasuredSpeedup) -> TableCell {
     let figure = UncertainFigure::new(now.speedup, now.ci95, 1.0).inline();
-    Cell::figure(Quantity::Number, Some(now.speedup), format!("{figure} on {}", now.cpus))
+    TableCell::figure(Quantity::Number, Some(now.speedup), format!("{figure} on {}", now.cpus))
 }
 
 /// Verdict of a row in two or three words.
@@ -221,7 +218,7 @@ pub(crate) fn summary_notes(summary: &SuiteSummary) -> Vec<String> {
         notes.push("other counts: no published CPU count was measured here.".to_owned());
     }
     if has(SuiteVerdict::TooFewRuns) {
-        notes.push("too few runs: with fewer than 6 runs no confidence interval is shown.".to_owned());
+        notes.push(format!("too few runs: with fewer than {MIN_RUNS} runs no confidence interval is shown."));
     }
     notes.extend(
         rows().filter_map(|row| Some(format!("{}: no speedup: {}.", row.study, row.missing.as_ref()?))),

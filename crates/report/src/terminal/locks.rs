@@ -79,7 +79,7 @@ fn split_fairness(mut table: Table) -> Vec<Table> {
     let fairness = table.columns.split_off(RATE_COLUMNS);
     let keys = table.columns.iter().take(KEY_COLUMNS).cloned();
     let title = format!("{}: fairness", table.title);
-    let fairness = Table::of_today(title, keys.chain(fairness).collect());
+    let fairness = Table::new(title, keys.chain(fairness).collect());
     vec![table, fairness]
 }
 

@@ -4,7 +4,7 @@ import type { Quantity } from "./Quantity.ts";
 /**
  * Cell of a table.
  */
-export type Cell = { 
+export type TableCell = { 
 /**
  * Value, by which the page sorts and compares; null for a name and for a missing figure.
  */
