@@ -22,6 +22,11 @@ impl Interval {
         (self.hi - self.lo) / 2.0
     }
 
+    /// Lower and upper end.
+    pub fn ends(self) -> [f64; 2] {
+        [self.lo, self.hi]
+    }
+
     /// Returns whether `value` is inside the interval or at an end.
     pub fn contains(self, value: f64) -> bool {
         self.lo <= value && value <= self.hi

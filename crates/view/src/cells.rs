@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::{CellFigure, CellView, Estimate};
-use morecores_statistics::{Design, median, median_interval};
+use morecores_statistics::{Design, Interval, median, median_interval};
 use morecores_study::{Cell, Experiment, InCell, RunRecord};
 
 /// One figure of one run.
@@ -65,6 +65,5 @@ fn figures<'a>(measurements: impl Iterator<Item = Measurement<'a>>, design: Desi
 
 /// Returns the median of the values with its interval; `None` without a value.
 pub fn median_estimate(values: &[f64], design: Design) -> Option<Estimate> {
-    let ci95 = median_interval(values, design).map(|interval| [interval.lo, interval.hi]);
-    Some(Estimate { value: median(values)?, ci95 })
+    Some(Estimate { value: median(values)?, ci95: median_interval(values, design).map(Interval::ends) })
 }

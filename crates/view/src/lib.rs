@@ -14,6 +14,7 @@ pub mod compare;
 mod derive;
 mod machine_noise;
 pub mod memory;
+pub mod memory_kills;
 pub mod others;
 pub mod page;
 mod sample;

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{CpuNoise, Disturbance, Estimate, MachineNoise};
+use crate::{CpuNoise, Disturbance, MachineNoise, median_estimate};
 use morecores_study::noise::{CpuRelation, LoopRun, Noise};
 use morecores_study::{CpuId, CpuSet};
 
-use morecores_statistics::{Design, median, median_interval, quantile};
+use morecores_statistics::{Design, median, quantile};
 
 /// Number of values in each arm of a comparison. It models a study of ten runs of each of two
 /// commands, the number that hyperfine makes by default.
@@ -157,12 +157,6 @@ fn disturbance(noise: &Noise, (relation, cpus): (CpuRelation, CpuSet)) -> Option
         .collect();
     let worst = by_cpu.iter().filter_map(|(cpu, slowdowns)| Some((*cpu, median(slowdowns)?)));
     let (worst_cpu, worst) = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let ci95 = median_interval(&means, Design::Fixed).map(|interval| [interval.lo, interval.hi]);
-    Some(Disturbance {
-        relation,
-        cpus,
-        slowdown: Estimate { value: median(&means)?, ci95 },
-        worst_cpu,
-        worst,
-    })
+    let slowdown = median_estimate(&means, Design::Fixed)?;
+    Some(Disturbance { relation, cpus, slowdown, worst_cpu, worst })
 }

@@ -1,10 +1,9 @@
-//! Memory that a command needs by its number of CPUs, and processes killed for lack of memory.
+//! Memory that a command needs by its number of CPUs, and memory that it has.
 //!
 //! The model is a straight line through the medians of the measured counts. Its intercept is the
 //! memory needed on any number of CPUs, its slope the memory that each CPU and its job add.
 
-use crate::Warning;
-use morecores_study::{InCell, Point, Run, Study};
+use morecores_study::{Point, Study};
 
 use crate::sample::Sample;
 use morecores_statistics::median;
@@ -68,58 +67,6 @@ pub fn memory_limit(study: &Study) -> Option<u64> {
     let limited = study.runs.last().and_then(|run| run.tree.memory_limit_bytes);
     let whole = study.header.host.memory_bytes;
     limited.map_or(Some(whole.0).filter(|bytes| *bytes > 0), |limit| Some(limit.0))
-}
-
-/// Returns a warning of the processes that the kernel killed for memory in the runs of one point.
-/// The warning includes the memory needed per job and the memory available. Returns `None` if no
-/// process was killed.
-pub fn killed_for_memory(study: &Study, point: &Point) -> Option<Warning> {
-    let of_point = |run: &&Run| run.cell() == point.cell();
-    let killed: Vec<&Run> =
-        study.runs.iter().filter(of_point).filter(|run| run.tree.killed_for_memory.is_some()).collect();
-    let mut names: Vec<String> = killed
-        .iter()
-        .filter_map(|run| run.tree.killed_for_memory.as_ref())
-        .flat_map(|k| k.names.clone())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    killed.last()?;
-    Some(Warning::KilledForMemory {
-        cpus: point.cpus,
-        count: killed.len() as u32,
-        names,
-        job_bytes: job_bytes(study, &killed),
-        limit_bytes: memory_limit(study),
-    })
-}
-
-/// Estimates the bytes that each job of the command needs. The estimate is the median need of the
-/// successful runs with the most jobs, divided by that number. Without a successful run it is the
-/// size of the largest killed process. If the command is not told a number of jobs, the number of
-/// CPUs replaces it.
-fn job_bytes(study: &Study, killed: &[&Run]) -> Option<u64> {
-    let is_complete = |run: &&Run| run.counts(&study.header.plan) && run.tree.killed_for_memory.is_none();
-    let complete: Vec<&Run> = study.runs.iter().filter(is_complete).collect();
-    let jobs = complete.iter().map(|run| run.n).max();
-    let bytes = match jobs {
-        Some(jobs) => {
-            let needs: Vec<f64> = complete
-                .iter()
-                .filter(|run| run.n == jobs)
-                .map(|run| needed_bytes(run) / f64::from(jobs))
-                .collect();
-            median(&needs)?
-        }
-        None => killed.iter().map(|run| run.rusage.max_rss_bytes.0 as f64).fold(0.0, f64::max),
-    };
-    (bytes > 0.0).then_some(bytes as u64)
-}
-
-/// Returns the bytes that a run needed: those of its tree, or at least those of its largest
-/// process.
-fn needed_bytes(run: &Run) -> f64 {
-    run.tree.needed_memory_bytes.unwrap_or(run.rusage.max_rss_bytes).0 as f64
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use morecores_statistics::{Decision, StoppingRule};
 use morecores_study::{
     Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, Run, StopReason, Study, StudyWriter, TraceMode,
 };
-use morecores_view::memory::killed_for_memory;
+use morecores_view::memory_kills::killed_for_memory;
 
 use crate::args::RunArgs;
 use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_resumed};

@@ -160,7 +160,7 @@ fn share_of_base(new: Figure, base: Figure) -> Option<Figure> {
     let is_sampled = new.is_sampled || base.is_sampled;
     let ends = interval(new).zip(interval(base)).filter(|_| is_sampled);
     let quotient = ends.map(|(n, b)| log_difference((above.value, n), (below.value, b)));
-    let ci95 = quotient.map(|interval| [interval.lo, interval.hi]);
+    let ci95 = quotient.map(Interval::ends);
     Some(Figure { estimate: Estimate { value: above.value / below.value, ci95 }, is_sampled })
 }
 

@@ -9,11 +9,7 @@ use morecores_study::{Better, Cell, InCell};
 
 use super::Ratio;
 use crate::types::find_base;
-use morecores_statistics::Design;
-use morecores_statistics::Interval;
-use morecores_statistics::median;
-use morecores_statistics::noise_floor;
-use morecores_statistics::ratio_interval_with_alpha;
+use morecores_statistics::{Design, Interval, median, noise_floor, ratio_interval_with_alpha};
 
 /// Runs of both studies in one cell.
 #[derive(Clone, Debug)]
@@ -130,7 +126,7 @@ impl<'a> RatioTests<'a> {
             }
             _ => Difference::Unknown,
         };
-        let ci95 = interval.map(|interval| [interval.lo, interval.hi]);
+        let ci95 = interval.map(Interval::ends);
         Ratio { estimate: Estimate { value, ci95 }, noise_floor: floor, difference }
     }
 }

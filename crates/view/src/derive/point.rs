@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Estimate as EstimateView, FigureView, MetricView, PointView, Summary as SummaryView};
+use crate::{
+    Estimate as EstimateView, FigureView, MetricView, PointView, Summary as SummaryView, median_estimate,
+};
 use morecores_study::{Better, CpuEstimator, FurtherMetric, Nanos, Plan, Run, Surroundings};
 
 use crate::sample::Sample;
-use morecores_statistics::Design;
-use morecores_statistics::noise_floor;
-use morecores_statistics::{Estimate, serial_fraction, speedup};
-use morecores_statistics::{Interval, median_interval};
-use morecores_statistics::{Summary, median, outliers};
+use morecores_statistics::{
+    Design, Estimate, Interval, Summary, median, median_interval, noise_floor, outliers, serial_fraction,
+    speedup,
+};
 
 /// CPU time, in seconds, below which its split into user and system time is unknown: 25 ticks of 4
 /// ms (`CONFIG_HZ=250`). Their share has a standard error of up to 10 percentage points.
@@ -102,11 +103,11 @@ impl Sample<'_> {
                 .iter()
                 .map(|metric| self.further_figure(metric, design))
                 .collect(),
-            speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(ends) },
+            speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(Interval::ends) },
             efficiency: speedup.value / growth,
-            efficiency_ci95: speedup.interval.map(|interval| ends(interval).map(|end| end / growth)),
+            efficiency_ci95: speedup.interval.map(|interval| interval.ends().map(|end| end / growth)),
             serial_fraction: serial.map(|serial| serial.value),
-            serial_fraction_ci95: serial.and_then(|serial| serial.interval).map(ends),
+            serial_fraction_ci95: serial.and_then(|serial| serial.interval).map(Interval::ends),
             kernel_ratio: cpu.kernel_ratio(),
             kernel_ratio_estimator: cpu.estimator,
             noise_floor: noise_floor(&values),
@@ -202,13 +203,10 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 }
 
 fn summary(values: &[f64], design: Design) -> SummaryView {
-    let ci95 = median_interval(values, design).map(ends);
-    match Summary::from_values(values) {
-        Some(Summary { median, mean, min, max, .. }) => SummaryView { median, mean, min, max, ci95 },
-        None => SummaryView { median: 0.0, mean: 0.0, min: 0.0, max: 0.0, ci95 },
+    match median_estimate(values, design).zip(Summary::from_values(values)) {
+        Some((EstimateView { value: median, ci95 }, Summary { mean, min, max, .. })) => {
+            SummaryView { median, mean, min, max, ci95 }
+        }
+        None => SummaryView { median: 0.0, mean: 0.0, min: 0.0, max: 0.0, ci95: None },
     }
-}
-
-fn ends(interval: Interval) -> [f64; 2] {
-    [interval.lo, interval.hi]
 }

@@ -11,7 +11,7 @@ use morecores_study::{
 };
 
 use super::warning_list::WarningList;
-use crate::memory::killed_for_memory;
+use crate::memory_kills::killed_for_memory;
 use crate::others::OtherPrograms;
 use crate::sample::Sample;
 use crate::types::{find_base, find_in_cell};
