@@ -8,6 +8,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use morecores_measure::executor::{ExecuteError, HookError};
 use morecores_report::Style;
+use serde::Serialize;
 
 use crate::log;
 
@@ -70,6 +71,11 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
+/// Writes a value to standard output as JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
 /// Progress line that is drawn on standard error now, if any.
 static PROGRESS: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
@@ -82,6 +88,11 @@ pub(crate) fn set_progress(bar: Option<ProgressBar>) {
 pub(crate) fn note(text: &str) {
     log::add_note(text);
     diagnostic(text);
+}
+
+/// Writes lines for the user like [`note`].
+pub(crate) fn notes(lines: impl IntoIterator<Item = impl AsRef<str>>) {
+    lines.into_iter().for_each(|line| note(line.as_ref()));
 }
 
 /// Writes a line to standard error, above any progress line.

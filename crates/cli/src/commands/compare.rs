@@ -48,7 +48,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         report::comparison_report(&comparison, &terminal::style())
     };
     terminal::print(&text)?;
-    base.unread.iter().chain(&new.unread).for_each(|line| terminal::note(line));
+    terminal::notes(base.unread.iter().chain(&new.unread));
     let fails = |holds: Option<bool>| holds.unwrap_or(args.strict);
     let failed = comparison.conditions.iter().any(|condition| fails(condition.holds));
     Ok(if failed { exit::CONDITION_HOLDS } else { exit::SUCCESS })

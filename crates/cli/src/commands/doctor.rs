@@ -58,7 +58,7 @@ fn examine(args: &DoctorArgs) -> Result<Examined> {
 fn print(args: &DoctorArgs, (diagnosis, noise): &Examined) -> Result<()> {
     if args.json {
         let both = serde_json::json!({ "diagnosis": diagnosis, "noise": noise });
-        terminal::print(&(serde_json::to_string_pretty(&both)? + "\n"))
+        terminal::print_json(&both)
     } else {
         terminal::print(&morecores_report::doctor_report(diagnosis, noise.as_ref(), &terminal::style()))
     }

@@ -47,16 +47,13 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
     let experiment = study.header.plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |_| true);
     let bar = if args.quiet { Bar::hidden() } else { Bar::new() };
-    let progress = Arc::new(Progress::new(experiment, earlier, LockProgressText, bar));
+    let progress = Progress::new(experiment, earlier, LockProgressText, bar);
     progress.set_start(expected_costs(&study.header.plan), Vec::new(), |_| {});
     let after = EndAfterMeasuring::with_study(&path);
-    let watched = {
-        let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        let (limits, shared) = (Limits::default(), Arc::clone(&control));
-        watch::run_watched(limits, shared, Arc::clone(&progress), after.clone(), move || {
-            measure(&study, writer, &mut laboratory, &control, &progress)
-        })?
-    };
+    let watched =
+        watch::run_watched(Limits::default(), control, progress, &after, move |control, progress| {
+            measure(&study, writer, &mut laboratory, control, progress)
+        })?;
     finish(args, &path, watched, &after)
 }
 
@@ -162,10 +159,10 @@ fn finish(
 /// `morecores tune-spin`: prints the spin time of the lock `adaptive` here, and its derivation.
 pub(crate) fn tune_spin(args: &TuneSpinArgs) -> Result<u8> {
     let tuning = morecores_lock_lab::measure_spin_tuning();
-    terminal::print(&if args.json {
-        serde_json::to_string_pretty(&tuning)? + "\n"
+    if args.json {
+        terminal::print_json(&tuning)?;
     } else {
-        morecores_report::spin_tuning_report(&tuning, &terminal::style())
-    })?;
+        terminal::print(&morecores_report::spin_tuning_report(&tuning, &terminal::style()))?;
+    }
     Ok(exit::SUCCESS)
 }

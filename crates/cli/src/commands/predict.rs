@@ -37,7 +37,7 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
             report::prediction_report(&loaded.view, &prediction, &options.prices, args.explain, &style);
         terminal::print(&text)?;
     }
-    loaded.unread.iter().for_each(|line| terminal::note(line));
+    terminal::notes(&loaded.unread);
     Ok(exit::SUCCESS)
 }
 
@@ -54,6 +54,6 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> Result<u8> {
     } else {
         terminal::print(&report::gains_report(&loaded.view, &gains, &terminal::style()))?;
     }
-    loaded.unread.iter().for_each(|line| terminal::note(line));
+    terminal::notes(&loaded.unread);
     Ok(exit::SUCCESS)
 }

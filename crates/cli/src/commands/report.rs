@@ -48,7 +48,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         Some(path) => write(path, words::page_html(&page)?.as_bytes())?,
         None => {}
     }
-    unread.iter().for_each(|line| terminal::note(line));
+    terminal::notes(&unread);
     Ok(exit::SUCCESS)
 }
 

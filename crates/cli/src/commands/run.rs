@@ -54,18 +54,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let experiment = plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(plan));
     let bar = if args.quiet { Bar::hidden() } else { Bar::new() };
-    let progress = Arc::new(Progress::new(experiment, earlier, RunningResults::new(&study.header), bar));
+    let progress = Progress::new(experiment, earlier, RunningResults::new(&study.header), bar);
     progress.set_start(Costs::from_runs(counted()), traces, |so_far| {
         study.runs.iter().for_each(|run| so_far.count_run(run));
     });
     let control = Arc::new(Control::default());
     let after = EndAfterMeasuring::with_study(&path);
-    let watched = {
-        let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::run_watched(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
-            measure(&study, writer, input, budget, &control, &progress)
-        })?
-    };
+    let watched = watch::run_watched(limits, control, progress, &after, move |control, progress| {
+        measure(&study, writer, input, budget, control, progress)
+    })?;
     finish(args, &path, watched, &after)
 }
 
@@ -82,7 +79,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let notes = notes.into_iter().chain(note);
     let header = new_header(command, plan, host);
     let writer = study.create(|path| StudyWriter::create(path, header.clone()))?;
-    notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
+    terminal::notes(notes.filter(|_| !args.quiet));
     Ok((Study::new(header), writer, input))
 }
 
@@ -104,7 +101,7 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let notes = options.syscalls_note(&before.traces).into_iter();
     let notes = notes.chain(notes_of_resumed(&before.header.plan));
     let notes = notes.chain(note_of_older_figures(&before.runs));
-    notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
+    terminal::notes(notes.filter(|_| !args.quiet));
     let input = input::reopen(&before.header, options.input.as_deref(), options.input_limit)?;
     let cut_short = has_cut_short_trace(before);
     let mut plan = before.header.plan.clone();
@@ -217,7 +214,7 @@ fn finish(
     // The first two words are the program's name and `run`.
     let words: Vec<OsString> = env::args_os().skip(2).collect();
     if reason == StopReason::AlreadyDone {
-        done_once::notes(&study, path, args, &words).iter().for_each(|note| terminal::note(note));
+        terminal::notes(&done_once::notes(&study, path, args, &words));
         return Ok(exit::COMMAND_FAILED);
     }
     let worth_showing = failed.is_none() || study.runs.len() > 1;
@@ -226,7 +223,7 @@ fn finish(
         loaded.predict_as_planned();
         let style = Style { wide: args.wide, ..terminal::style() };
         terminal::print(&morecores_report::run_report(&loaded.view, Some(path), &style))?;
-        loaded.unread.iter().for_each(|line| terminal::note(line));
+        terminal::notes(&loaded.unread);
         study = loaded.study;
     }
     if let Some(outcome) = failed {
@@ -237,7 +234,7 @@ fn finish(
         return Ok(exit::COMMAND_FAILED);
     }
     if !args.quiet || study.header.plan.trace == TraceMode::On {
-        traced.notes.iter().for_each(|note| terminal::note(note));
+        terminal::notes(&traced.notes);
     }
     if reason == StopReason::Interrupted || traced.interrupted {
         terminal::note(&format!("stopped; continue with: {}", resume_line("run", path, "")));
@@ -245,7 +242,7 @@ fn finish(
     }
     if !args.quiet && (reason == StopReason::TimeExhausted || traced.out_of_time) {
         let warning = done_once::warning(&study, path, args, &words);
-        warning.iter().for_each(|note| terminal::note(note));
+        terminal::notes(&warning);
         terminal::note(&time::end_note(&study.header.plan.stop, needs, path));
     }
     if reason == StopReason::TimeExhausted && study.runs.iter().all(|run| run.phase != Phase::Timed) {

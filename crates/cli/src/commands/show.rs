@@ -58,7 +58,7 @@ impl ShownStudy {
             }
         };
         terminal::print(&text)?;
-        notes.iter().for_each(|note| terminal::note(note));
+        terminal::notes(&notes);
         Ok(())
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<u8> {
         }
     };
     if args.json {
-        terminal::print(&(serde_json::to_string_pretty(&machine)? + "\n"))?;
+        terminal::print_json(&machine)?;
     } else {
         terminal::print(&morecores_report::topology_report(&machine, terminal::style().width))?;
     }

@@ -35,7 +35,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let host = host::read();
     let TraceOptions { command, plan, notes, study } = TraceOptions::new(args, &host.topology)?;
     program::image(&command, &plan.points[0], &Environment::from_this_process(&plan))?;
-    notes.iter().for_each(|note| terminal::note(note));
+    terminal::notes(&notes);
     let input = input::open_for_one_run(&plan.input)?;
     let limits = Limits { run: plan.timeout, end: None };
     let arch = host.arch.clone();
@@ -44,20 +44,17 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let place = Place::new(study)?;
     let writer = StudyWriter::create(&place.path, header.clone())?;
 
-    let progress = Arc::new(Progress::new(
+    let progress = Progress::new(
         header.plan.experiment(),
         PreviousRuns::default(),
         RunningResults::new(&header),
         Bar::new(),
-    ));
+    );
     let control = Arc::new(Control::default());
     let after = place.end_after_measuring();
-    let watched = {
-        let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::run_watched(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
-            make(&header, writer, input, &control, &progress)
-        })?
-    };
+    let watched = watch::run_watched(limits, control, progress, &after, move |control, progress| {
+        make(&header, writer, input, control, progress)
+    })?;
     let Some(TraceOutput { outcome, header, interrupted, note }) = watched.result? else {
         // The run was stopped before there was anything to trace.
         return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::signal_status));
@@ -201,7 +198,7 @@ fn attempt(
 fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note: Option<&str>) -> Result<()> {
     let view = view_of_trace(&place.path, header, arch)?;
     if args.json {
-        terminal::print(&(serde_json::to_string_pretty(&view)? + "\n"))?;
+        terminal::print_json(&view)?;
     } else {
         terminal::print(&morecores_report::trace_report(&view, place.output_path(), &terminal::style()))?;
     }

@@ -72,12 +72,12 @@ pub(super) struct Limits {
 /// Runs `measure` on a separate thread and watches until it ends. A panic of that thread becomes an
 /// error, after the thread has restored the system. A signal after a successful measurement ends
 /// the process by `after`.
-pub(super) fn run_watched<T: Send + 'static>(
+pub(super) fn run_watched<T: Send + 'static, D: Display + 'static>(
     limits: Limits,
     control: Arc<Control>,
-    progress: Arc<impl Display + 'static>,
-    after: EndAfterMeasuring,
-    measure: impl FnOnce() -> Result<T> + Send + 'static,
+    progress: D,
+    after: &EndAfterMeasuring,
+    measure: impl FnOnce(&Arc<Control>, &D) -> Result<T> + Send + 'static,
 ) -> Result<WatchedResult<T>> {
     let (send, events) = mpsc::channel();
     let from_signals = send.clone();
@@ -85,7 +85,10 @@ pub(super) fn run_watched<T: Send + 'static>(
         // Sending fails after a panic of the watching thread: the process is about to end.
         let _ = from_signals.send(Event::Signal(signal));
     })?;
+    let progress = Arc::new(progress);
+    let (shared_control, shared_progress) = (Arc::clone(&control), Arc::clone(&progress));
     thread::spawn(move || {
+        let measure = || measure(&shared_control, &shared_progress);
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(measure));
         let _ = send.send(Event::Done(result));
     });
