@@ -85,7 +85,7 @@ fn parallel_part() -> View {
 }
 
 #[test]
-fn then_and_now_stand_in_the_same_columns() {
+fn published_and_measured_rows_share_columns() {
     let parallel = parallel_part();
     assert_snapshot!(terminal(&BUILD, vec![Ok(&support::build()), Ok(&parallel)]));
 }
