@@ -2,7 +2,7 @@
 # Checks the rules of prose that a program can check (CONTRIBUTING.md, "Words"): no doc comment
 # begins with a question word, no line of a comment or a document is longer than 100 columns, no
 # banned word appears in a comment, a message or a document, and no Rust function is named `of`.
-# Prints each place.
+# Checks too that every file exists that a document names in backquotes. Prints each place.
 #
 #     tools/check-prose.sh [FILE...]
 set -euo pipefail
@@ -20,6 +20,7 @@ fi
 perl -CSD -ne '
     BEGIN {
         $banned = qr/\b(?:bears?|lest|mend(?:s|ed|ing)?|who(?:m|ever|msoever|soever)|anew|thereof|wherein|hence)\b/i;
+        $path = qr{`((?:crates|docs|fixtures|fuzz|studies|tools|viewer)/[\w./-]+)`};
         $question = qr/^\s*\/\/[\/!] (?:Which|When|How|Whose|Where|Why|Whom|Who|What)\b/;
     }
     if ($. == 1) {
@@ -37,6 +38,10 @@ perl -CSD -ne '
     report("begins with a question word") if $doc && !$doc_before && /$question/;
     report("banned word") if !$code && !/= qr/ && /$banned/;
     report("function named `of`") if $ARGV =~ /\.rs$/ && /\bfn of\b/;
+    if ($markdown) {
+        # NAME in a path is a placeholder.
+        -e $1 || $1 =~ /NAME/ || report("no file $1") while /$path/g;
+    }
     $doc_before = $doc;
     if (eof) { close ARGV }
     END { exit($found ? 1 : 0) }
