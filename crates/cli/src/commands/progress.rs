@@ -98,7 +98,7 @@ impl<N: ProgressText> Progress<N> {
     /// Records that a run is about to begin.
     pub(super) fn on_begin(&self, trial: &Trial<N::Cell>) {
         if self.bar.is_shown() {
-            self.with(|state| {
+            self.with_state(|state| {
                 state.trial = Some(trial.clone());
                 state.trial_began = Instant::now();
                 if trial.phase == Phase::Traced {
@@ -113,7 +113,7 @@ impl<N: ProgressText> Progress<N> {
     /// the runs that a study already has, which `count` tells the text.
     pub(super) fn set_start(&self, costs: Costs, traces: Vec<Cell>, count: impl FnOnce(&mut N)) {
         if self.bar.is_shown() {
-            self.with(|state| {
+            self.with_state(|state| {
                 count(&mut state.text);
                 (state.costs, state.traces) = (costs, traces);
             });
@@ -123,7 +123,7 @@ impl<N: ProgressText> Progress<N> {
     /// Records that a run has ended.
     pub(super) fn on_end(&self, outcome: &N::Outcome) {
         if self.bar.is_shown() {
-            self.with(|state| {
+            self.with_state(|state| {
                 let counts = state.text.count(outcome);
                 if let Some(trial) = state.trial.as_ref().filter(|_| counts) {
                     state.costs.add(trial.phase, &trial.cell.cell(), state.trial_began.elapsed().into());
@@ -137,7 +137,7 @@ impl<N: ProgressText> Progress<N> {
         self.bar.print_note(text);
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State<N>) -> T) -> T {
+    fn with_state<T>(&self, change: impl FnOnce(&mut State<N>) -> T) -> T {
         // A panic elsewhere cannot leave a count half-changed.
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -226,7 +226,7 @@ impl<N: ProgressText> Display for Progress<N> {
     }
 
     fn draw(&self) {
-        self.bar.show(|| self.words(&self.with(|state| state.clone()), self.began.elapsed()));
+        self.bar.show(|| self.words(&self.with_state(|state| state.clone()), self.began.elapsed()));
     }
 
     fn clear(&self) {

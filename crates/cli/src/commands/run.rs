@@ -214,7 +214,7 @@ fn finish(
     // The first two words are the program's name and `run`.
     let words: Vec<OsString> = env::args_os().skip(2).collect();
     if reason == StopReason::AlreadyDone {
-        terminal::notes(&done_once::notes(&study, path, args, &words));
+        terminal::notes(done_once::notes(&study, path, args, &words));
         return Ok(exit::COMMAND_FAILED);
     }
     let worth_showing = failed.is_none() || study.runs.len() > 1;

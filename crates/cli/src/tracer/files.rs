@@ -36,19 +36,21 @@ impl TraceFiles {
     pub(crate) fn begin(&self, point: &Point) -> Result<EventSink, ObserverError> {
         drop(self.take());
         let created = UnfinishedTrace::create(&self.study, point).map_err(ObserverError::new)?;
-        self.with(|current| *current = Some(created));
+        self.with_current(|current| *current = Some(created));
         let files = self.clone();
         Ok(Box::new(move |cpu, events| {
-            files.with(|current| current.as_mut().map_or(Ok(()), |files| files.stream.frame(cpu, events)))
+            files.with_current(|current| {
+                current.as_mut().map_or(Ok(()), |files| files.stream.frame(cpu, events))
+            })
         }))
     }
 
     /// Files of the last attempt, from now on without a receiver.
     pub(crate) fn take(&self) -> Option<UnfinishedTrace> {
-        self.with(Option::take)
+        self.with_current(Option::take)
     }
 
-    fn with<T>(&self, use_it: impl FnOnce(&mut Option<UnfinishedTrace>) -> T) -> T {
+    fn with_current<T>(&self, use_it: impl FnOnce(&mut Option<UnfinishedTrace>) -> T) -> T {
         // A panic elsewhere leaves a frame unwritten, and the reader detects that.
         use_it(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -238,8 +238,8 @@ struct Attempts {
 
 impl Attempts {
     fn new(timed: &[Run], point: &Point) -> Self {
-        let of_point = timed.iter().filter(|run| run.cell() == point.cell());
-        let times: Vec<f64> = of_point.map(|run| run.elapsed_ns.as_secs_f64()).collect();
+        let runs_of_point = timed.iter().filter(|run| run.cell() == point.cell());
+        let times: Vec<f64> = runs_of_point.map(|run| run.elapsed_ns.as_secs_f64()).collect();
         Self { usual: median(&times), best: None, left: ATTEMPTS }
     }
 
