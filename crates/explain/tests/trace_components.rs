@@ -62,7 +62,7 @@ fn ticks_divide_user_and_kernel_time() {
     s.exit(4.0, 102, 2, 1);
     let a = s.account();
     assert_components(&a, &[("user_work", 8.0), ("kernel_work", 5.0), ("idle_too_little_work", 7.0)]);
-    assert_eq!(a.kernel_ratio_estimator, "ticks");
+    assert_eq!(a.kernel_ratio_estimator.name(), "ticks");
 }
 
 #[test]

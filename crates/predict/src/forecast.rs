@@ -16,7 +16,7 @@ mod model_set;
 mod traced_program;
 mod what_if;
 
-use morecores_view::{Caveat, PredictedPoint, Prediction};
+use morecores_view::{Caveat, ModelName, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson_speedup, karp_flatt_trend};
 use band::{JointForecast, ModelForecast, WIDE_BAND};
@@ -65,12 +65,11 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         let locked = LockedProgram::calibrate(program, compared.dedicated, models.inflation);
         (compared, locked.program.bounds())
     });
-    let model = points.last().map_or_else(|| models.best_form().to_owned(), |point| point.model.clone());
+    let model = points.last().map_or_else(|| models.best_form(), |point| point.model);
     let weights = replay_and_form_weights(&last);
     let mut model_views = models.model_views();
     for view in &mut model_views {
-        let name = &view.model;
-        view.weight *= if name == model_set::REPLAY { weights.0 } else { weights.1 };
+        view.weight *= if view.model == ModelName::Replay { weights.0 } else { weights.1 };
     }
     model_views.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     Some(Prediction {
@@ -101,7 +100,7 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
 fn replay_and_form_weights(forecasts: &[ModelForecast]) -> (f64, f64) {
     let all: f64 = forecasts.iter().map(ModelForecast::weight).sum();
     let share = |replay: bool| {
-        let same_kind = forecasts.iter().filter(|o| (o.model == model_set::REPLAY) == replay);
+        let same_kind = forecasts.iter().filter(|o| (o.model == ModelName::Replay) == replay);
         if all > 0.0 { same_kind.map(ModelForecast::weight).sum::<f64>() / all } else { 0.0 }
     };
     if forecasts.is_empty() { (0.0, 1.0) } else { (share(true), share(false)) }
@@ -127,7 +126,7 @@ fn peak_cpus(
     if all.iter().any(|(cpus, _, low)| *cpus > best && *low > least * slower) {
         return Some(f64::from(best));
     }
-    let by_form = points.last().is_none_or(|point| point.model != model_set::REPLAY);
+    let by_form = points.last().is_none_or(|point| point.model != ModelName::Replay);
     models.form_peak().filter(|_| by_form)
 }
 

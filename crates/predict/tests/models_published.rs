@@ -43,7 +43,7 @@ fn assert_predicts(label: &str, mut points: Vec<Point>, lock_share: Option<LockS
     let average = average_models(&points, lock_share, NOISE).expect("a model");
     let error = average.elapsed(largest.cpus) / largest.elapsed - 1.0;
     let share = |candidate: &morecores_predict::models::Candidate| {
-        format!("{} {:.0}%", candidate.form.name(), 100.0 * candidate.weight)
+        format!("{:?} {:.0}%", candidate.form, 100.0 * candidate.weight)
     };
     let shares: Vec<_> = average.candidates.iter().map(share).collect();
     println!(

@@ -38,7 +38,7 @@ const PAGE_COLUMNS: [Detail; 4] = [Detail::Always, Detail::Usual, Detail::Wide, 
 pub fn comparison_text(comparison: &Comparison) -> ComparisonText {
     ComparisonText {
         warning: comparison::different_commands(comparison),
-        answer: comparison::verdict_statement(comparison).to_string(),
+        answer: comparison::verdict_statement(comparison),
         table: page_table(comparison::table(comparison)),
         grown: comparison::growth_text(comparison),
         unlike: comparison::mismatch_lines(comparison),

@@ -2,12 +2,11 @@
 //!
 //! This module draws and lays out nothing, and adds no judgement to the prediction.
 
-use morecores_view::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
+use morecores_view::{
+    Abstention, BoundsView, Caveat, FirstLimit, ModelName, PredictedPoint, Prediction, Resource,
+};
 
 use crate::format::{bytes as bytes_text, cpus, join_with_and, percent, ratio, time, two_digits};
-
-/// Name of the replay model in a prediction.
-const REPLAY: &str = "replay";
 
 /// Share of other models in a prediction, from which the report mentions them.
 const LEAST_OTHERS: f64 = 0.1;
@@ -19,18 +18,18 @@ pub(crate) fn headline(prediction: &Prediction) -> String {
     let all: f64 = prediction.models.iter().map(|model| model.weight).sum();
     let others = all - own_weight;
     let (share, rest) = if others > LEAST_OTHERS {
-        let kind = if prediction.model == REPLAY { "formulas" } else { "other models" };
+        let kind = if prediction.model == ModelName::Replay { "formulas" } else { "other models" };
         (format!(" ({} of the weight)", percent(own_weight)), format!(" and by {kind} ({})", percent(others)))
     } else {
         (String::new(), String::new())
     };
-    let model = match prediction.model.as_str() {
-        REPLAY => "by replaying the traces",
-        form => &format!("by {}", form_name(form)),
+    let model = match prediction.model {
+        ModelName::Replay => "replaying the traces",
+        form => model_name(form),
     };
     let counts = join_with_and(&prediction.from);
     let plural = if prediction.from == [1] { "CPU" } else { "CPUs" };
-    let basis = format!("Predicted from {counts} {plural} {model}{share}{rest}.");
+    let basis = format!("Predicted from {counts} {plural} by {model}{share}{rest}.");
     let Some(error) = own.and_then(|model| model.back_test) else { return basis };
     let smaller = &prediction.from[..prediction.from.len().saturating_sub(1)];
     let plural = if smaller == [1] { "CPU" } else { "CPUs" };
@@ -43,14 +42,15 @@ pub(crate) fn headline(prediction: &Prediction) -> String {
     )
 }
 
-/// Name of a closed form in words.
-pub(crate) fn form_name(form: &str) -> &str {
-    match form {
-        "ideal" => "the ideal line",
-        "Amdahl" => "Amdahl's law",
-        "USL" => "the universal scalability law",
-        "kernel lock" => "the model of one kernel lock",
-        other => other,
+/// Name of a model in words.
+pub(crate) const fn model_name(model: ModelName) -> &'static str {
+    match model {
+        ModelName::Replay => "replay",
+        ModelName::Ideal => "the ideal line",
+        ModelName::Amdahl => "Amdahl's law",
+        ModelName::Usl => "the universal scalability law",
+        ModelName::KernelLock => "the model of one kernel lock",
+        ModelName::NoModel => "none",
     }
 }
 

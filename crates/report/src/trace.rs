@@ -68,7 +68,7 @@ pub(crate) fn part_name(part: Part, trace: &TraceView) -> String {
 pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(ratio) = trace.kernel_ratio {
-        let estimator = &trace.kernel_ratio_estimator;
+        let estimator = trace.kernel_ratio_estimator.name();
         sentences.push(format!("Kernel ratio {} (by {estimator}).", percent(ratio)));
     }
     if let Some(ratio) = trace.waiting_ratio {

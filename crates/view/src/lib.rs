@@ -31,8 +31,9 @@ pub use types::{
     ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Components, ConditionResult,
     CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance, Estimate, FailureCount,
     FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies,
-    LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView,
-    LocksView, Losses, MachineNoise, MetricView, Mismatch, ModelView, NO_CULPRIT, OutsideEvidence,
-    Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource, SerialAndParallel, SerialPhase,
-    SpinTuning, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning, Workers,
+    KernelRatioEstimator, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
+    LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Mismatch, ModelName, ModelView,
+    NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
+    SerialAndParallel, SerialPhase, SpinTuning, StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA,
+    View, Warning, Workers,
 };

@@ -215,7 +215,7 @@ pub struct ComparisonText {
     /// Warning that a difference may not be a change, because the commands differ.
     pub warning: Option<String>,
     /// Summary of the changes.
-    pub answer: String,
+    pub answer: Statement,
     /// Table with a row for each CPU count.
     pub table: PageTable,
     /// Component that grew most.

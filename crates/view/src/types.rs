@@ -32,13 +32,13 @@ pub use locks::{
 };
 pub use noise::{CpuNoise, Disturbance, MachineNoise};
 pub use prediction::{
-    Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, ModelView, PredictedPoint,
-    Prediction, Resource,
+    Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, ModelName, ModelView,
+    PredictedPoint, Prediction, Resource,
 };
 pub use trace::HolderWaits;
 pub use trace::{
-    CommandView, Components, Culprit, IdleCause, Inconsistencies, LockView, Losses, NO_CULPRIT, Parallelism,
-    SerialAndParallel, SerialPhase, StackView, TraceView, Workers,
+    CommandView, Components, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LockView, Losses,
+    NO_CULPRIT, Parallelism, SerialAndParallel, SerialPhase, StackView, TraceEstimator, TraceView, Workers,
 };
 pub use warning::{FailureCount, OutsideEvidence, Warning};
 

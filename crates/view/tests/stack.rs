@@ -30,7 +30,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         outside_cpu_s: 0.0,
         outside_tree_s: 0.0,
         kernel_ratio: None,
-        kernel_ratio_estimator: "ticks".into(),
+        kernel_ratio_estimator: KernelRatioEstimator::Trace(TraceEstimator::Ticks),
         waiting_ratio: None,
         lock_ratio: None,
         parallelism: Parallelism::default(),

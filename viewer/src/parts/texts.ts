@@ -10,6 +10,7 @@ import type { PageColumn } from "../record/PageColumn.ts";
 import type { PageTable } from "../record/PageTable.ts";
 import type { ComparisonText } from "../record/ComparisonText.ts";
 import type { SuiteText } from "../record/SuiteText.ts";
+import { withBoldLead } from "./answer.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 
 function cellTable(label: string, { columns, now }: PageTable): HTMLElement {
@@ -41,7 +42,7 @@ export function comparisonSection(comparison: ComparisonText): HTMLElement {
     "comparison",
     "What changed",
     comparison.warning && h("ul", { class: "notices" }, h("li", { class: "serious" }, h("strong", {}, "Warning: "), comparison.warning)),
-    h("p", { class: "verdict" }, comparison.answer),
+    h("p", { class: "verdict" }, ...withBoldLead(comparison.answer)),
     cellTable("ratios", comparison.table),
     comparison.grown && h("p", {}, comparison.grown),
     comparison.unlike.length > 0 && h("ul", {}, ...comparison.unlike.map((line) => h("li", {}, line))),

@@ -3,6 +3,7 @@ import type { Abstention } from "./Abstention.ts";
 import type { BoundsView } from "./BoundsView.ts";
 import type { Caveat } from "./Caveat.ts";
 import type { FirstLimit } from "./FirstLimit.ts";
+import type { ModelName } from "./ModelName.ts";
 import type { ModelView } from "./ModelView.ts";
 import type { PredictedPoint } from "./PredictedPoint.ts";
 
@@ -11,9 +12,9 @@ import type { PredictedPoint } from "./PredictedPoint.ts";
  */
 export type Prediction = { 
 /**
- * Model with the largest weight: `replay`, or the name of a closed form.
+ * Model with the largest weight.
  */
-model: string, 
+model: ModelName, 
 /**
  * Measured CPU counts behind the prediction, ascending.
  */

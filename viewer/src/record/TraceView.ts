@@ -6,6 +6,7 @@ import type { CpuSet } from "./CpuSet.ts";
 import type { Culprit } from "./Culprit.ts";
 import type { HolderWaits } from "./HolderWaits.ts";
 import type { Inconsistencies } from "./Inconsistencies.ts";
+import type { KernelRatioEstimator } from "./KernelRatioEstimator.ts";
 import type { LockView } from "./LockView.ts";
 import type { Parallelism } from "./Parallelism.ts";
 import type { SerialAndParallel } from "./SerialAndParallel.ts";
@@ -91,7 +92,7 @@ kernel_ratio: number | null,
 /**
  * Source of `kernel_ratio`.
  */
-kernel_ratio_estimator: string, 
+kernel_ratio_estimator: KernelRatioEstimator, 
 /**
  * Waits of the tree for kernel locks, spinning and asleep, divided by its CPU time plus the
  * waits asleep. A lower bound.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use morecores_study::trace::{SampleMode, TraceHeader, TraceSource};
 use morecores_study::{CpuId, Nanos};
-use morecores_view::Components;
+use morecores_view::{Components, KernelRatioEstimator, TraceEstimator};
 
 use super::idle::IdleAccounting;
 use super::lock_spans::{LockSpan, lock_spans};
@@ -24,9 +24,8 @@ pub struct Accounting {
     pub idle: IdleAccounting,
     /// Ratio of time in the kernel to CPU time of the tree; none without a source for it.
     pub kernel_ratio: Option<f64>,
-    /// Source of the ratio: `ticks`, `samples`, `ticks and samples`, or the estimator of the run's
-    /// own CPU account.
-    pub kernel_ratio_estimator: String,
+    /// Source of the ratio.
+    pub kernel_ratio_estimator: KernelRatioEstimator,
     /// Work spent spinning in the program's own loops, in seconds; none without samples of user
     /// mode.
     pub user_spin_s: Option<f64>,
@@ -249,7 +248,7 @@ fn kernel_lock_spin(timeline: &Timeline, span_parts: &[Vec<SpanParts>]) -> f64 {
 ///
 /// Ticks and samples both observe the mode of the tree at instants that the tree does not choose.
 /// The two counts are added, so that each observation has equal weight.
-fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, String) {
+fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, KernelRatioEstimator) {
     let (mut user, mut system) = (Nanos::ZERO, Nanos::ZERO);
     for span in tick_spans(timeline) {
         user += span.user;
@@ -265,17 +264,18 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Stri
     }
     let (ticks, samples) = (user + system, in_user + in_kernel);
     let ratio = |kernel: u64, all: u64| Some(kernel as f64 / all as f64);
-    match (ticks > 0, samples > 0) {
-        (true, true) => (ratio(system + in_kernel, ticks + samples), "ticks and samples".to_owned()),
-        (true, false) => (ratio(system, ticks), "ticks".to_owned()),
-        (false, true) => (ratio(in_kernel, samples), "samples".to_owned()),
+    let (ratio, estimator) = match (ticks > 0, samples > 0) {
+        (true, true) => (ratio(system + in_kernel, ticks + samples), TraceEstimator::TicksAndSamples),
+        (true, false) => (ratio(system, ticks), TraceEstimator::Ticks),
+        (false, true) => (ratio(in_kernel, samples), TraceEstimator::Samples),
         (false, false) => {
             let cpu = &header.run.cpu;
             let (user, system) = (cpu.user_ns.as_secs_f64(), cpu.system_ns.as_secs_f64());
             let ratio = (user + system > 0.0).then(|| system / (user + system));
-            (ratio, cpu.estimator.name().to_owned())
+            return (ratio, KernelRatioEstimator::Account(cpu.estimator));
         }
-    }
+    };
+    (ratio, KernelRatioEstimator::Trace(estimator))
 }
 
 /// Work that only waits: the work in each mode times the share of spinning samples in that mode.

@@ -15,7 +15,7 @@
 
 pub(super) mod draws;
 
-use morecores_view::PredictedPoint;
+use morecores_view::{ModelName, PredictedPoint};
 
 use super::evidence::MeasuredPoint;
 
@@ -123,7 +123,7 @@ pub(super) fn form_spread(trust: FormTrust) -> Spread {
 
 /// Prediction of one model for one CPU count.
 pub(super) struct ModelForecast {
-    pub(super) model: String,
+    pub(super) model: ModelName,
     pub(super) elapsed: f64,
     pub(super) spread: Spread,
     /// Forced waits per thread.
@@ -139,18 +139,18 @@ impl ModelForecast {
 }
 
 /// Joint forecast of all models for one CPU count.
-pub(super) struct JointForecast<'o> {
+pub(super) struct JointForecast {
     /// Mean of the logarithm of elapsed time.
     mean: f64,
     spread: Spread,
     /// Name of the model with the largest weight.
-    model: &'o str,
+    model: ModelName,
 }
 
-impl<'o> JointForecast<'o> {
+impl JointForecast {
     /// Combines forecasts, weighted by precision. The variance between the forecasts is added to
     /// the variance of each forecast.
-    pub(super) fn combine(forecasts: &'o [ModelForecast]) -> Option<Self> {
+    pub(super) fn combine(forecasts: &[ModelForecast]) -> Option<Self> {
         let first = forecasts.first()?;
         let all: f64 = forecasts.iter().map(ModelForecast::weight).sum();
         let weighted_mean = |value: &dyn Fn(&ModelForecast) -> f64| {
@@ -161,7 +161,7 @@ impl<'o> JointForecast<'o> {
         let model = forecasts.iter().fold(first, |best, o| if o.weight() > best.weight() { o } else { best });
         let spread =
             [0, 1].map(|side| (weighted_mean(&|forecast| forecast.spread[side].powi(2)) + between).sqrt());
-        Some(Self { mean, spread, model: &model.model })
+        Some(Self { mean, spread, model: model.model })
     }
 
     /// Widens the spread for a prediction that a rule advises against.
@@ -201,7 +201,7 @@ impl<'o> JointForecast<'o> {
             speedup: (!withheld && !wide).then_some(base.elapsed / elapsed),
             band90: [base.elapsed / most, base.elapsed / least],
             elapsed_band90_s: is_time.then_some([least, most]),
-            model: self.model.to_owned(),
+            model: self.model,
         }
     }
 }

@@ -1,21 +1,28 @@
 //! Forecast of each model for a CPU count: the replays of the traced program, and the closed forms
 //! together. Each is judged by a back-test. `band` decides the spread of a forecast.
 
-use morecores_view::ModelView;
+use morecores_view::{ModelName, ModelView};
 
 use super::band::{FormTrust, ModelForecast, ReplayTrust, error_beyond_noise, form_spread, replay_spread};
 use super::compared_program::ComparedProgram;
 use super::ensemble::{Ensemble, likely_inflation};
 use super::evidence::{Evidence, MeasuredPoint, program_for};
 use super::traced_program::TracedProgram;
-use crate::models::{self, Model, ModelAverage, average_models};
+use crate::models::{self, Form, Model, ModelAverage, average_models};
 use crate::replay::Inflation;
-
-/// Name of the replay model.
-pub(super) const REPLAY: &str = "replay";
 
 /// Lower limit of the relative noise of a measurement on a machine with an operating system.
 const MIN_NOISE: f64 = 0.002;
+
+/// Name of a closed form in a prediction.
+const fn model_name(form: Form) -> ModelName {
+    match form {
+        Form::Ideal => ModelName::Ideal,
+        Form::Amdahl => ModelName::Amdahl,
+        Form::Usl => ModelName::Usl,
+        Form::KernelLock => ModelName::KernelLock,
+    }
+}
 
 /// All fitted models, with the figures of the evidence that they share.
 pub(super) struct ModelSet<'e> {
@@ -87,7 +94,7 @@ impl<'e> ModelSet<'e> {
             has_calls: program.has_calls,
         };
         Some(ModelForecast {
-            model: REPLAY.to_owned(),
+            model: ModelName::Replay,
             elapsed: replayed.median,
             spread: replay_spread(replayed.spread, trust),
             forced_waits: replayed.forced_waits,
@@ -105,7 +112,7 @@ impl<'e> ModelSet<'e> {
             disagreement: average.disagreement(cpus),
         };
         Some(ModelForecast {
-            model: best.form.name().to_owned(),
+            model: model_name(best.form),
             elapsed: average.elapsed(cpus),
             spread: form_spread(trust),
             forced_waits: 0.0,
@@ -113,8 +120,8 @@ impl<'e> ModelSet<'e> {
     }
 
     /// Name of the closed form with the largest weight.
-    pub(super) fn best_form(&self) -> &'static str {
-        self.average.as_ref().map_or("none", |average| average.best().form.name())
+    pub(super) fn best_form(&self) -> ModelName {
+        self.average.as_ref().map_or(ModelName::NoModel, |average| model_name(average.best().form))
     }
 
     /// Peak of that closed form.
@@ -127,11 +134,11 @@ impl<'e> ModelSet<'e> {
         let mut all = Vec::new();
         if !self.evidence.programs.is_empty() {
             let back_test = self.back_test.map(|test| test.error);
-            all.push(ModelView { model: REPLAY.to_owned(), back_test, residual: None, weight: 1.0 });
+            all.push(ModelView { model: ModelName::Replay, back_test, residual: None, weight: 1.0 });
         }
         let forms = self.average.iter().flat_map(|average| &average.candidates);
         all.extend(forms.map(|candidate| ModelView {
-            model: candidate.form.name().to_owned(),
+            model: model_name(candidate.form),
             back_test: candidate.back_test,
             residual: Some(candidate.residual),
             weight: candidate.weight,

@@ -61,7 +61,7 @@ fn is_within(value: f64, truth: f64, bound: f64) -> bool {
 fn points_of_a_law_are_predicted_by_that_law() {
     let law = Usl { one_cpu_elapsed: 10.0, alpha: 0.1, beta: 0.0 };
     let found = forecast(&evidence_from_law(law, &[1, 2, 4]), &[8, 16]).unwrap();
-    assert_eq!((found.model.as_str(), found.from.as_slice()), ("Amdahl", &[1, 2, 4][..]));
+    assert_eq!((found.model, found.from.as_slice()), (ModelName::Amdahl, &[1, 2, 4][..]));
     for point in &found.points {
         let truth = law.elapsed(1) / law.elapsed(point.cpus);
         assert!(is_within(point.speedup.unwrap(), truth, 0.03), "{point:?}");
@@ -87,7 +87,7 @@ fn trace_on_one_cpu_predicts_many() {
         // One CPU shows nothing about the slowdown by other busy CPUs.
         assert!(is_within(*speedup, truth, 0.08), "{speedups:?}");
     }
-    assert_eq!((found.model.as_str(), found.caveats), ("replay", vec![Caveat::OneCount]));
+    assert_eq!((found.model, found.caveats), (ModelName::Replay, vec![Caveat::OneCount]));
     let bounds = found.bounds.unwrap();
     assert!((bounds.work_s, bounds.span_s) == (1.0, 0.2));
     let limit = found.first_limit.unwrap();
@@ -141,10 +141,16 @@ fn command_with_n_is_predicted_from_the_trace_for_that_n() {
     let evidence =
         Evidence { receives_n: true, programs: vec![two.clone()], ..timed_evidence(&[(1, 1.0), (2, 0.5)]) };
     let found = forecast(&evidence, &[8]).unwrap();
-    assert!(found.model != "replay" && found.caveats.contains(&Caveat::NotOversubscribed { cpus: vec![8] }));
+    assert!(
+        found.model != ModelName::Replay
+            && found.caveats.contains(&Caveat::NotOversubscribed { cpus: vec![8] })
+    );
     let evidence = Evidence { programs: vec![two, eight], ..evidence };
     let found = forecast(&evidence, &[8]).unwrap();
-    assert!(found.model == "replay" && is_within(found.points[0].speedup.unwrap(), 8.0, 0.08), "{found:?}");
+    assert!(
+        found.model == ModelName::Replay && is_within(found.points[0].speedup.unwrap(), 8.0, 0.08),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -210,7 +216,7 @@ fn failed_back_test_lowers_the_weight_of_the_replay() {
     let program = |n| traced_program(1, n, MS(1000), fork_and_join(MS(0), &[MS(500); 2]));
     let evidence = Evidence { programs: vec![program(1)], ..timed_evidence(&[(1, 1.0), (2, 0.9)]) };
     let found = forecast(&evidence, &[4]).unwrap();
-    let replay = found.models.iter().find(|model| model.model == "replay").unwrap();
+    let replay = found.models.iter().find(|model| model.model == ModelName::Replay).unwrap();
     assert!(is_within(1.0 + replay.back_test.unwrap(), 0.5 / 0.9, 0.05));
     let [low, high] = found.points[0].band90;
     assert!(replay.weight < 0.1 && high / low > 1.5, "{found:?}");

@@ -103,16 +103,6 @@ pub fn average_models(points: &[Point], lock_share: Option<LockShare>, noise: f6
 }
 
 impl Form {
-    /// Name of the form in the field.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ideal => "ideal",
-            Self::Amdahl => "Amdahl",
-            Self::Usl => "USL",
-            Self::KernelLock => "kernel lock",
-        }
-    }
-
     /// Whether this form is `other` with an added parameter. With a measured share the lock model
     /// has no added parameter and contains no other form. It must still reduce the error of the
     /// ideal form enough.

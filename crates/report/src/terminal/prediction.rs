@@ -8,7 +8,7 @@ use super::Style;
 use super::grid::Grid;
 use super::notices::notice_lines;
 use crate::format::{ABSENT, cpus, join_with_and, percent, ratio, two_digits};
-use crate::prediction::{caveat_text, form_name, headline, sentences, signed_percent};
+use crate::prediction::{caveat_text, headline, model_name, sentences, signed_percent};
 use crate::{Notice, Severity, command};
 
 /// Price of a machine.
@@ -150,7 +150,7 @@ fn model_lines(prediction: &Prediction, style: &Style) -> Vec<String> {
     let error = |error: Option<f64>| error.map_or(ABSENT.to_owned(), signed_percent);
     let cells = |cell: &dyn Fn(&ModelView) -> String| prediction.models.iter().map(cell).collect::<Vec<_>>();
     let mut grid = Grid::new(style);
-    grid.add_labels("model", cells(&|model| form_name(&model.model).to_owned()));
+    grid.add_labels("model", cells(&|model| model_name(model.model).to_owned()));
     grid.add_figures(0, "share", cells(&|model| percent(model.weight)));
     grid.add_figures(0, "back-test", cells(&|model| error(model.back_test)));
     grid.add_figures(1, "fit", cells(&|model| error(model.residual)));

@@ -28,7 +28,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         outside_cpu_s: 0.0,
         outside_tree_s: 0.0,
         kernel_ratio: Some(0.152),
-        kernel_ratio_estimator: "ticks".to_owned(),
+        kernel_ratio_estimator: KernelRatioEstimator::Trace(TraceEstimator::Ticks),
         waiting_ratio: Some(0.0004),
         lock_ratio: None,
         parallelism: Parallelism::default(),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Prediction {
-    /// Model with the largest weight: `replay`, or the name of a closed form.
-    pub model: String,
+    /// Model with the largest weight.
+    pub model: ModelName,
     /// Measured CPU counts behind the prediction, ascending.
     pub from: Vec<u32>,
     /// Predicted points, ascending by CPU count.
@@ -51,7 +51,7 @@ pub struct PredictedPoint {
     /// 90% prediction band of the elapsed time, `[low, high]`; null if the study is about a metric.
     pub elapsed_band90_s: Option<[f64; 2]>,
     /// Model with the largest weight at this count; see [`Prediction::model`].
-    pub model: String,
+    pub model: ModelName,
 }
 
 /// Resource that stops a program from using more CPUs.
@@ -116,12 +116,35 @@ pub struct BoundsView {
     pub devices: Vec<(String, f64)>,
 }
 
+/// Name of a model of elapsed times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub enum ModelName {
+    /// Replay of the traced runs on virtual CPUs.
+    #[serde(rename = "replay")]
+    Replay,
+    /// Speedup equal to the number of CPUs.
+    #[serde(rename = "ideal")]
+    Ideal,
+    /// Amdahl's law.
+    Amdahl,
+    /// Universal scalability law.
+    #[serde(rename = "USL")]
+    Usl,
+    /// Model of one kernel lock.
+    #[serde(rename = "kernel lock")]
+    KernelLock,
+    /// No model, because the study has too few counts.
+    #[serde(rename = "none")]
+    NoModel,
+}
+
 /// Model that competes for the prediction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ModelView {
-    /// Name of the model: `replay`, or a closed form.
-    pub model: String,
+    /// Name of the model.
+    pub model: ModelName,
     /// Relative error of its prediction of the largest measured count from the smaller ones; null
     /// if the model cannot make this prediction.
     pub back_test: Option<f64>,

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use morecores_study::trace::{TraceSource, Untraced};
-use morecores_study::{Coordinates, CpuId, CpuSet};
+use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
 /// CPU-seconds of the allotted CPUs over one traced run, divided without overlap. The components
 /// add up to `cpus · elapsed`, because the time that no rule explains is a component too.
@@ -232,6 +232,44 @@ pub struct Culprit {
     pub waiting_in: Option<String>,
 }
 
+/// Source of the kernel ratio of a traced run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(untagged)]
+pub enum KernelRatioEstimator {
+    /// Events of the trace.
+    Trace(TraceEstimator),
+    /// CPU account of the run.
+    Account(CpuEstimator),
+}
+
+/// Events of a trace that tell time in user mode from time in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub enum TraceEstimator {
+    /// Ticks of the kernel.
+    #[serde(rename = "ticks")]
+    Ticks,
+    /// Samples of the CPUs.
+    #[serde(rename = "samples")]
+    Samples,
+    /// Both.
+    #[serde(rename = "ticks and samples")]
+    TicksAndSamples,
+}
+
+impl KernelRatioEstimator {
+    /// Name of the estimator, as shown with every figure.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trace(TraceEstimator::Ticks) => "ticks",
+            Self::Trace(TraceEstimator::Samples) => "samples",
+            Self::Trace(TraceEstimator::TicksAndSamples) => "ticks and samples",
+            Self::Account(estimator) => estimator.name(),
+        }
+    }
+}
+
 /// Figures of one traced run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -279,7 +317,7 @@ pub struct TraceView {
     /// System time divided by user + system time.
     pub kernel_ratio: Option<f64>,
     /// Source of `kernel_ratio`.
-    pub kernel_ratio_estimator: String,
+    pub kernel_ratio_estimator: KernelRatioEstimator,
     /// Waits of the tree for kernel locks, spinning and asleep, divided by its CPU time plus the
     /// waits asleep. A lower bound.
     pub waiting_ratio: Option<f64>,
