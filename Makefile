@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks accuracy validate-models study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks accuracy exam validate-models study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,12 @@ accuracy: build ## Test traces against known truth (13 minutes, quiet machine, r
 	@cargo bench --locked -p morecores-measure --bench estimators
 	@tools/kernel-part.sh prepare
 	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
+
+# The truth: real commands of Debian packages, crates/predict/exam/programs.toml. The studies stay
+# in .bench/exam (STUDIES=DIR); the next call evaluates them without measuring again.
+exam: build ## Examine predictions of 80 real commands (1 hour, quiet machine, root; FROM=1 TO=2; ONLY=zstd for one)
+	@tools/install-deps.sh exam
+	@cargo bench --locked -p morecores --bench exam
 
 # The truth: published measurements, measurements on this machine, and simulated programs.
 validate-models: build ## Test predictions against the truth (30 minutes, quiet machine, root; ONLY=machine for one part)

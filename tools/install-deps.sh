@@ -6,9 +6,16 @@ set -euo pipefail
 cd "$(dirname "$0")"
 me=install-deps
 
+# Rows of the table. The packages of the exam are those of its registry.
+rows() {
+    grep -v '^#' packages
+    grep '^package' ../crates/predict/exam/programs.toml | grep -o '"[^"]*"' | tr -d '"' | sort -u |
+        sed 's|.*|exam & /usr/share/doc/& has a command of the exam of predictions, or runs one|'
+}
+
 if [[ $# -eq 0 ]]; then
     echo "usage: tools/install-deps.sh GROUP..., where GROUP is one of:" \
-        "$(grep -v '^#' packages | awk '{print $1}' | sort -u | paste -sd ' ')" >&2
+        "$(rows | awk '{print $1}' | sort -u | paste -sd ' ')" >&2
     exit 2
 fi
 
@@ -30,7 +37,7 @@ for wanted in "$@"; do
             missing+=("$package")
             echo "$me: $package is missing: $why"
         fi
-    done < <(grep -v '^#' packages)
+    done < <(rows)
     if [[ $known == no ]]; then
         echo "$me: there is no group '$wanted' in tools/packages" >&2
         exit 2
