@@ -270,7 +270,7 @@ fn decoding(dir: &Path) {
         let begun = Instant::now();
         let decoded = read_events(stream.as_slice()).unwrap();
         let took = begun.elapsed().as_secs_f64();
-        assert!(decoded.is_whole());
+        assert!(decoded.is_complete());
         events = decoded.events.len();
         speeds.push(events as f64 / took / 1e6);
     }

@@ -37,7 +37,7 @@ pub fn locks_view(study: &LockStudy) -> LocksView {
         plan: plan.clone(),
         host: study.header.host.clone(),
         rounds: cells.rounds(),
-        whole: cells.are_whole(),
+        whole: cells.are_complete(),
         damaged_lines: study.damaged_lines as u64,
         steal: cells.steal(),
         prices,

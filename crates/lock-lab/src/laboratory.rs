@@ -115,11 +115,11 @@ impl ProcessLaboratory {
 
     /// Watches the machine for [`QUIET_TIME`](morecores_machine::activity::QUIET_TIME). Must be
     /// called before the first cell, while nothing is measured.
-    pub fn look_before(&mut self) {
+    pub fn watch_quiet_machine(&mut self) {
         self.quiet = Some(self.watch.watch_quiet_machine());
     }
 
-    /// Activity of the machine before the first cell; absent without [`Self::look_before`].
+    /// Activity of the machine before the first cell; absent without [`Self::watch_quiet_machine`].
     pub fn quiet(&self) -> Option<Quiet> {
         self.quiet
     }

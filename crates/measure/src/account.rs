@@ -56,9 +56,9 @@ impl Account {
     /// Reads the counters before a run. Also called when the run is about to start again without
     /// the group.
     pub(crate) fn begin(&mut self, mut group: Option<&mut StudyGroup>) {
-        let told = group.as_ref().is_some_and(|group| group.counts_cpu());
+        let group_counts = group.as_ref().is_some_and(|group| group.counts_cpu());
         let wanted = match self.accounting {
-            Accounting::Best => !told,
+            Accounting::Best => !group_counts,
             Accounting::Only(estimator) => estimator == CpuEstimator::Taskstats,
         };
         if wanted && matches!(self.exits, Exits::NotAsked) {
@@ -88,7 +88,7 @@ impl Account {
         let after = Reading::take(group.as_deref_mut());
         let (peak, left) = group.map_or((None, None), |group| (group.peak_memory(), group.charged_memory()));
         let by_group = after.cpu_since(&self.before).filter(|cpu| self.accounting.allows(cpu.estimator));
-        let cpu = by_group.or_else(|| self.by_exits(rusage, spared)).unwrap_or(CpuTime {
+        let cpu = by_group.or_else(|| self.cpu_from_exits(rusage, spared)).unwrap_or(CpuTime {
             user_ns: rusage.user_ns,
             system_ns: rusage.system_ns,
             estimator: CpuEstimator::Getrusage,
@@ -99,7 +99,7 @@ impl Account {
         (cpu, after.tree_since(&self.before, peak, left))
     }
 
-    fn by_exits(&mut self, rusage: &Rusage, spared: &[u32]) -> Option<CpuTime> {
+    fn cpu_from_exits(&mut self, rusage: &Rusage, spared: &[u32]) -> Option<CpuTime> {
         let Exits::Received { account, owed } = &mut self.exits else { return None };
         let times = account.end(spared);
         if times.is_none() {

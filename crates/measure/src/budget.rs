@@ -46,14 +46,18 @@ impl Costs {
     }
 
     /// Expected duration of a run of a cell: the median of the timed runs; else the duration of the
-    /// warm-up run; else the duration of the cell with the nearest number of CPUs, under the
-    /// assumption of ideal scaling. `None` before the first run.
+    /// warm-up run; else the duration of the cell with the nearest number of CPUs, if possible with
+    /// the same values on further axes, under the assumption of ideal scaling. `None` before the
+    /// first run.
     pub fn run(&self, cell: &Cell) -> Option<Nanos> {
         let known = |cell: &Cell| self.taken.get(cell).and_then(CellDurations::expected);
         known(cell).or_else(|| {
             let cpus = cpus(cell);
             let others = self.taken.keys().filter(|other| known(other).is_some());
-            let nearest = others.min_by_key(|other| self::cpus(other).abs_diff(cpus))?;
+            let further = cell.further_coordinates();
+            let nearest = others.min_by_key(|other| {
+                (other.further_coordinates() != further, self::cpus(other).abs_diff(cpus))
+            })?;
             let seconds = known(nearest)?.as_secs_f64() * self::cpus(nearest) as f64 / cpus as f64;
             Some(Nanos::from_secs_f64(seconds))
         })

@@ -114,13 +114,13 @@ fn piped() -> io::Result<Target> {
     let _ = fcntl_setpipe_size(&writer, PIPE);
     let drain = Arc::new(Drain { reader: reader.into(), tail: Mutex::default() });
     let drained = Arc::clone(&drain);
-    thread::Builder::new().name("output".to_owned()).spawn(move || drained.until_closed())?;
+    thread::Builder::new().name("output".to_owned()).spawn(move || drained.drain_until_closed())?;
     Ok(Target::Pipe { writer, drain })
 }
 
 impl Drain {
     /// Drains the pipe until no process can write to it any more.
-    fn until_closed(&self) {
+    fn drain_until_closed(&self) {
         let mut is_fast = false;
         loop {
             let mut wanted = [PollFd::new(&self.reader, PollFlags::IN)];

@@ -57,7 +57,7 @@ impl Cold {
         rustix::fs::access(DROP_CACHES, rustix::fs::Access::WRITE_OK).map_err(|_| ColdError::NotRoot)?;
         let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let mount = |path: &String| {
-            let mounted = Change::unmounting(&table, Path::new(path)).map(behind_loop);
+            let mounted = Change::unmounting(&table, Path::new(path)).map(with_backing_file);
             mounted.ok_or_else(|| ColdError::NotMounted(path.into()))
         };
         let mounts = remount.iter().map(mount).collect::<Result<Vec<Change>, _>>()?;
@@ -103,7 +103,7 @@ fn failure(output: &Output) -> Option<String> {
 
 /// Replaces a loop device by its backing file. A loop device that mount(8) created disappears with
 /// its last mount (`autoclear`), so the backing file must be mounted again.
-fn behind_loop(mounted: Change) -> Change {
+fn with_backing_file(mounted: Change) -> Change {
     let Change::Unmounted { source, target, fs_type, options } = mounted else { return mounted };
     let fact = |name: &str| {
         let device = source.strip_prefix("/dev/")?;

@@ -67,19 +67,19 @@ impl Environment {
         let threads = if self.thread_env { THREAD_VARIABLES } else { &[] };
         let threads = threads.iter().map(|&name| (name, point.n));
         let counts = [("MORECORES_CPUS", point.cpus)].into_iter().chain(threads);
-        self.with(counts, Some(point.n))
+        self.variables(counts, Some(point.n))
     }
 
     /// Variables of a shell line around the runs; `point` is present only if the line belongs to
     /// one run.
     pub fn hook_variables(&self, point: Option<&Point>) -> Vec<Pair> {
         let counts = point.map(|point| ("MORECORES_CPUS", point.cpus));
-        self.with(counts.into_iter(), point.map(|point| point.n))
+        self.variables(counts.into_iter(), point.map(|point| point.n))
     }
 
     /// Locale by which the command's C library prints numbers (setlocale(3)); empty if none is set.
     pub(crate) fn numeric_locale(&self) -> String {
-        let pairs = self.with(std::iter::empty(), None);
+        let pairs = self.variables(std::iter::empty(), None);
         let value = |name: &&str| {
             pairs.iter().find(|(own, value)| own == name && !value.is_empty()).map(|(_, value)| value)
         };
@@ -89,7 +89,7 @@ impl Environment {
 
     /// Inherited variables, then `counts`, then the user's variables; a later one replaces an
     /// earlier one.
-    fn with(&self, counts: impl Iterator<Item = (&'static str, u32)>, n: Option<u32>) -> Vec<Pair> {
+    fn variables(&self, counts: impl Iterator<Item = (&'static str, u32)>, n: Option<u32>) -> Vec<Pair> {
         let mut pairs: Vec<Pair> = self.passed_on().cloned().collect();
         let mut set = |name: &OsStr, value: OsString| {
             pairs.retain(|(own, _)| own != name);

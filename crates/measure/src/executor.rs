@@ -242,7 +242,7 @@ impl ProcessExecutor {
     }
 
     /// Restores the system now, earlier than on drop, and returns the errors.
-    pub fn put_back(&mut self) -> Vec<UndoError> {
+    pub fn restore_system(&mut self) -> Vec<UndoError> {
         self.journal.undo()
     }
 

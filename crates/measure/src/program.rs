@@ -98,7 +98,7 @@ fn executable(path: &Path) -> Result<(), Unusable> {
 /// # Errors
 /// See [`ProgramError`].
 pub fn image(command: &Command, point: &Point, environment: &Environment) -> Result<Image, ProgramError> {
-    let words = command.at(point.n).argv();
+    let words = command.with_n(point.n).argv();
     let name = words.first().map_or(OsStr::new(""), OsString::as_os_str);
     let variables = environment.command_variables(point);
     let path = resolve(name, search_path(&variables))?;
@@ -115,7 +115,7 @@ pub fn script_image(
     point: &Point,
     environment: &Environment,
 ) -> Result<Image, ProgramError> {
-    let mut words = command.at(point.n).argv();
+    let mut words = command.with_n(point.n).argv();
     let variables = environment.command_variables(point);
     if let Some(name) = words.first_mut() {
         *name = resolve(name, search_path(&variables))?.into_os_string();

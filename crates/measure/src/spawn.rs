@@ -22,6 +22,7 @@ use morecores_study::{CpuSet, Exit, Nanos, Rusage};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 pub use clone::ChildStack;
+use terminal::RunEnd;
 pub use terminal::Terminal;
 
 use wait::{Change, continues_within, reap, wait_for_change, wait4};
@@ -179,13 +180,16 @@ pub fn run(
         return Err(error);
     }
     current.0.store(pid, Ordering::SeqCst);
-    terminal.run_starts(pid);
+    terminal.start_run(pid);
     let waited = wait_for_end(pid, terminal, current);
     let ended = morecores_machine::clock::monotonic();
     current.0.store(0, Ordering::SeqCst);
     let reaped = waited.and_then(|stopped_by| Ok((stopped_by, reap(pid)?)));
-    let by_signal = !matches!(reaped, Ok((None, (Exit::Code(_), _))));
-    let had_terminal = terminal.run_ended(by_signal);
+    let end = match reaped {
+        Ok((None, (Exit::Code(_), _))) => RunEnd::Exit,
+        _ => RunEnd::Signal,
+    };
+    let had_terminal = terminal.take_back(end);
     let (stopped_by, (exit, rusage)) = reaped.map_err(SpawnError::Wait)?;
     let exit = stopped_by.map_or(exit, Exit::Stopped);
     Ok(ProcessEnd { started_at, began: plan.exec_at(), ended, exit, rusage, had_terminal })
@@ -198,7 +202,7 @@ fn wait_for_end(pid: libc::pid_t, terminal: &mut Terminal, current: &Current) ->
     loop {
         match wait_for_change(pid)? {
             Change::Ended => return Ok(stopped_by),
-            Change::Stopped(signal) if terminal.is_given_on(signal, pid) => {
+            Change::Stopped(signal) if terminal.give_on_signal(signal, pid) => {
                 current.signal(Signal::CONT);
             }
             Change::Stopped(signal) => {

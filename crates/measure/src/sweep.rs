@@ -184,8 +184,7 @@ where
 {
     let PreviousRuns { count: next, done, samples } = earlier;
     let left_out = Vec::new();
-    Sweep { experiment, done, samples, executor, recorder, is_precise, budget, context, next, left_out }
-        .rounds()
+    Sweep { experiment, done, samples, executor, recorder, is_precise, budget, context, next, left_out }.run()
 }
 
 struct Sweep<'a, 'e, C, X: Executor<C>, K> {
@@ -213,23 +212,23 @@ where
     X: Executor<C>,
     K: RunRecorder<C, X::Outcome>,
 {
-    fn rounds(mut self) -> SweepResult<FinishBy<X, C>, C, X, K> {
-        let (reason, failed) = self.until_end()?;
+    fn run(mut self) -> SweepResult<FinishBy<X, C>, C, X, K> {
+        let (reason, failed) = self.run_rounds()?;
         Ok(Finish { reason, failed, left_out: self.left_out })
     }
 
-    fn until_end(&mut self) -> SweepResult<End<X::Outcome>, C, X, K> {
+    fn run_rounds(&mut self) -> SweepResult<End<X::Outcome>, C, X, K> {
         let schedule = &self.experiment.schedule;
         // If timed runs exist, missing warm-up runs were left out for lack of time.
         let is_warm = self.done.iter().any(|(phase, ..)| *phase == Phase::Timed);
         for round in 0..if is_warm { 0 } else { schedule.warmup } {
-            let missing = self.missing(Phase::Warmup, round);
-            if let Some(end) = self.runs(Phase::Warmup, round, missing)? {
+            let missing = self.missing_cells(Phase::Warmup, round);
+            if let Some(end) = self.run_round(Phase::Warmup, round, missing)? {
                 return Ok(end);
             }
         }
         for round in 0..schedule.stop.max_runs {
-            let missing = self.missing(Phase::Timed, round);
+            let missing = self.missing_cells(Phase::Timed, round);
             // In the first round, each run is made for which there is time. A further round is made
             // only as a whole.
             if round > 0 && !missing.is_empty() {
@@ -238,7 +237,7 @@ where
                     return Ok((StopReason::TimeExhausted, None));
                 }
             }
-            if let Some(end) = self.runs(Phase::Timed, round, missing)? {
+            if let Some(end) = self.run_round(Phase::Timed, round, missing)? {
                 return Ok(end);
             }
             if round == 0 && self.executor.is_already_done() {
@@ -253,7 +252,7 @@ where
     }
 
     /// Makes the missing runs of one round; returns an end if the sweep must not continue.
-    fn runs(
+    fn run_round(
         &mut self,
         phase: Phase,
         round: u32,
@@ -261,7 +260,7 @@ where
     ) -> SweepResult<Option<End<X::Outcome>>, C, X, K> {
         let mut lacks_time = false;
         for (position, cell) in missing {
-            if let Some(end) = self.stopped() {
+            if let Some(end) = self.external_stop() {
                 return Ok(Some(end));
             }
             let began = self.context.now();
@@ -277,7 +276,7 @@ where
             }
             let trial = Trial { index: self.next, round, phase, cell: cell.clone() };
             self.recorder.on_begin(&trial);
-            let outcome = match (self.executor.execute(&trial), self.stopped()) {
+            let outcome = match (self.executor.execute(&trial), self.external_stop()) {
                 // The event that stopped the study also ended this attempt.
                 (Err(_), Some(end)) => return Ok(Some(end)),
                 // A run that this process cut short is no measurement, and no failure of the
@@ -311,7 +310,7 @@ where
     }
 
     /// End of the sweep, if an external request has stopped it.
-    fn stopped(&self) -> Option<End<X::Outcome>> {
+    fn external_stop(&self) -> Option<End<X::Outcome>> {
         if self.context.is_interrupted() {
             Some((StopReason::Interrupted, None))
         } else {
@@ -325,7 +324,7 @@ where
 
     /// Cells of a round without a run, in the order of the round, with their positions in the
     /// experiment.
-    fn missing(&self, phase: Phase, round: u32) -> Vec<(usize, C)> {
+    fn missing_cells(&self, phase: Phase, round: u32) -> Vec<(usize, C)> {
         let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
         let is_left_out = |cell: &Cell| self.left_out.iter().any(|(other, _)| other.cell() == *cell);
         let in_round: Vec<(usize, &C)> = self.experiment.positions_of_round(round).collect();

@@ -87,7 +87,7 @@ fn events_come_before_or_after_the_runs_and_never_during_them() {
             executor.execute_observed(&trial, &mut journal).unwrap();
             executor.execute(&trial).unwrap();
         }
-        assert!(executor.put_back().is_empty());
+        assert!(executor.restore_system().is_empty());
     });
     let lines = journal.0.lock().unwrap().clone();
     let begins: Vec<usize> = (0..lines.len()).filter(|line| lines[*line] == "begins").collect();

@@ -41,7 +41,7 @@ pub(crate) fn shell_command(command: &Command, env: &[Variable], n: u32) -> Stri
         variable.value_at(n).map(|value| [variable.name.as_os_str(), &value].join(OsStr::new("=")))
     };
     let set: Vec<OsString> = env.iter().filter_map(assignment).collect();
-    let (is_set, command) = (!set.is_empty(), command.at(n));
+    let (is_set, command) = (!set.is_empty(), command.with_n(n));
     match command {
         Command::Shell { line } if !is_set && line.to_str().is_some() => line.to_string_lossy().into_owned(),
         command => {

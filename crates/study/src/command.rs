@@ -93,7 +93,7 @@ impl Command {
     }
 
     /// Command at one CPU count: `{n}` is replaced, and `{{n}}` becomes a literal `{n}`.
-    pub fn at(&self, n: u32) -> Self {
+    pub fn with_n(&self, n: u32) -> Self {
         match self {
             Self::Program { argv } => {
                 Self::Program { argv: argv.iter().map(|word| substitute(word, n)).collect() }
@@ -104,7 +104,7 @@ impl Command {
 
     /// Returns whether the command differs between CPU counts.
     pub fn uses_n(&self) -> bool {
-        self.at(0) != self.at(1)
+        self.with_n(0) != self.with_n(1)
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         let shell = |line: &str| Command::Shell { line: line.into() };
         assert!(shell("make -j{n}").uses_n());
         assert!(!shell("echo '{{n}}'").uses_n());
-        assert_eq!(shell("make -j{n} '{{n}}'").at(2), shell("make -j2 '{n}'"));
+        assert_eq!(shell("make -j{n} '{{n}}'").with_n(2), shell("make -j2 '{n}'"));
     }
 
     fn json(command: &Command) -> serde_json::Value {

@@ -172,26 +172,32 @@ impl fmt::Display for Restriction {
     /// Writes one clause without a full stop, such as `affinity mask allows CPUs 0-3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Offline { cpus, smt_off: false } => write!(f, "{} offline", named(cpus)),
-            Self::Offline { cpus, smt_off: true } => write!(f, "SMT switched off: {} offline", named(cpus)),
-            Self::Affinity { cpus } => write!(f, "affinity mask allows {}", named(cpus)),
+            Self::Offline { cpus, smt_off: false } => write!(f, "{} offline", cpus_text(cpus)),
+            Self::Offline { cpus, smt_off: true } => {
+                write!(f, "SMT switched off: {} offline", cpus_text(cpus))
+            }
+            Self::Affinity { cpus } => write!(f, "affinity mask allows {}", cpus_text(cpus)),
             Self::Cpuset { level, cpus, file } => {
-                write!(f, "cpuset of {level} allows {} ({file})", named(cpus))
+                write!(f, "cpuset of {level} allows {} ({file})", cpus_text(cpus))
             }
             Self::Quota { level, quota, file } => write!(f, "quota of {level} is {quota} ({file})"),
             Self::Isolated { cpus } => {
-                write!(f, "isolcpus: {} not load-balanced, used only by threads bound to them", named(cpus))
+                write!(
+                    f,
+                    "isolcpus: {} not load-balanced, used only by threads bound to them",
+                    cpus_text(cpus)
+                )
             }
             Self::NotBalanced { cpus, file } => {
-                write!(f, "{} not load-balanced: threads stay where they start ({file})", named(cpus))
+                write!(f, "{} not load-balanced: threads stay where they start ({file})", cpus_text(cpus))
             }
-            Self::NohzFull { cpus } => write!(f, "nohz_full: {} without a periodic tick", named(cpus)),
+            Self::NohzFull { cpus } => write!(f, "nohz_full: {} without a periodic tick", cpus_text(cpus)),
         }
     }
 }
 
 /// Text for a set: `CPU 3`, `CPUs 0-3` or `no CPU`.
-fn named(cpus: &CpuSet) -> String {
+fn cpus_text(cpus: &CpuSet) -> String {
     match cpus.len() {
         0 => "no CPU".to_owned(),
         1 => format!("CPU {cpus}"),

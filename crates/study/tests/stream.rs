@@ -20,7 +20,7 @@ proptest! {
         (0_u32..3).prop_flat_map(|cpu| (Just(cpu), events(cpu))), 0..12,
     )) {
         let decoded = read_events(stream(&frames).as_slice()).unwrap();
-        prop_assert!(decoded.is_whole());
+        prop_assert!(decoded.is_complete());
         prop_assert_eq!(decoded.unknown_events, 0);
         // The order is by time, then by CPU, then as written: a stable sort of all CPUs' events in
         // sequence.
@@ -69,7 +69,7 @@ fn large_sets_of_cpus_become_several_frames_too() {
         let written = stream(&[(0, events.clone())]);
         assert!(frame_starts(&written).len() > 1 + 1 + 1);
         let decoded = read_events(written.as_slice()).unwrap();
-        assert!(decoded.is_whole() && decoded.events == events);
+        assert!(decoded.is_complete() && decoded.events == events);
     }
 }
 
@@ -138,7 +138,7 @@ fn the_documented_bytes_are_written_and_read() {
     let documented = [file_header(), frame(header, &raw), frame(end, &[0x03, 0x03, 0x07])].concat();
     assert_eq!(stream(&[(1, events.to_vec())]), documented);
     let decoded = read_events(documented.as_slice()).unwrap();
-    assert!(decoded.is_whole());
+    assert!(decoded.is_complete());
     assert_eq!(decoded.events, [&events[0], &events[2], &events[1]].map(Event::clone));
 }
 
@@ -153,7 +153,7 @@ fn kinds_of_a_later_version_are_skipped_and_counted() {
     let stream = [file_header(), frame(header, &raw), later_frame, end].concat();
     let decoded = read_events(stream.as_slice()).unwrap();
     assert_eq!(decoded.unknown_events, 1);
-    assert!(decoded.is_whole(), "{decoded:?}");
+    assert!(decoded.is_complete(), "{decoded:?}");
     assert_eq!(decoded.events.iter().map(|event| event.at.0).collect::<Vec<_>>(), [11, 13]);
 }
 

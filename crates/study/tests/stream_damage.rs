@@ -60,7 +60,7 @@ fn a_flipped_bit_loses_one_frame_and_is_counted() {
             assert_eq!(decoded.lost_events, lost.len() as u64, "bit {bit}");
             assert_eq!(told(&decoded), lost.len() as u64, "bit {bit}");
             assert_eq!(kept + decoded.lost_events, total, "bit {bit}");
-            assert!(!decoded.cut_off && !decoded.is_whole(), "bit {bit}");
+            assert!(!decoded.cut_off && !decoded.is_complete(), "bit {bit}");
         } else {
             // The flipped bit is in the end of the stream.
             assert!(decoded.cut_off && kept == total, "bit {bit}");

@@ -89,7 +89,7 @@ fn a_trace_is_read_back_with_its_events() {
     assert_eq!(study.damaged_traces, []);
     for header in &study.traces {
         let decoded = read_trace_events(&path, header).unwrap();
-        assert!(decoded.is_whole());
+        assert!(decoded.is_complete());
         assert_eq!(decoded.events, plain(0, 10, header.facts.events));
     }
     assert_eq!(trace_events_path(&path, &cell(2, 4)), path.join("traces/2-n4.events"));

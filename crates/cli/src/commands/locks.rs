@@ -100,7 +100,7 @@ fn measure(
     progress: &Progress<LockProgressText>,
 ) -> Result<LockFinish> {
     let mut recorder = StudyRecorder::new(writer, progress);
-    laboratory.look_before();
+    laboratory.watch_quiet_machine();
     let experiment = study.header.plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |_| true);
     let (mut never, mut budget, clock) = (|_: &[Vec<f64>]| false, Budget::unlimited(), Clock(control));

@@ -172,7 +172,7 @@ fn measure(
     };
     // The clean-up also follows a failure: it removes the user's files and restores the system.
     let cleaned = executor.clean_up();
-    for error in executor.put_back() {
+    for error in executor.restore_system() {
         terminal::note(&format!("cannot {error}; the next start of morecores tries again"));
     }
     let finish = match swept {

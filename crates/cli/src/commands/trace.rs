@@ -183,7 +183,7 @@ fn attempt(
     progress.on_begin(&trial);
     let traced = TracedRun::make(&mut executor, &mut tracer, &trial);
     let interrupted = control.is_interrupted();
-    for error in executor.put_back() {
+    for error in executor.restore_system() {
         terminal::note(&format!("cannot {error}; the next start of morecores tries again"));
     }
     let traced = match traced {

@@ -8,7 +8,7 @@ use morecores_study::Nanos;
 use morecores_study::lock::{ContentionSample, LockCell, LockName, LockPlan, LockRun, LockSample, LockStudy};
 use morecores_view::{Estimate, Measurement, median_estimate};
 
-use super::points::cpus as busy_cpus;
+use super::points::busy_cpus;
 use morecores_statistics::Design;
 use morecores_statistics::median;
 
@@ -49,7 +49,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Returns whether every planned cell was measured.
-    pub(super) fn are_whole(&self) -> bool {
+    pub(super) fn are_complete(&self) -> bool {
         let is_there =
             |round: u32, cell: &LockCell| self.by_cell.get(cell).is_some_and(|at| at.contains_key(&round));
         let experiment = self.plan.experiment();
@@ -95,18 +95,20 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Returns the value of `figure` for each round of the contention for `lock` at a point,
-    /// `watched` or not.
+    /// Returns the value of `figure` for each round of the contention for `lock` at a point, from
+    /// the measurements that time no waits.
     pub(super) fn contention(
         &self,
         lock: LockName,
-        (threads, hold, think): ContentionPoint,
-        watched: bool,
+        at: ContentionPoint,
         figure: impl Fn(&ContentionSample) -> Option<f64>,
     ) -> Rounds {
-        let (hold_ns, think_ns) = (Nanos(hold), Nanos(think));
-        self.values(LockCell::Contention { lock, threads, hold_ns, think_ns, watched }, |sample| match sample
-        {
+        self.contention_values(contention_cell(lock, at, false), figure)
+    }
+
+    /// Returns the value of `figure` for each round of a cell of contention.
+    fn contention_values(&self, cell: LockCell, figure: impl Fn(&ContentionSample) -> Option<f64>) -> Rounds {
+        self.values(cell, |sample| match sample {
             LockSample::Contention(contention) => figure(contention),
             _ => None,
         })
@@ -114,20 +116,19 @@ impl<'a> Cells<'a> {
 
     /// Returns the holds per second of all threads together.
     pub(super) fn rates(&self, lock: LockName, at: ContentionPoint) -> Rounds {
-        self.contention(lock, at, false, |contention| Some(rate(contention)))
+        self.contention(lock, at, |contention| Some(contention.rate()))
     }
 
     /// Returns the longest wait of any thread that waits for `lock` at a point while every wait
     /// is timed, in nanoseconds.
     pub(super) fn longest_wait(&self, lock: LockName, at: ContentionPoint) -> Option<u64> {
-        let longest = self.contention(lock, at, true, longest_wait);
+        let longest = self.contention_values(contention_cell(lock, at, true), longest_wait);
         longest.0.into_values().reduce(f64::max).map(|ns| ns as u64)
     }
 }
 
-/// Returns the holds per second of all threads together.
-fn rate(contention: &ContentionSample) -> f64 {
-    contention.turns.iter().sum::<u64>() as f64 / contention.window_ns.as_secs_f64()
+fn contention_cell(lock: LockName, (threads, hold, think): ContentionPoint, watched: bool) -> LockCell {
+    LockCell::Contention { lock, threads, hold_ns: Nanos(hold), think_ns: Nanos(think), watched }
 }
 
 /// Returns the longest wait of any thread in nanoseconds; none if no wait was timed.
@@ -145,7 +146,7 @@ pub(super) fn measurements(run: &LockRun) -> Vec<Measurement<'static>> {
             longest_wait(contention).map(|ns| measurement("longest_wait", "ns", ns)).into_iter().collect()
         }
         LockSample::Contention(contention) => vec![
-            measurement("holds", "1/s", rate(contention)),
+            measurement("holds", "1/s", contention.rate()),
             measurement("busy_cpus", "CPUs", busy_cpus(contention)),
         ],
         LockSample::Preempted { waited_ns, burned_ns, waits } => vec![
@@ -181,12 +182,12 @@ impl Rounds {
 
     /// Returns the ratio in each round that both have. A round in which `below` is zero has no
     /// ratio.
-    pub(super) fn over(&self, below: &Self) -> Self {
-        self.with(below, |a, b| (b > 0.0).then(|| a / b))
+    pub(super) fn ratio_to(&self, below: &Self) -> Self {
+        self.combine(below, |a, b| (b > 0.0).then(|| a / b))
     }
 
     /// Combines the two values of each round that both have.
-    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> Option<f64>) -> Self {
+    fn combine(&self, other: &Self, combine: impl Fn(f64, f64) -> Option<f64>) -> Self {
         let pairs = self.0.iter().filter_map(|(round, a)| Some((*round, combine(*a, *other.0.get(round)?)?)));
         Self(pairs.collect())
     }
@@ -195,8 +196,9 @@ impl Rounds {
     pub(super) fn geometric_mean(all: &[Self]) -> Self {
         let Some((first, rest)) = all.split_first() else { return Self::default() };
         let logarithms = |rounds: &Self| Self(rounds.0.iter().map(|(r, v)| (*r, v.ln())).collect());
-        let sum =
-            rest.iter().fold(logarithms(first), |sum, next| sum.with(&logarithms(next), |a, b| Some(a + b)));
+        let sum = rest
+            .iter()
+            .fold(logarithms(first), |sum, next| sum.combine(&logarithms(next), |a, b| Some(a + b)));
         Self(sum.0.into_iter().map(|(round, sum)| (round, (sum / all.len() as f64).exp())).collect())
     }
 }
@@ -212,8 +214,8 @@ mod tests {
     #[test]
     fn pairs_are_of_the_same_round() {
         let (a, b) = (rounds(&[(0, 2.0), (1, 9.0), (3, 4.0)]), rounds(&[(0, 1.0), (2, 5.0), (3, 8.0)]));
-        assert_eq!(a.over(&b), rounds(&[(0, 2.0), (3, 0.5)]));
-        assert_eq!(a.over(&rounds(&[(0, 0.0)])), Rounds::default());
+        assert_eq!(a.ratio_to(&b), rounds(&[(0, 2.0), (3, 0.5)]));
+        assert_eq!(a.ratio_to(&rounds(&[(0, 0.0)])), Rounds::default());
     }
 
     #[test]

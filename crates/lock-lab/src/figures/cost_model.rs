@@ -63,7 +63,7 @@ impl Costs {
     /// waiter that spins for longer than that could as well have slept. A waiter that spins for
     /// exactly this time and then sleeps never pays more than twice the minimum (Karlin, Li,
     /// Manasse & Owicki, *Empirical studies of competitive spinning*, SOSP 1991).
-    fn bound(&self) -> f64 {
+    fn spin_bound(&self) -> f64 {
         self.wake
     }
 }
@@ -89,20 +89,20 @@ impl Load {
     }
 
     /// Returns the number of threads that run at once.
-    fn at_once(&self) -> f64 {
+    fn running_threads(&self) -> f64 {
         self.threads.min(self.cpus)
     }
 
     /// Returns the number of a CPU's threads that are off it while one runs.
-    fn behind(&self) -> f64 {
+    fn waiting_per_cpu(&self) -> f64 {
         (self.threads / self.cpus - 1.0).max(0.0)
     }
 
     /// Returns the share of turns that find the lock taken if each turn takes it for `held`. This
     /// share is the part of a turn's time in which one of the other running threads has the lock.
-    fn meets(&self, held: f64) -> f64 {
+    fn share_of_taken(&self, held: f64) -> f64 {
         let turn = held + self.think;
-        if turn > 0.0 { ((self.at_once() - 1.0) * held / turn).clamp(0.0, 1.0) } else { 0.0 }
+        if turn > 0.0 { ((self.running_threads() - 1.0) * held / turn).clamp(0.0, 1.0) } else { 0.0 }
     }
 }
 
@@ -121,11 +121,11 @@ impl Load {
 /// useful slice `u(n/c - 1)` slices are lost. The useful share is `1/(1 + u(n/c - 1))`, which is
 /// `c/n` if the lock is always taken.
 fn spinning(costs: &Costs, load: &Load) -> f64 {
-    let waiters = (load.meets(load.hold + costs.line) * (load.at_once() - 1.0)).max(1.0);
+    let waiters = (load.share_of_taken(load.hold + costs.line) * (load.running_threads() - 1.0)).max(1.0);
     let held = load.hold + costs.line * waiters * (load.hold / LOOK).min(1.0);
-    let rate = (1.0 / held).min(load.at_once() / (held + load.think));
+    let rate = (1.0 / held).min(load.running_threads() / (held + load.think));
     let taken = (rate * held).min(1.0);
-    rate / (1.0 + taken * load.behind())
+    rate / (1.0 + taken * load.waiting_per_cpu())
 }
 
 /// Returns the turns per nanosecond of threads that sleep until an unlocking thread wakes them.
@@ -143,11 +143,11 @@ fn spinning(costs: &Costs, load: &Load) -> f64 {
 /// *Crowd.* A sleeping thread leaves its CPU to others, the owner among them, so no share is lost.
 fn blocking(costs: &Costs, load: &Load) -> f64 {
     let call = CALL_OF_SWITCH * costs.switch;
-    let meets = load.meets(load.hold + call);
+    let meets = load.share_of_taken(load.hold + call);
     let turn = load.hold + load.think;
     let by_lock = 1.0 / (load.hold + meets * (call + costs.wake.min(load.think)));
-    let waiting = if load.behind() > 0.0 { costs.switch } else { costs.wake };
-    let together = load.at_once() / (turn + costs.line + meets * (call + waiting));
+    let waiting = if load.waiting_per_cpu() > 0.0 { costs.switch } else { costs.wake };
+    let together = load.running_threads() / (turn + costs.line + meets * (call + waiting));
     let alone = 1.0 / (turn + call);
     by_lock.min(together.max(alone))
 }
@@ -165,7 +165,7 @@ pub(super) fn cost_model(cells: &Cells<'_>, prices: &Prices) -> Option<CostModel
     let points: Vec<CostModelPoint> = contended.filter_map(|at| point(cells, &costs, at)).collect();
     let told_apart = points.iter().filter(|point| point.right.is_some()).count() as u32;
     let right = points.iter().filter(|point| point.right == Some(true)).count() as u32;
-    let bound_ns = costs.bound();
+    let bound_ns = costs.spin_bound();
     (!points.is_empty()).then_some(CostModel {
         bound_ns,
         spinning: SPINNING,
@@ -177,7 +177,7 @@ pub(super) fn cost_model(cells: &Cells<'_>, prices: &Prices) -> Option<CostModel
 }
 
 fn point(cells: &Cells<'_>, costs: &Costs, at: ContentionPoint) -> Option<CostModelPoint> {
-    let measured = cells.rates(SPINNING, at).over(&cells.rates(BLOCKING, at)).estimate()?;
+    let measured = cells.rates(SPINNING, at).ratio_to(&cells.rates(BLOCKING, at)).estimate()?;
     let expected = expected(costs, &Load::new(at, cells.cpus()));
     let right = is_told_apart(&measured).then_some((expected > 1.0) == (measured.value > 1.0));
     Some(CostModelPoint { threads: at.0, hold_ns: at.1, think_ns: at.2, expected, measured, right })

@@ -7,7 +7,7 @@ use morecores_study::lock::{LockCell, LockName, LockStudy};
 use morecores_view::Estimate;
 
 use super::cells::{Cells, ContentionPoint};
-use super::points::{cpus, fastest, ratio};
+use super::points::{busy_cpus, fastest, ratio};
 
 /// The lock is slower if the whole interval of the ratio lies below this bound. Smaller differences
 /// say nothing, because they also occur between two builds of the same lock.
@@ -65,9 +65,9 @@ fn point(cells: &Cells<'_>, lock: LockName, peers: &[LockName], at: ContentionPo
     let rates = cells.rates(lock, at);
     rates.median()?;
     let per_hold = |lock| {
-        cells.contention(lock, at, false, |contention| {
+        cells.contention(lock, at, |contention| {
             let turns = contention.turns.iter().sum::<u64>() as f64;
-            (turns > 0.0).then(|| cpus(contention) * contention.window_ns.as_secs_f64() / turns)
+            (turns > 0.0).then(|| busy_cpus(contention) * contention.window_ns.as_secs_f64() / turns)
         })
     };
     let crowded = at.0 > cells.cpus();
@@ -77,7 +77,7 @@ fn point(cells: &Cells<'_>, lock: LockName, peers: &[LockName], at: ContentionPo
         think_ns: at.2,
         best,
         ratio: ratio(&rates, &cells.rates(best, at)),
-        cpu_per_hold: crowded.then(|| per_hold(lock).over(&per_hold(best)).estimate()).flatten(),
+        cpu_per_hold: crowded.then(|| per_hold(lock).ratio_to(&per_hold(best)).estimate()).flatten(),
     })
 }
 
@@ -88,7 +88,7 @@ pub fn free_ratio(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Opti
     let times = |lock| cells.times(LockCell::Free { lock });
     let measured = peers.iter().filter_map(|&peer| Some((peer, times(peer).median()?)));
     let (best, _) = measured.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    times(lock).over(&times(best)).estimate()
+    times(lock).ratio_to(&times(best)).estimate()
 }
 
 /// Returns the longest wait of any thread for `lock` at any point, in nanoseconds; none if no wait

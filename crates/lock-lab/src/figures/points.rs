@@ -26,13 +26,12 @@ pub(super) fn fastest(cells: &Cells<'_>, at: ContentionPoint, among: &[LockName]
 fn result(cells: &Cells<'_>, lock: LockName, at: ContentionPoint, fastest: &Rounds) -> Option<LockResult> {
     let rates = cells.rates(lock, at);
     let per_s = rates.estimate()?;
-    let rounds =
-        |figure: &dyn Fn(&ContentionSample) -> Option<f64>| cells.contention(lock, at, false, figure);
+    let rounds = |figure: &dyn Fn(&ContentionSample) -> Option<f64>| cells.contention(lock, at, figure);
     Some(LockResult {
         lock,
         per_s,
         of_fastest: ratio(&rates, fastest),
-        cpus: rounds(&|contention| Some(cpus(contention))).estimate()?,
+        cpus: rounds(&|contention| Some(busy_cpus(contention))).estimate()?,
         burned_cpus: rounds(&|contention| Some(waiting_cpus(contention, at))).estimate()?,
         luckiest: rounds(&|contention| share(contention, u64::max)).median().unwrap_or(1.0),
         unluckiest: rounds(&|contention| share(contention, u64::min)).median().unwrap_or(1.0),
@@ -43,14 +42,14 @@ fn result(cells: &Cells<'_>, lock: LockName, at: ContentionPoint, fastest: &Roun
 /// Returns the ratio in pairs of the same round. An incomplete study may have no pairs; the ratio
 /// is then that of the medians, without an interval. The ratio is 1 if neither lock had a hold.
 pub(super) fn ratio(rates: &Rounds, base: &Rounds) -> Estimate {
-    rates.over(base).estimate().unwrap_or_else(|| {
+    rates.ratio_to(base).estimate().unwrap_or_else(|| {
         let (here, there) = (rates.median().unwrap_or(0.0), base.median().unwrap_or(0.0));
         Estimate { value: if there > 0.0 { here / there } else { 1.0 }, ci95: None }
     })
 }
 
 /// Returns the CPUs busy: the CPU time of the threads divided by the window.
-pub(super) fn cpus(contention: &ContentionSample) -> f64 {
+pub(super) fn busy_cpus(contention: &ContentionSample) -> f64 {
     (contention.user_ns.as_secs_f64() + contention.system_ns.as_secs_f64())
         / contention.window_ns.as_secs_f64()
 }
@@ -59,7 +58,7 @@ pub(super) fn cpus(contention: &ContentionSample) -> f64 {
 /// result may be below zero by the error of a calibrated stretch of computing.
 fn waiting_cpus(contention: &ContentionSample, (_, hold, think): ContentionPoint) -> f64 {
     let turns = contention.turns.iter().sum::<u64>() as f64;
-    cpus(contention) - turns * (hold + think) as f64 / contention.window_ns.0 as f64
+    busy_cpus(contention) - turns * (hold + think) as f64 / contention.window_ns.0 as f64
 }
 
 /// Returns the turns of the thread that `pick` selects, divided by the mean; none without any turn.

@@ -19,7 +19,7 @@ pub use error::{MetricError, MetricFault};
 
 use context::PrintedNumber;
 use marks::Marks;
-use unit::{Unit, conversion, unit_beside};
+use unit::{Unit, adjacent_unit, conversion};
 
 /// Readers of all figures of a plan.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl MetricReader {
             _ => {}
         }
         let (before, after) = printed.surroundings();
-        let unit = unit_beside(&before, &after);
+        let unit = adjacent_unit(&before, &after);
         match self.factor(unit.as_deref()) {
             Some(factor) => Ok(Figure { name: self.name.clone(), value: value * factor, text, unit }),
             None => {

@@ -52,7 +52,7 @@ impl ProcessExecutor {
                     self.images.insert(point.cell(), script);
                 }
                 Err(SpawnError::Exec(source)) => {
-                    let name = self.command.at(point.n).words().into_iter().next().unwrap_or_default();
+                    let name = self.command.with_n(point.n).words().into_iter().next().unwrap_or_default();
                     return Err(ProgramError::Refused { name, source }.into());
                 }
                 ended => return Ok((ended?, observed)),

@@ -12,6 +12,15 @@ use std::ptr::null_mut;
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 
+/// End of a run that may have had the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunEnd {
+    /// The command exited, and left the terminal as it wanted.
+    Exit,
+    /// A signal ended the command, or its end is unknown.
+    Signal,
+}
+
 /// Terminal of this process, if any.
 #[derive(Debug)]
 pub struct Terminal {
@@ -36,7 +45,7 @@ impl Terminal {
 
     /// Gives the terminal to the process group of a run that has started, if an earlier run asked
     /// for it.
-    pub(super) fn run_starts(&mut self, group: libc::pid_t) {
+    pub(super) fn start_run(&mut self, group: libc::pid_t) {
         if self.is_wanted {
             self.give(group);
         }
@@ -44,29 +53,32 @@ impl Terminal {
 
     /// Gives the terminal to a process group that `signal` has stopped, if the signal means that
     /// the group asks for it. Returns whether the group may continue.
-    pub(super) fn is_given_on(&mut self, signal: i32, group: libc::pid_t) -> bool {
+    pub(super) fn give_on_signal(&mut self, signal: i32, group: libc::pid_t) -> bool {
         if !matches!(signal, libc::SIGTTIN | libc::SIGTTOU) {
             return false;
         }
         // A group that gets the terminal at its start may have asked for it a moment before.
-        let given = if self.given.is_some() { self.is_with(group) } else { self.give(group) };
+        let given = if self.given.is_some() { self.is_owned_by(group) } else { self.give(group) };
         self.is_wanted |= given;
         given
     }
 
     /// Takes the terminal back if it was given, and returns whether it was. After a run that a
     /// signal ended, the terminal's previous state is restored, as in a shell.
-    pub(super) fn run_ended(&mut self, by_signal: bool) -> bool {
+    pub(super) fn take_back(&mut self, end: RunEnd) -> bool {
         let (Some(before), Some(file)) = (self.given.take(), &self.file) else { return false };
         // These calls fail only if the terminal is gone.
         let _ = while_background(|| {
             tcsetpgrp(file, getpgrp())?;
-            if by_signal { tcsetattr(file, OptionalActions::Drain, &before) } else { Ok(()) }
+            match end {
+                RunEnd::Exit => Ok(()),
+                RunEnd::Signal => tcsetattr(file, OptionalActions::Drain, &before),
+            }
         });
         true
     }
 
-    fn is_with(&self, group: libc::pid_t) -> bool {
+    fn is_owned_by(&self, group: libc::pid_t) -> bool {
         let owner = self.file.as_ref().and_then(|file| tcgetpgrp(file).ok());
         owner.is_some() && owner == Pid::from_raw(group)
     }

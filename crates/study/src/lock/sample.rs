@@ -96,6 +96,13 @@ pub struct ContentionSample {
     pub longest_waits_ns: Option<Vec<Nanos>>,
 }
 
+impl ContentionSample {
+    /// Holds per second of all threads together.
+    pub fn rate(&self) -> f64 {
+        self.turns.iter().sum::<u64>() as f64 / self.window_ns.as_secs_f64()
+    }
+}
+
 /// Result of one process of the laboratory. A time of single operations is the median over many, in
 /// fractional nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,9 +177,7 @@ impl RunRecord for LockRun {
     fn value(&self) -> f64 {
         match &self.sample {
             LockSample::Time { ns } => *ns,
-            LockSample::Contention(contention) => {
-                contention.turns.iter().sum::<u64>() as f64 / contention.window_ns.as_secs_f64()
-            }
+            LockSample::Contention(contention) => contention.rate(),
             LockSample::Preempted { waited_ns, waits, .. } => waited_ns.0 as f64 / *waits as f64,
         }
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::{StudyError, io_error};
-use super::upgrade::{SchemaError, upgraded};
+use super::upgrade::{SchemaError, upgrade_header};
 use super::{AnyStudy, Closing, STUDY_SCHEMA, StudyHeader, StudyRecord, traces};
 use crate::lock::Laboratory;
 use crate::{Command, Subject};
@@ -175,7 +175,7 @@ pub(super) fn read<S: Subject>(path: &Path) -> Result<StudyRecord<S>, StudyError
 /// Reads a study of any subject, finished or not.
 pub(super) fn read_any(path: &Path) -> Result<AnyStudy, StudyError> {
     let value = read_header_value(path)?;
-    if is_about::<Laboratory>(&value) {
+    if has_subject::<Laboratory>(&value) {
         let study = with_content(path, parse_header(path, value)?)?;
         return Ok(AnyStudy::Locks(Box::new(study)));
     }
@@ -245,7 +245,7 @@ fn read_header_value(path: &Path) -> Result<serde_json::Value, StudyError> {
     let value: serde_json::Value =
         serde_json::from_slice(&text).map_err(|e| damaged_header(path, e.to_string()))?;
     // The schema is checked before anything else is interpreted.
-    upgraded(value).map_err(|error| match error {
+    upgrade_header(value).map_err(|error| match error {
         SchemaError::Newer { found, known } => {
             StudyError::NewerSchema { path: path.to_owned(), found, known }
         }
@@ -260,7 +260,7 @@ fn subject_kind(header: &serde_json::Value) -> &str {
     header["subject"]["kind"].as_str().unwrap_or_default()
 }
 
-fn is_about<S: Subject>(header: &serde_json::Value) -> bool {
+fn has_subject<S: Subject>(header: &serde_json::Value) -> bool {
     S::KINDS.contains(&subject_kind(header))
 }
 

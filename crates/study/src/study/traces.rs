@@ -89,7 +89,7 @@ impl TraceWriter {
     pub fn create(study: &Path, cell: Cell) -> Result<Self, StudyError> {
         let folder = study.join(FOLDER);
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
-        let path = unfinished(&trace_path(study, &cell, EVENTS));
+        let path = unfinished_path(&trace_path(study, &cell, EVENTS));
         let events = File::create(&path).map_err(io_error("create", &path))?;
         Ok(Self { study: study.to_owned(), cell, events, committed: false })
     }
@@ -113,11 +113,11 @@ impl TraceWriter {
         }
         let (json, events) = (self.path(HEADER), self.path(EVENTS));
         let text = serde_json::to_vec(header).map_err(io::Error::from);
-        text.and_then(|text| fs::write(unfinished(&json), text)).map_err(io_error("write", &json))?;
+        text.and_then(|text| fs::write(unfinished_path(&json), text)).map_err(io_error("write", &json))?;
         // A kill at this point must not leave an old header with new events.
-        remove_if_there(&json)?;
-        fs::rename(unfinished(&events), &events).map_err(io_error("create", &events))?;
-        fs::rename(unfinished(&json), &json).map_err(io_error("create", &json))?;
+        remove_if_present(&json)?;
+        fs::rename(unfinished_path(&events), &events).map_err(io_error("create", &events))?;
+        fs::rename(unfinished_path(&json), &json).map_err(io_error("create", &json))?;
         self.committed = true;
         Ok(())
     }
@@ -131,8 +131,8 @@ impl Drop for TraceWriter {
     fn drop(&mut self) {
         if !self.committed {
             // Resuming the study removes the files that cannot be removed now.
-            let _ = fs::remove_file(unfinished(&self.path(EVENTS)));
-            let _ = fs::remove_file(unfinished(&self.path(HEADER)));
+            let _ = fs::remove_file(unfinished_path(&self.path(EVENTS)));
+            let _ = fs::remove_file(unfinished_path(&self.path(HEADER)));
         }
     }
 }
@@ -207,7 +207,7 @@ pub(super) fn clean(study: &Path) -> Result<(), StudyError> {
     for path in files(study)? {
         let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
         if is(UNFINISHED) || is(EVENTS) && !path.with_extension(HEADER).exists() {
-            remove_if_there(&path)?;
+            remove_if_present(&path)?;
         }
     }
     Ok(())
@@ -227,14 +227,14 @@ fn files(study: &Path) -> Result<Vec<PathBuf>, StudyError> {
     Ok(paths)
 }
 
-fn unfinished(path: &Path) -> PathBuf {
+fn unfinished_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(UNFINISHED);
     name.into()
 }
 
-fn remove_if_there(path: &Path) -> Result<(), StudyError> {
+fn remove_if_present(path: &Path) -> Result<(), StudyError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(e)),
         _ => Ok(()),

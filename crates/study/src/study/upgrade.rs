@@ -25,7 +25,7 @@ pub(super) enum SchemaError {
 }
 
 /// Header in the newest schema.
-pub(super) fn upgraded(mut header: Value) -> Result<Value, SchemaError> {
+pub(super) fn upgrade_header(mut header: Value) -> Result<Value, SchemaError> {
     let schema = header.get("schema").and_then(Value::as_str).unwrap_or_default().to_owned();
     match name_and_number(&schema) {
         Some(("morecores.study", 1)) => {
@@ -60,27 +60,27 @@ mod tests {
     fn headers_of_schema_1_name_their_subject() {
         let command = json!({"kind": "program", "argv": ["true"]});
         assert_eq!(
-            upgraded(json!({"schema": "morecores.study/1", "command": command, "tool": "0.1.0"})),
+            upgrade_header(json!({"schema": "morecores.study/1", "command": command, "tool": "0.1.0"})),
             Ok(json!({"schema": STUDY_SCHEMA, "subject": command, "tool": "0.1.0"}))
         );
         assert_eq!(
-            upgraded(json!({"schema": "morecores.locks/1", "plan": {}})),
+            upgrade_header(json!({"schema": "morecores.locks/1", "plan": {}})),
             Ok(json!({"schema": STUDY_SCHEMA, "subject": {"kind": "locks"}, "plan": {}}))
         );
         let newest = json!({"schema": STUDY_SCHEMA, "subject": command});
-        assert_eq!(upgraded(newest.clone()), Ok(newest));
+        assert_eq!(upgrade_header(newest.clone()), Ok(newest));
     }
 
     #[test]
     fn later_and_unknown_schemas_are_refused() {
         for (schema, known) in [("morecores.study/3", STUDY_SCHEMA), ("morecores.locks/2", LOCKS_1_SCHEMA)] {
-            let error = upgraded(json!({"schema": schema}));
+            let error = upgrade_header(json!({"schema": schema}));
             assert_eq!(error, Err(SchemaError::Newer { found: schema.to_owned(), known }));
         }
         for header in
             [json!({"schema": "morecores.study/x"}), json!({"schema": "hyperfine/1"}), json!({}), json!(3)]
         {
-            assert!(matches!(upgraded(header), Err(SchemaError::Unknown(_))));
+            assert!(matches!(upgrade_header(header), Err(SchemaError::Unknown(_))));
         }
     }
 }

@@ -33,7 +33,7 @@ fn expression(text: &str) -> Regex {
 }
 
 /// Unit beside a number: the word after it, or otherwise the word or the bracket before it.
-pub(super) fn unit_beside(before: &str, after: &str) -> Option<String> {
+pub(super) fn adjacent_unit(before: &str, after: &str) -> Option<String> {
     unit_after(after).or_else(|| unit_before(before))
 }
 
@@ -151,7 +151,7 @@ mod tests {
             ("", ",13.7", None),
             ("", "  3.4", None),
         ] {
-            assert_eq!(unit_beside(before, after).as_deref(), expected, "{before}…{after}");
+            assert_eq!(adjacent_unit(before, after).as_deref(), expected, "{before}…{after}");
         }
     }
 

@@ -57,7 +57,7 @@ impl Decoder<'_> {
                 self.input.skip(length)?;
                 return Ok(None);
             }
-            kind => self.rarer(kind, (first & !EARLIER) >> FLAGS_SHIFT)?,
+            kind => self.rare_event(kind, (first & !EARLIER) >> FLAGS_SHIFT)?,
         };
         Ok(Some((at, kind)))
     }
@@ -81,7 +81,7 @@ impl Decoder<'_> {
         Ok(EventKind::Waking(Waking { tid, by, io_wait }))
     }
 
-    fn rarer(&mut self, kind: u8, flags: u8) -> Result<EventKind, DecodeError> {
+    fn rare_event(&mut self, kind: u8, flags: u8) -> Result<EventKind, DecodeError> {
         Ok(match kind {
             kind::FORK => {
                 let (parent, child, process) = (self.thread()?, self.thread()?, self.thread()?);

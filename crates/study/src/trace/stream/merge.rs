@@ -29,7 +29,7 @@ pub struct Decoded {
 
 impl Decoded {
     /// Returns whether no events are missing.
-    pub const fn is_whole(&self) -> bool {
+    pub const fn is_complete(&self) -> bool {
         self.damaged_frames == 0 && self.lost_events == 0 && !self.cut_off
     }
 }
