@@ -1,7 +1,7 @@
 //! Cgroups: the place of this process in them, and those that hold the command's process tree.
 //!
-//! This module reads raw counters; `account` of another crate interprets them for a run. Every
-//! change is in the journal.
+//! This module reads raw counters; `account` in `measure` interprets them for a run. Every change
+//! is in the journal.
 
 mod counters;
 mod group;

@@ -1,6 +1,6 @@
 //! Studies on a report page, for `report` and `serve`.
 //!
-//! This module derives and fills in data. `report` of another crate writes the page.
+//! This module fills in the data of the page. `morecores_report` writes it.
 
 use std::path::Path;
 

@@ -3,8 +3,7 @@
 //! The group uses version 2 wherever it is mounted, even without controllers: `cpu.stat` is always
 //! present, and a child can be born in the cgroup. It uses version 1 hierarchies for the counters
 //! that version 2 lacks on this machine. There the measuring thread itself moves into the cgroup,
-//! so its children are born there. This module reads raw counters; `account` interprets them for a
-//! run.
+//! so its children are born there.
 
 use std::fs::{self, File};
 use std::io;

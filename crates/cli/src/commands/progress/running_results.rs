@@ -71,7 +71,7 @@ impl RunningResults {
     }
 
     /// Stores the programs that have used the most CPU time so far.
-    fn look(&mut self, neighbours: &[Neighbour]) {
+    fn set_neighbours(&mut self, neighbours: &[Neighbour]) {
         self.neighbours = neighbours.to_vec();
     }
 }
@@ -86,7 +86,7 @@ impl ProgressText for RunningResults {
 
     fn count(&mut self, outcome: &Outcome) -> bool {
         self.count_run(&outcome.run);
-        outcome.neighbours.iter().for_each(|neighbours| self.look(neighbours));
+        outcome.neighbours.iter().for_each(|neighbours| self.set_neighbours(neighbours));
         outcome.run.counts(&self.plan)
     }
 
@@ -103,11 +103,11 @@ impl ProgressText for RunningResults {
     /// run.
     fn headline(&self) -> Option<String> {
         let [base, .., largest] = self.points.as_slice() else { return None };
-        let (there, here) = (median(&base.values)?, median(&largest.values)?);
+        let (of_base, of_largest) = (median(&base.values)?, median(&largest.values)?);
         let better = self.plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
         let speedup = match better {
-            Better::Lower => there / here,
-            Better::Higher => here / there,
+            Better::Lower => of_base / of_largest,
+            Better::Higher => of_largest / of_base,
         };
         speedup.is_finite().then(|| format!("{} times", ratio(speedup)))
     }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(so_far.disturbance(), None);
         so_far.count_run(&run_with_others(0.95));
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy"));
-        so_far.look(&[neighbour("rustc", 0.9), neighbour("kdamond.0", 0.06)]);
+        so_far.set_neighbours(&[neighbour("rustc", 0.9), neighbour("kdamond.0", 0.06)]);
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy (rustc)"));
         // One round later the disturbance has ended.
         (0..2).for_each(|_| so_far.count_run(&run_with_others(0.01)));
