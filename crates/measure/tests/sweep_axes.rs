@@ -246,7 +246,7 @@ fn a_new_axis_is_a_value_of_the_cells() {
     let quota = Axis::new("quota", [50_u64, 100]).in_unit("percent");
     let counts = [Axis::new(CPUS_AXIS, [1_u32, 2]), Axis::new(N_AXIS, [AxisSetting::same_as(CPUS_AXIS)])];
     let allot = |cpus| (point(cpus).cpu_set, point(cpus).adds);
-    let points = Point::from_axes(&[counts.as_slice(), &[quota.clone()]].concat(), allot);
+    let points = Point::from_axes(&[counts.as_slice(), std::slice::from_ref(&quota)].concat(), allot);
     let stop = Stop { precision: None, max_runs: 2, ..plan(Vec::new()).stop };
     let plan = Plan { stop, axes: vec![quota], ..plan(points) };
     let dir = tempfile::tempdir().unwrap();
