@@ -160,6 +160,20 @@ fn two_writers_never_share_a_study() {
 }
 
 #[test]
+fn opening_a_study_reserves_it_and_changes_nothing() {
+    let (_dir, path) = study_of(1);
+    append_raw(&path, b"{\"index\":");
+    let content = || ["study.json", "runs.jsonl"].map(|name| fs::read(path.join(name)).unwrap());
+    let before = content();
+    let opened = StudyWriter::open(&path).unwrap();
+    assert_eq!((opened.study.runs.as_slice(), opened.study.damaged_lines), ([run(0)].as_slice(), 1));
+    assert!(matches!(StudyWriter::open(&path), Err(StudyError::Busy(_))));
+    drop(opened);
+    assert_eq!(content(), before);
+    assert!(StudyWriter::open(&path).is_ok());
+}
+
+#[test]
 fn a_study_of_the_earlier_schema_reads_the_same() {
     let (_dir, path) = study_of(2);
     let study = Study::read(&path).unwrap();
