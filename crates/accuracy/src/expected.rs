@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use morecores_view::{Components, TraceView};
+use morecores_view::{Component, Components, TraceView};
 
 use crate::{Truth, neighbour};
 
@@ -39,24 +39,26 @@ pub enum Part {
     Idle,
 }
 
-/// Amount of each idle component, with the part that names it.
-fn idle_parts(c: &Components) -> [(Option<Part>, f64); 12] {
-    // A trace does not report a component that it cannot distinguish.
-    let or_zero = |part: Option<f64>| part.unwrap_or(0.0);
-    [
-        (Some(Part::Scheduling), c.idle_scheduling_s),
-        (None, or_zero(c.idle_held_s)),
-        (Some(Part::Pinned), or_zero(c.idle_pinned_s)),
-        (None, or_zero(c.idle_kernel_lock_s)),
-        (Some(Part::UserLock), or_zero(c.idle_user_lock_s)),
-        (Some(Part::Disk), or_zero(c.idle_disk_s)),
-        (None, or_zero(c.idle_peer_s)),
-        (None, or_zero(c.idle_device_s)),
-        (None, or_zero(c.idle_rcu_s)),
-        (None, or_zero(c.idle_uninterruptible_s)),
-        (Some(Part::Timer), or_zero(c.idle_timer_s)),
-        (Some(Part::TooLittleWork), c.idle_too_little_work_s),
-    ]
+/// Part that names an idle component, if any does.
+fn idle_part(component: Component) -> Option<Part> {
+    Some(match component {
+        Component::IdleScheduling => Part::Scheduling,
+        Component::IdlePinned => Part::Pinned,
+        Component::IdleUserLock => Part::UserLock,
+        Component::IdleDisk => Part::Disk,
+        Component::IdleTimer => Part::Timer,
+        Component::IdleTooLittleWork => Part::TooLittleWork,
+        _ => return None,
+    })
+}
+
+/// Sum of the idle components with a part that `is_summed`, in CPU-seconds. A trace does not report
+/// a component that it cannot distinguish.
+fn idle_seconds(c: &Components, is_summed: impl Fn(Option<Part>) -> bool) -> f64 {
+    let idle = Component::ALL.into_iter().filter(|component| component.is_idle());
+    idle.filter(|component| is_summed(idle_part(*component)))
+        .filter_map(|component| component.seconds(c))
+        .sum()
 }
 
 impl Part {
@@ -72,8 +74,8 @@ impl Part {
             Self::Neighbour => {
                 view.others.iter().filter(|(name, _)| neighbour::NAME == name).map(|(_, s)| s).sum()
             }
-            Self::Idle => idle_parts(c).iter().map(|(_, seconds)| seconds).sum(),
-            named => idle_parts(c).iter().filter(|(part, _)| *part == Some(named)).map(|(_, s)| s).sum(),
+            Self::Idle => idle_seconds(c, |_| true),
+            named => idle_seconds(c, |part| part == Some(named)),
         }
     }
 
@@ -83,8 +85,7 @@ impl Part {
         if named.contains(&Self::Idle) {
             return 0.0;
         }
-        let other = |part: Option<Self>| part.is_none_or(|part| !named.contains(&part));
-        idle_parts(c).iter().filter(|(part, _)| other(*part)).map(|(_, seconds)| seconds).sum()
+        idle_seconds(c, |part| part.is_none_or(|part| !named.contains(&part)))
     }
 }
 

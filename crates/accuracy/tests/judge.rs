@@ -5,8 +5,8 @@ use morecores_accuracy::case::{Body, Case, Settings, cases};
 use morecores_accuracy::judge::{Judgement, judge};
 use morecores_accuracy::table::{FailedCase, RunConditions, judgement_lines, markdown, totals_line};
 use morecores_accuracy::{Part, Truth};
-use morecores_report::Component;
-use morecores_view::TraceView;
+use morecores_report::component_name;
+use morecores_view::{Component, TraceView};
 
 /// Report of a program with 30% of 6 s serial on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
 fn view() -> TraceView {
@@ -151,7 +151,7 @@ fn the_table_names_its_machine_and_the_misses() {
 /// same.
 #[test]
 fn parts_have_the_names_of_the_components() {
-    let names: Vec<&str> = Component::ALL.iter().map(|component| component.name()).collect();
+    let names = Component::ALL.map(component_name);
     for part in [Part::Scheduling, Part::Pinned, Part::UserLock, Part::Disk, Part::Timer, Part::TooLittleWork]
     {
         assert!(names.contains(&part.to_string().as_str()), "{part}: {names:?}");

@@ -12,7 +12,7 @@ pub use decide::{causes, main_cause, no_cause_reason};
 pub use text::cause_clause;
 pub(crate) use text::{cause_clauses, no_cause_sentence};
 
-use crate::Component;
+use morecores_view::Component;
 
 /// One loss of a speedup stack that is worth a sentence.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,11 +10,11 @@ use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
 use morecores_view::page::{Statement, TableCell};
 use morecores_view::{
-    Aspect, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, ConditionResult, Difference, Estimate,
-    Summary, Warning,
+    Aspect, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, Component, ConditionResult,
+    Difference, Estimate, Summary, Warning,
 };
 
-use crate::Component;
+use crate::component::loss_name;
 use crate::format::{
     ABSENT, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, join_with_or, percent, ratio,
 };
@@ -204,7 +204,7 @@ pub(crate) fn growth_text(comparison: &Comparison) -> Option<String> {
             } else {
                 String::new()
             };
-            format!("\"{}\" by {}{culprit}", component.loss_name(), signed_cpus(*more))
+            format!("\"{}\" by {}{culprit}", loss_name(*component), signed_cpus(*more))
         });
         let changes = join_with_and(changes);
         format!(
@@ -342,7 +342,7 @@ pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Str
         vec![("speedup", stacks.iter().map(|s| signed_cpus(s.new_speedup - s.base_speedup)).collect())];
     rows.extend(shown.into_iter().map(|component| {
         let cell = |s: &ComparedStack| more(component, s).map_or(ABSENT.to_owned(), signed_cpus);
-        (component.loss_name(), stacks.iter().map(cell).collect())
+        (loss_name(component), stacks.iter().map(cell).collect())
     }));
     rows
 }

@@ -31,7 +31,7 @@ pub use causes::{
     Cause, Explanation, NoCauseReason, SerialTime, cause_clause, causes, main_cause, no_cause_reason,
 };
 pub use command::{display_command, display_command_with_variables};
-pub use component::Component;
+pub use component::component_name;
 pub use csv::{locks_csv, view_csv};
 pub use doctor::doctor_report;
 pub use format::{count, cpus, duration, percent, ratio, time};

@@ -205,22 +205,7 @@ fn stack_parts(view: &View) -> Vec<StackPart> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use morecores_view::Losses;
-
     use super::*;
-    use crate::Component;
-
-    /// The keys of the components are the keys of the record.
-    #[test]
-    fn keys_are_those_of_the_record() {
-        let keys: BTreeSet<String> = Component::ALL.iter().map(|c| c.look().key.to_owned()).collect();
-        let object_keys = |value: serde_json::Value| -> BTreeSet<String> {
-            value.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default()
-        };
-        assert_eq!(keys, object_keys(serde_json::to_value(Losses::default()).unwrap()));
-    }
 
     #[test]
     fn no_text_can_end_the_script_element() {

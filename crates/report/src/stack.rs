@@ -4,11 +4,12 @@
 
 use morecores_study::trace::TraceSource;
 use morecores_view::page::Statement;
-use morecores_view::{Components, StackView, TraceView, View};
+use morecores_view::{Component, StackView, TraceView, View};
 
-use crate::Component;
 use crate::causes::no_cause_reason;
-use crate::component::{self, IDLE_OR_OTHERS, Look, idle_includes_others};
+use crate::component::{
+    self, IDLE_OR_OTHERS, Look, component_look, component_name_in, idle_includes_others, loss_name,
+};
 use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, two_digits, whole_percent};
 
 /// Share of the CPUs below which a loss is folded into others, if it is below at every count. A
@@ -35,7 +36,7 @@ impl Part {
     pub(crate) const fn look(self) -> Look {
         match self {
             Self::Speedup => component::SPEEDUP,
-            Self::Component(component) => component.look(),
+            Self::Component(component) => component_look(component),
             Self::Folded => component::FOLDED,
         }
     }
@@ -101,7 +102,7 @@ impl Parts {
             Part::Component(Component::IdleScheduling) if self.idle_includes_others => {
                 IDLE_OR_OTHERS.to_owned()
             }
-            Part::Component(component) => component.loss_name().to_owned(),
+            Part::Component(component) => loss_name(component).to_owned(),
             Part::Folded => folded_name(),
         }
     }
@@ -230,7 +231,7 @@ fn part_speedups_note(stack: &StackView) -> Option<String> {
 /// Idle share of the baseline: a stack holds only the idle time beyond it.
 fn idle_baseline_note(base: &TraceView) -> Option<String> {
     let whole = f64::from(base.cpus) * base.elapsed_s;
-    let idle = |c: &Component| c.idle_seconds(&base.components);
+    let idle = |c: &Component| c.seconds(&base.components).filter(|_| c.is_idle()).unwrap_or(0.0);
     let all: f64 = Component::ALL.iter().map(idle).sum();
     let largest = Component::ALL.into_iter().max_by(|a, b| idle(a).total_cmp(&idle(b)))?;
     (whole > 0.0 && all >= LEAST_IDLE_SHARE * whole).then(|| {
@@ -238,15 +239,7 @@ fn idle_baseline_note(base: &TraceView) -> Option<String> {
             "{} of the CPU time on {} was idle already, mostly \"{}\"; the losses come in addition",
             percent(all / whole),
             cpus(base.cpus),
-            largest.name_in(base)
+            component_name_in(base, largest)
         )
     })
-}
-
-impl Component {
-    /// CPU-seconds of the component if it is a kind of idle time, otherwise zero.
-    fn idle_seconds(self, components: &Components) -> f64 {
-        let idle = self >= Self::IdleScheduling && self < Self::Unexplained;
-        self.seconds(components).filter(|_| idle).unwrap_or(0.0)
-    }
 }

@@ -3,11 +3,10 @@
 //! This module draws and lays out nothing, compares no runs, and judges nothing: the view's
 //! warnings judge.
 
-use morecores_view::TraceView;
+use morecores_view::{Component, TraceView};
 
-use crate::Component;
 use crate::causes::tight_loop_share;
-use crate::component::{awaited_name, holder_waits, idle_includes_others};
+use crate::component::{awaited_name, component_name_in, holder_waits, idle_includes_others};
 use crate::format::{count, cpus, join_with_and, percent, time};
 use crate::stack::{FOLDED_SHARE, Part, folded_name, overhead_text, source_name};
 
@@ -58,7 +57,7 @@ pub(crate) fn trace_parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
 /// Name of a part of a run.
 pub(crate) fn part_name(part: Part, trace: &TraceView) -> String {
     match part {
-        Part::Component(component) => component.name_in(trace).to_owned(),
+        Part::Component(component) => component_name_in(trace, component).to_owned(),
         _ => folded_name(),
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use morecores_report::{
-    Component, Explanation, NoCauseReason, Remark, cause_clause, causes, decide, main_cause, no_cause_reason,
+    Explanation, NoCauseReason, Remark, cause_clause, causes, decide, main_cause, no_cause_reason,
     verdict_statement,
 };
 use morecores_study::*;

@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use morecores_report::{Component, Style, run_report, trace_report, view_markdown};
+use morecores_report::{Style, run_report, trace_report, view_markdown};
 use morecores_study::trace::*;
 use morecores_view::*;
 use proptest::prelude::*;

@@ -28,9 +28,9 @@ pub use machine_noise::machine_noise;
 pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
 pub use types::{
     Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
-    ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Components, ConditionResult,
-    CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance, Estimate, FailureCount,
-    FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies,
+    ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component, Components,
+    ConditionResult, CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance, Estimate,
+    FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies,
     KernelRatioEstimator, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
     LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Mismatch, ModelName, ModelView,
     NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::types::find_in_cell;
-use crate::{Components, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceView};
+use crate::{Component, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceView};
 use morecores_study::InCell;
 use morecores_study::trace::TraceSource;
 
@@ -68,7 +68,7 @@ fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> O
         return None;
     }
     let loss = |here: f64, there: f64| here / trace.elapsed_s - speedup * (there / base.elapsed_s);
-    let mut losses = losses(&trace.components, &base.components, loss);
+    let mut losses = losses(|c| c.seconds(&trace.components), |c| c.seconds(&base.components), loss);
     move_displaced_work(
         &mut losses,
         excess_of_other_programs(point, trace) - speedup * excess_of_other_programs(base_point, base),
@@ -118,56 +118,28 @@ fn move_displaced_work(losses: &mut Losses, beyond: f64) {
     }
 }
 
-/// Computes the loss of each component from its size in both runs. If one run cannot tell a
-/// component apart, another component contains its time in that run. The loss of the other
+/// Computes the loss of each component from its amount in both runs. If one run cannot tell a
+/// component apart, another component contains its time in that run. The loss of the containing
 /// component then covers both runs.
-pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) -> Losses {
-    let loss_of = |part: fn(&Components) -> f64| loss(part(here), part(base));
-    // Loss of the component, and the loss that the containing component gets in addition.
-    let loss_if_known = |part: fn(&Components) -> Option<f64>| match (part(here), part(base)) {
-        (Some(here), Some(base)) => (Some(loss(here, base)), 0.0),
-        (here, base) => (None, loss(here.unwrap_or(0.0), base.unwrap_or(0.0))),
+pub(crate) fn losses(
+    here: impl Fn(Component) -> Option<f64>,
+    base: impl Fn(Component) -> Option<f64>,
+    loss: impl Fn(f64, f64) -> f64,
+) -> Losses {
+    let own_loss = |component| Some(loss(here(component)?, base(component)?));
+    let in_another = |component: &Component| own_loss(*component).is_none();
+    // Component whose loss covers the one that cannot be told apart.
+    let covering = |component: Component| {
+        let containers = std::iter::successors(component.container(), |container| container.container());
+        containers.into_iter().find(|container| !in_another(container))
     };
-    let (kernel_work, in_user_work) = loss_if_known(|c| c.kernel_work_s);
-    let (interrupt, hit) = loss_if_known(|c| c.interrupt_s);
-    let (kernel_lock_spin, spun) = loss_if_known(|c| c.kernel_lock_spin_s);
-    let (steal, stolen) = loss_if_known(|c| c.steal_s);
-    let (idle_held, held) = loss_if_known(|c| c.idle_held_s);
-    let (idle_pinned, pinned) = loss_if_known(|c| c.idle_pinned_s);
-    let (idle_kernel_lock, for_kernel_lock) = loss_if_known(|c| c.idle_kernel_lock_s);
-    let (idle_user_lock, for_user_lock) = loss_if_known(|c| c.idle_user_lock_s);
-    let (idle_disk, for_disk) = loss_if_known(|c| c.idle_disk_s);
-    let (idle_peer, for_peer) = loss_if_known(|c| c.idle_peer_s);
-    let (idle_device, for_device) = loss_if_known(|c| c.idle_device_s);
-    let (idle_rcu, for_rcu) = loss_if_known(|c| c.idle_rcu_s);
-    let (idle_uninterruptible, for_others) = loss_if_known(|c| c.idle_uninterruptible_s);
-    let (idle_timer, for_timer) = loss_if_known(|c| c.idle_timer_s);
-    // Spinning counts as kernel work if kernel work is told apart.
-    let in_kernel_work = if kernel_work.is_some() { spun } else { 0.0 };
-    Losses {
-        user_work: loss_of(|c| c.user_work_s) + in_user_work + hit + stolen + (spun - in_kernel_work),
-        kernel_work: kernel_work.map(|loss| loss + in_kernel_work),
-        interrupt,
-        kernel_lock_spin,
-        other_processes: loss_of(|c| c.other_processes_s),
-        tracer: loss_of(|c| c.tracer_s),
-        steal,
-        idle_scheduling: loss_of(|c| c.idle_scheduling_s) + held + pinned,
-        idle_held,
-        idle_pinned,
-        idle_kernel_lock,
-        idle_user_lock,
-        idle_disk,
-        idle_peer,
-        idle_device,
-        idle_rcu,
-        idle_uninterruptible,
-        idle_timer,
-        idle_too_little_work: loss_of(|c| c.idle_too_little_work_s)
-            + (for_kernel_lock + for_user_lock + for_disk + for_peer + for_timer)
-            + (for_device + for_rcu + for_others),
-        unexplained: loss_of(|c| c.unexplained_s),
-    }
+    Losses::from_amounts(|component| {
+        let contained = Component::ALL
+            .into_iter()
+            .filter(|part| in_another(part) && covering(*part) == Some(component))
+            .map(|part| loss(here(part).unwrap_or(0.0), base(part).unwrap_or(0.0)));
+        Some(contained.fold(own_loss(component)?, |sum, loss| sum + loss))
+    })
 }
 
 /// Computes the lost CPUs by name, most first. Names of the baseline alone stay, with a negative

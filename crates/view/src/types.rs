@@ -7,6 +7,7 @@
 
 mod cell;
 mod comparison;
+mod component;
 mod locks;
 mod noise;
 mod prediction;
@@ -26,6 +27,7 @@ pub use comparison::{
     Aspect, COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison,
     ConditionResult, Difference, Mismatch,
 };
+pub use component::{Component, Components, Losses};
 pub use locks::{
     CostModel, CostModelPoint, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
     LockSituation, LocksView, Prices, SpinTuning,
@@ -37,8 +39,8 @@ pub use prediction::{
 };
 pub use trace::HolderWaits;
 pub use trace::{
-    CommandView, Components, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LockView, Losses,
-    NO_CULPRIT, Parallelism, SerialAndParallel, SerialPhase, StackView, TraceEstimator, TraceView, Workers,
+    CommandView, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LockView, NO_CULPRIT,
+    Parallelism, SerialAndParallel, SerialPhase, StackView, TraceEstimator, TraceView, Workers,
 };
 pub use warning::{FailureCount, OutsideEvidence, Warning};
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use morecores_study::trace::{SampleMode, TraceHeader, TraceSource};
 use morecores_study::{CpuId, Nanos};
-use morecores_view::{Components, KernelRatioEstimator, TraceEstimator};
+use morecores_view::{Component, Components, KernelRatioEstimator, TraceEstimator};
 
 use super::idle::IdleAccounting;
 use super::lock_spans::{LockSpan, lock_spans};
@@ -135,34 +135,10 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: IdleAccounting) 
 /// Sum of all components except the unexplained one, in seconds. Unrecorded time is part of another
 /// component.
 fn explained_s(components: &Components) -> f64 {
-    let Components {
-        user_work_s,
-        kernel_work_s,
-        interrupt_s,
-        kernel_lock_spin_s,
-        other_processes_s,
-        tracer_s,
-        steal_s,
-        idle_scheduling_s,
-        idle_held_s,
-        idle_pinned_s,
-        idle_kernel_lock_s,
-        idle_user_lock_s,
-        idle_disk_s,
-        idle_peer_s,
-        idle_device_s,
-        idle_rcu_s,
-        idle_uninterruptible_s,
-        idle_timer_s,
-        idle_too_little_work_s,
-        unexplained_s: _,
-    } = components;
-    let always = user_work_s + other_processes_s + tracer_s + idle_scheduling_s + idle_too_little_work_s;
-    let busy = [kernel_work_s, interrupt_s, kernel_lock_spin_s, steal_s];
-    let ready = [idle_held_s, idle_pinned_s];
-    let idle = [idle_kernel_lock_s, idle_user_lock_s, idle_disk_s, idle_peer_s, idle_timer_s];
-    let outside = [idle_device_s, idle_rcu_s, idle_uninterruptible_s];
-    always + busy.into_iter().chain(ready).chain(idle).chain(outside).flatten().sum::<f64>()
+    let sum = |is_summed: fn(&Component) -> bool| -> f64 {
+        Component::ALL.iter().filter(|c| is_summed(c)).filter_map(|c| c.seconds(components)).sum()
+    };
+    sum(|c| c.container().is_none() && *c != Component::Unexplained) + sum(|c| c.container().is_some())
 }
 
 /// Seconds and number of spans.

@@ -3,10 +3,11 @@
 //! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::{InCell, Neighbour};
-use morecores_view::{Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning};
+use morecores_view::{
+    Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
+};
 
 use super::{Cause, Explanation, NoCauseReason, SerialTime};
-use crate::Component;
 use crate::component::idle_includes_others;
 use crate::verdict::{crowded_base, invalid_baseline, time_outside_cpus};
 

@@ -3,10 +3,10 @@
 //! This module words the decisions of `decide` and makes none.
 
 use morecores_study::Quantity;
+use morecores_view::Component;
 
 use super::{Cause, Explanation, NoCauseReason};
-use crate::Component;
-use crate::component::awaited_name;
+use crate::component::{awaited_name, component_name};
 use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};
 
 /// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle: only
@@ -120,7 +120,7 @@ fn gain_text(cause: &Cause) -> String {
             format!("gained: less user-mode time than on {base}{why}")
         }
         Component::KernelWork => format!("gained: less kernel time than on {base}"),
-        other => format!("gained: less \"{}\" than on {base}", other.name()),
+        other => format!("gained: less \"{}\" than on {base}", component_name(other)),
     }
 }
 

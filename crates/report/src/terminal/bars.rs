@@ -132,7 +132,7 @@ fn finite_or_zero(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Component;
+    use morecores_view::Component;
 
     const STYLE: Style = Style { width: 40, colour: false, unicode: false, wide: false };
 

@@ -8,63 +8,7 @@ use serde::{Deserialize, Serialize};
 use morecores_study::trace::{TraceSource, Untraced};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
-/// CPU-seconds of the allotted CPUs over one traced run, divided without overlap. The components
-/// add up to `cpus · elapsed`, because the time that no rule explains is a component too.
-///
-/// A component that this trace cannot tell apart is null, and another component contains its time:
-///
-/// - `kernel_work_s` in `user_work_s`,
-/// - `kernel_lock_spin_s` in the work of the spinning thread,
-/// - `interrupt_s` and `steal_s` in the component that they interrupt,
-/// - `idle_pinned_s` and `idle_held_s` in `idle_scheduling_s`,
-/// - every other idle component in `idle_too_little_work_s`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Components {
-    /// Work of the tree in user mode.
-    pub user_work_s: f64,
-    /// Work of the tree in the kernel: system calls and faults.
-    pub kernel_work_s: Option<f64>,
-    /// Hard and soft interrupts.
-    pub interrupt_s: Option<f64>,
-    /// Time that threads of the tree spun for kernel locks.
-    pub kernel_lock_spin_s: Option<f64>,
-    /// Time of other processes and kernel threads.
-    pub other_processes_s: f64,
-    /// Time of the tracer: its reader and its BPF programs.
-    pub tracer_s: f64,
-    /// Time that a hypervisor took while a thread was running.
-    pub steal_s: Option<f64>,
-    /// Idle time although a thread was runnable and allowed on the idle CPU.
-    pub idle_scheduling_s: f64,
-    /// Idle time although a thread was ready, because a quota, a frozen group or a real-time budget
-    /// held the thread back.
-    pub idle_held_s: Option<f64>,
-    /// Idle time although a thread was runnable, because the thread was not allowed on the idle
-    /// CPU.
-    pub idle_pinned_s: Option<f64>,
-    /// Idle time while a thread waited for a kernel lock.
-    pub idle_kernel_lock_s: Option<f64>,
-    /// Idle time while a thread waited for a user lock.
-    pub idle_user_lock_s: Option<f64>,
-    /// Idle time while a thread waited for a disk.
-    pub idle_disk_s: Option<f64>,
-    /// Idle time while a thread waited for a process outside the tree.
-    pub idle_peer_s: Option<f64>,
-    /// Idle time while a thread waited for a device other than a disk.
-    pub idle_device_s: Option<f64>,
-    /// Idle time while a thread waited for a grace period of the kernel's RCU on all CPUs.
-    pub idle_rcu_s: Option<f64>,
-    /// Idle time while a thread waited uninterruptibly in the kernel for something that no event
-    /// shows.
-    pub idle_uninterruptible_s: Option<f64>,
-    /// Idle time while all threads waited and a timer ended the wait.
-    pub idle_timer_s: Option<f64>,
-    /// Idle time for lack of parallel work.
-    pub idle_too_little_work_s: f64,
-    /// Time that no rule explains; may be negative.
-    pub unexplained_s: f64,
-}
+use crate::{Components, Losses};
 
 /// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
 /// waited itself. Divided by the target of the holder's wait.
@@ -356,37 +300,6 @@ pub struct TraceView {
     pub behind_user_lock: HolderWaits,
     /// Facts that this trace cannot tell, with the reasons.
     pub untraced: Vec<Untraced>,
-}
-
-/// Loss of each component, in CPUs: its CPUs at this count minus those of the baseline times the
-/// speedup. May be negative.
-///
-/// The names are those of [`Components`] without the unit. A loss is null if either run cannot tell
-/// the component apart. The component that contains its time then contains its loss too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[allow(missing_docs, reason = "one per field of Components, described there")]
-pub struct Losses {
-    pub user_work: f64,
-    pub kernel_work: Option<f64>,
-    pub interrupt: Option<f64>,
-    pub kernel_lock_spin: Option<f64>,
-    pub other_processes: f64,
-    pub tracer: f64,
-    pub steal: Option<f64>,
-    pub idle_scheduling: f64,
-    pub idle_held: Option<f64>,
-    pub idle_pinned: Option<f64>,
-    pub idle_kernel_lock: Option<f64>,
-    pub idle_user_lock: Option<f64>,
-    pub idle_disk: Option<f64>,
-    pub idle_peer: Option<f64>,
-    pub idle_device: Option<f64>,
-    pub idle_rcu: Option<f64>,
-    pub idle_uninterruptible: Option<f64>,
-    pub idle_timer: Option<f64>,
-    pub idle_too_little_work: f64,
-    pub unexplained: f64,
 }
 
 /// Speedup stack at one CPU count: `cpus = speedup · base_cpus + Σ losses`, with the baseline's
