@@ -83,7 +83,7 @@ idle_device_s: number | null,
 idle_rcu_s: number | null, 
 /**
  * Idle time while a thread waited uninterruptibly in the kernel for something that no event
- * tells.
+ * shows.
  */
 idle_uninterruptible_s: number | null, 
 /**
