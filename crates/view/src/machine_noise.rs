@@ -28,7 +28,7 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 /// Derives the noise of a machine; returns none if nothing was measured alone.
 pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
     let alone: BTreeMap<CpuId, Vec<&LoopRun>> = solo_runs(noise);
-    let cpus: Vec<CpuNoise> = alone.keys().filter_map(|cpu| cpu_noise(noise, *cpu)).collect();
+    let cpus: Vec<CpuNoise> = alone.iter().filter_map(|(cpu, own)| cpu_noise(noise, *cpu, own)).collect();
     let medians: Vec<f64> = cpus.iter().map(|cpu| cpu.median_s).collect();
     let fastest = medians.iter().copied().reduce(f64::min)?;
     let slowest = medians.iter().copied().reduce(f64::max)?;
@@ -62,10 +62,9 @@ fn times(runs: &[&LoopRun], cpu: CpuId) -> Vec<f64> {
     threads.flat_map(|thread| &thread.times_ns).map(|time| time.as_secs_f64()).collect()
 }
 
-fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
-    let mut own: Vec<&LoopRun> = Vec::new();
-    own.extend(noise.runs.iter().filter(|s| s.relation == CpuRelation::Alone && s.cpus().contains(cpu)));
-    let times = times(&own, cpu);
+/// Computes the noise of one CPU; `own` are the runs that it ran alone.
+fn cpu_noise(noise: &Noise, cpu: CpuId, own: &[&LoopRun]) -> Option<CpuNoise> {
+    let times = times(own, cpu);
     let centre = median(&times).filter(|centre| *centre > 0.0)?;
     let deviations: Vec<f64> = times.iter().map(|time| (time - centre).abs()).collect();
     let rounds: Vec<f64> = own.iter().filter_map(|run| round_median(run, cpu)).collect();

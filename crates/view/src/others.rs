@@ -4,7 +4,6 @@
 //! figures; the report writes the text.
 
 use crate::Warning;
-use morecores_study::topology::Topology;
 use morecores_study::{Nanos, Neighbour, Quiet, StudyRecord, Subject, Surroundings};
 
 /// Threshold of other programs' work, in CPUs' worth; more is not idle housekeeping.
@@ -37,7 +36,7 @@ impl<'a> OtherPrograms<'a> {
             quiet: closing.and_then(|closing| closing.quiet),
             neighbours: closing.map_or(&[], |closing| &closing.neighbours),
             total: cpu_time(study.runs.iter().filter_map(surroundings)),
-            online_cpus: online_cpus(&study.header.host.topology),
+            online_cpus: study.header.host.topology.online.len() as u32,
         }
     }
 
@@ -104,8 +103,4 @@ fn cpu_time<'s>(surroundings: impl Iterator<Item = &'s Surroundings>) -> Nanos {
 
 fn sum(surroundings: &[&Surroundings], part: fn(&Surroundings) -> Nanos) -> Nanos {
     surroundings.iter().map(|s| part(s)).sum()
-}
-
-fn online_cpus(topology: &Topology) -> u32 {
-    topology.online.len() as u32
 }
