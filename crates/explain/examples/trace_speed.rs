@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use morecores_explain::trace::{Timeline, account, apply_idle_rule, causes};
 use morecores_study::trace::{
-    Call, Event, EventKind, Fork, Interrupt, Left, Object, Switch, Tid, Waker, Waking,
+    Call, Event, EventKind, Fork, Interrupt, Object, PrevState, Switch, Tid, Waker, Waking,
 };
 use morecores_study::{CpuId, Nanos};
 use schedule_trace::{ROOT, ScheduleTrace, at};
@@ -81,13 +81,13 @@ fn generate_events(count: u32, cpus: u32) -> Vec<Event> {
             runnable.push_back(tid);
         }
         let next = if turn % 7 == 0 { None } else { runnable.pop_front() };
-        let left = match turn % 50 {
-            0 if prev != Some(ROOT) => Left::Dead,
-            1..10 => Left::Uninterruptible,
-            _ => Left::Asleep,
+        let prev_state = match turn % 50 {
+            0 if prev != Some(ROOT) => PrevState::Dead,
+            1..10 => PrevState::Uninterruptible,
+            _ => PrevState::Asleep,
         };
         if let Some(prev) = prev {
-            if left != Left::Dead {
+            if prev_state != PrevState::Dead {
                 sleeping.push_back(prev);
             }
             let object = Object::Futex(u64::from(turn % 5));
@@ -97,7 +97,7 @@ fn generate_events(count: u32, cpus: u32) -> Vec<Event> {
         let call = Call::Number((turn % 5) as u16);
         push(EventKind::Switch(Switch {
             prev: prev.map_or(Tid::IDLE, Tid),
-            left,
+            prev_state,
             call,
             prev_runtime: Nanos::ZERO,
             interrupts: Nanos(100),

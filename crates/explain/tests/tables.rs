@@ -160,7 +160,7 @@ fn others_have_names_and_times() {
         kernel,
     };
     t.header.facts.known.extend([known(51, PEER, "worker", false), known(9, 9, "kworker/0:1", true)]);
-    t.leave(S, 0, Left::Preempted, PEER);
+    t.leave(S, 0, PrevState::Preempted, PEER);
     t.sleep(2 * S, 0, 51);
     t.sleep(4 * S, 0, 9);
     t.sleep(4 * S + S / 2, 0, 77);
@@ -259,7 +259,7 @@ fn counters_show_untraced_programs() {
 #[test]
 fn commands_and_others_agree_with_the_components() {
     let mut t = EventTrace::new(1, 6 * S);
-    t.leave(2 * S, 0, Left::Preempted, PEER);
+    t.leave(2 * S, 0, PrevState::Preempted, PEER);
     let EventKind::Switch(switch) = &mut t.events.last_mut().unwrap().kind else { panic!() };
     switch.prev_runtime = Nanos(2_300_000_000);
     t.sleep(5 * S, 0, 0);
@@ -317,7 +317,7 @@ proptest! {
             let (one, two) = (tid(one), tid(two));
             match kind {
                 0 | 1 => t.sleep(us, cpu, one),
-                2 => t.leave(us, cpu, Left::Preempted, one),
+                2 => t.leave(us, cpu, PrevState::Preempted, one),
                 3 => t.die(us, cpu, one),
                 4 | 5 => t.wake(us, cpu, one.max(1), two.max(1)),
                 6 => t.fork(us, cpu, one.max(1), two.max(101)),

@@ -177,7 +177,7 @@ fn pool_trace(threads: u32, slice: u64, name: impl Fn(u32) -> String) -> EventTr
         t.wake(S, 0, tid, ROOT);
     }
     for (turn, begin) in (S..2 * S).step_by(slice as usize).enumerate() {
-        t.leave(begin, 0, Left::Preempted, 101 + turn as u32 % threads);
+        t.leave(begin, 0, PrevState::Preempted, 101 + turn as u32 % threads);
     }
     t
 }

@@ -4,7 +4,8 @@ mod schedule_trace;
 
 use morecores_explain::trace::{Cause, State, causes};
 use morecores_study::trace::{
-    Call, EventCost, EventKind, HeldBy, Interrupt, Left, Object, Tid, TraceSource, Waker, Waking, Work,
+    Call, EventCost, EventKind, HoldReason, Interrupt, Object, PrevState, Tid, TraceSource, Waker, Waking,
+    Work,
 };
 use morecores_study::{CpuId, Nanos};
 use schedule_trace::*;
@@ -90,7 +91,7 @@ fn a_kernel_mutex_spins_and_sleeps() {
     s.thread(0.0, ROOT, 101);
     s.run(0, ROOT, 0.0, 10.0).dies();
     // The thread tries at 2, spins until 3, sleeps until 7, runs from 7, and has the lock at 7.5.
-    s.run(1, 101, 0.0, 3.0).leaves(Left::Uninterruptible);
+    s.run(1, 101, 0.0, 3.0).leaves(PrevState::Uninterruptible);
     s.wake_by_thread(7.0, ROOT, 101);
     s.run(1, 101, 7.0, 10.0).dies();
     s.contention(7.5, 101, 5.5);
@@ -142,16 +143,16 @@ fn futex_passed_between_threads_is_a_lock() {
 #[test]
 fn blocked_period_with_lock_waiters_is_charged_to_the_lock() {
     let lock = Object::Futex(0x1000);
-    for (by, left, cause_index) in [
-        (Waker::Interrupt(Interrupt::Timer), Left::Asleep, 0),
-        (Waker::Interrupt(Interrupt::Device(24)), Left::Uninterruptible, 1),
-        (Waker::Thread(Tid(STRANGER)), Left::Asleep, 2),
+    for (by, prev_state, cause_index) in [
+        (Waker::Interrupt(Interrupt::Timer), PrevState::Asleep, 0),
+        (Waker::Interrupt(Interrupt::Device(24)), PrevState::Uninterruptible, 1),
+        (Waker::Thread(Tid(STRANGER)), PrevState::Asleep, 2),
     ] {
         let mut s = ScheduleTrace::new(2, 8.0);
         s.thread(0.0, ROOT, 101);
         s.thread(0.0, ROOT, 102);
         // The main process has the lock and waits; both others wait for the lock.
-        s.run(0, ROOT, 0.0, 1.0).leaves(left);
+        s.run(0, ROOT, 0.0, 1.0).leaves(prev_state);
         s.run(1, 101, 0.0, 0.5).sleeps(FUTEX).awaits(lock).futex_args(128, 2);
         s.run(1, 102, 0.5, 1.0).sleeps(FUTEX).awaits(lock).futex_args(128, 2);
         s.wake(4.0, by, ROOT);
@@ -261,10 +262,10 @@ fn a_futex_broadcast_is_not_a_lock() {
 }
 
 /// The main process sleeps from 2 to 6 while another runs until `other`, and is woken by `waking`.
-fn sleeping_program(other: f64, left: Left, waking: Waking) -> ScheduleTrace {
+fn sleeping_program(other: f64, prev_state: PrevState, waking: Waking) -> ScheduleTrace {
     let mut s = ScheduleTrace::new(2, 10.0);
     s.fork(0.0, ROOT, 101);
-    s.run(0, ROOT, 0.0, 2.0).leaves(left);
+    s.run(0, ROOT, 0.0, 2.0).leaves(prev_state);
     s.run(1, 101, 0.0, other).dies();
     s.event(6.0, 0, EventKind::Waking(waking));
     s.run(0, ROOT, 6.0, 10.0).dies();
@@ -284,7 +285,7 @@ fn a_disk_absorbs_a_cpu() {
         wake_root(Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Device(24) }, false),
         wake_root(Waker::SoftIrqOfThread { vector: 4, tid: Tid(101) }, false),
     ] {
-        let a = sleeping_program(10.0, Left::Uninterruptible, waking).account();
+        let a = sleeping_program(10.0, PrevState::Uninterruptible, waking).account();
         assert_components(&a, &[("user_work", 16.0), ("idle_disk", 4.0)]);
     }
 }
@@ -292,35 +293,37 @@ fn a_disk_absorbs_a_cpu() {
 #[test]
 fn another_device_than_a_disk_has_its_own_name() {
     let device = Waker::Interrupt(Interrupt::Device(24));
-    let named = |name: Option<&str>, left, io_wait| {
-        let mut s = sleeping_program(10.0, left, wake_root(device, io_wait));
+    let named = |name: Option<&str>, prev_state, io_wait| {
+        let mut s = sleeping_program(10.0, prev_state, wake_root(device, io_wait));
         s.header.facts.interrupts.extend(name.map(|name| (24, name.to_owned())));
         s.account()
     };
-    for (name, left, io_wait) in
-        [(Some("i915"), Left::Uninterruptible, false), (Some("virtio0-input.0"), Left::Asleep, false)]
-    {
-        assert_components(&named(name, left, io_wait), &[("user_work", 16.0), ("idle_device", 4.0)]);
+    for (name, prev_state, io_wait) in [
+        (Some("i915"), PrevState::Uninterruptible, false),
+        (Some("virtio0-input.0"), PrevState::Asleep, false),
+    ] {
+        assert_components(&named(name, prev_state, io_wait), &[("user_work", 16.0), ("idle_device", 4.0)]);
     }
     // A device is a disk by its driver's name, or if the kernel counts the wait as a wait for I/O.
     // A device without a known name counts as a disk too.
-    for (name, left, io_wait) in [
-        (Some("nvme0q1"), Left::Asleep, false),
-        (Some("virtio1-req.0"), Left::Uninterruptible, false),
-        (Some("xhci_hcd"), Left::Uninterruptible, true),
-        (None, Left::Asleep, false),
+    for (name, prev_state, io_wait) in [
+        (Some("nvme0q1"), PrevState::Asleep, false),
+        (Some("virtio1-req.0"), PrevState::Uninterruptible, false),
+        (Some("xhci_hcd"), PrevState::Uninterruptible, true),
+        (None, PrevState::Asleep, false),
     ] {
-        assert_components(&named(name, left, io_wait), &[("user_work", 16.0), ("idle_disk", 4.0)]);
+        assert_components(&named(name, prev_state, io_wait), &[("user_work", 16.0), ("idle_disk", 4.0)]);
     }
 }
 
 #[test]
 fn a_grace_period_is_not_a_disk_wait() {
     let by_softirq = Waker::SoftIrqOfInterrupt { vector: 9, interrupt: Interrupt::Timer };
-    let a = sleeping_program(10.0, Left::Uninterruptible, wake_root(by_softirq, false)).account();
+    let a = sleeping_program(10.0, PrevState::Uninterruptible, wake_root(by_softirq, false)).account();
     assert_components(&a, &[("user_work", 16.0), ("idle_rcu", 4.0)]);
     // The kernel's RCU thread ends the wait; a timer woke that thread.
-    let mut s = sleeping_program(10.0, Left::Uninterruptible, wake_root(Waker::Thread(Tid(JOURNAL)), false));
+    let mut s =
+        sleeping_program(10.0, PrevState::Uninterruptible, wake_root(Waker::Thread(Tid(JOURNAL)), false));
     s.wake(5.0, Waker::Interrupt(Interrupt::Timer), JOURNAL);
     for known in s.header.facts.known.iter_mut().filter(|known| known.tid == Tid(JOURNAL)) {
         known.name = "rcuop/0".to_owned();
@@ -331,7 +334,7 @@ fn a_grace_period_is_not_a_disk_wait() {
     s.fork(0.0, ROOT, 101);
     s.run(0, ROOT, 0.0, 2.0)
         .sleeps(Call::Number(Sysno::membarrier.id() as u16))
-        .leaves(Left::Uninterruptible);
+        .leaves(PrevState::Uninterruptible);
     s.run(1, 101, 0.0, 10.0).dies();
     s.wake(6.0, Waker::Interrupt(Interrupt::Other), ROOT);
     s.run(0, ROOT, 6.0, 10.0).dies();
@@ -341,9 +344,9 @@ fn a_grace_period_is_not_a_disk_wait() {
 #[test]
 fn unrecorded_kernel_wait_is_not_a_disk_wait() {
     for other in [Waker::Interrupt(Interrupt::Other), Waker::Unknown] {
-        let a = sleeping_program(10.0, Left::Uninterruptible, wake_root(other, false)).account();
+        let a = sleeping_program(10.0, PrevState::Uninterruptible, wake_root(other, false)).account();
         assert_components(&a, &[("user_work", 16.0), ("idle_uninterruptible", 4.0)]);
-        let a = sleeping_program(2.0, Left::Uninterruptible, wake_root(other, false)).account();
+        let a = sleeping_program(2.0, PrevState::Uninterruptible, wake_root(other, false)).account();
         let expected = [("user_work", 8.0), ("idle_uninterruptible", 8.0), ("idle_too_little_work", 4.0)];
         assert_components(&a, &expected);
     }
@@ -356,9 +359,9 @@ fn timer_counts_only_if_nothing_runs() {
         Waker::SoftIrqOfInterrupt { vector: 1, interrupt: Interrupt::Timer },
         Waker::SoftIrqOfInterrupt { vector: 8, interrupt: Interrupt::Other },
     ] {
-        let a = sleeping_program(10.0, Left::Asleep, wake_root(timer, false)).account();
+        let a = sleeping_program(10.0, PrevState::Asleep, wake_root(timer, false)).account();
         assert_components(&a, &[("user_work", 16.0), ("idle_too_little_work", 4.0)]);
-        let a = sleeping_program(2.0, Left::Asleep, wake_root(timer, false)).account();
+        let a = sleeping_program(2.0, PrevState::Asleep, wake_root(timer, false)).account();
         assert_components(&a, &[("user_work", 8.0), ("idle_timer", 8.0), ("idle_too_little_work", 4.0)]);
         assert_eq!(a.idle.blocked_periods.len(), 1);
         assert_eq!(a.idle.blocked_periods[0].cause, Some(Cause::Timer));
@@ -372,28 +375,29 @@ fn peer_is_a_process_outside_the_tree() {
         Waker::SoftIrqOfThread { vector: 3, tid: Tid(STRANGER) },
         Waker::SoftIrqOfInterrupt { vector: 3, interrupt: Interrupt::Device(30) },
     ] {
-        let a = sleeping_program(10.0, Left::Asleep, wake_root(peer, false)).account();
+        let a = sleeping_program(10.0, PrevState::Asleep, wake_root(peer, false)).account();
         assert_components(&a, &[("user_work", 16.0), ("idle_peer", 4.0)]);
     }
     // On loopback, the source is a thread of the tree.
     let own = Waker::SoftIrqOfThread { vector: 3, tid: Tid(101) };
-    let a = sleeping_program(10.0, Left::Asleep, wake_root(own, false)).account();
+    let a = sleeping_program(10.0, PrevState::Asleep, wake_root(own, false)).account();
     assert_components(&a, &[("user_work", 16.0), ("idle_too_little_work", 4.0)]);
 }
 
 #[test]
 fn kernel_threads_are_followed() {
     // The journal is woken by the disk at 5 and wakes the main process at 6.
-    let mut s = sleeping_program(10.0, Left::Uninterruptible, wake_root(Waker::Thread(Tid(JOURNAL)), false));
+    let mut s =
+        sleeping_program(10.0, PrevState::Uninterruptible, wake_root(Waker::Thread(Tid(JOURNAL)), false));
     s.wake(5.0, Waker::Interrupt(Interrupt::Device(24)), JOURNAL);
     assert_components(&s.account(), &[("user_work", 16.0), ("idle_disk", 4.0)]);
     // A worker does work that another thread of the tree had queued.
-    let mut s = sleeping_program(10.0, Left::Asleep, wake_root(Waker::Thread(Tid(WORKER)), false));
+    let mut s = sleeping_program(10.0, PrevState::Asleep, wake_root(Waker::Thread(Tid(WORKER)), false));
     s.wake(4.0, Waker::Interrupt(Interrupt::Timer), WORKER);
     let work = |queued_by| EventKind::Work(Work { worker: Tid(WORKER), queued_by });
     s.event(5.0, 2, work(Some(Waker::Thread(Tid(101)))));
     s.event(7.0, 2, work(None));
-    s.run(2, WORKER, 5.0, 7.0).leaves(Left::Idle);
+    s.run(2, WORKER, 5.0, 7.0).leaves(PrevState::Idle);
     let a = s.account();
     assert_components(&a, &[("user_work", 16.0), ("idle_too_little_work", 4.0)]);
     assert!(matches!(causes(&s.timeline())[..], [Cause::Thread(_), ..]));
@@ -408,10 +412,11 @@ fn soft_interrupts_have_the_same_cause_behind_kernel_threads() {
             Waker::SoftIrqOfThread { vector, tid: Tid(101) },
             Waker::SoftIrqOfInterrupt { vector, interrupt: Interrupt::Other },
         ] {
-            let mut s = sleeping_program(10.0, Left::Asleep, wake_root(Waker::Thread(Tid(JOURNAL)), false));
+            let mut s =
+                sleeping_program(10.0, PrevState::Asleep, wake_root(Waker::Thread(Tid(JOURNAL)), false));
             s.wake(5.0, raised, JOURNAL);
             assert_eq!(causes(&s.timeline())[0], expected, "{raised:?}");
-            let direct = sleeping_program(10.0, Left::Asleep, wake_root(raised, false));
+            let direct = sleeping_program(10.0, PrevState::Asleep, wake_root(raised, false));
             assert_eq!(causes(&direct.timeline())[0], expected, "{raised:?}");
         }
     }
@@ -435,13 +440,13 @@ fn wake_latency_is_not_part_of_a_hold() {
     s.header.facts.wake_latency_ns = Some(Nanos::from_millis(1));
     // The thread's quota ends its first run; it is held back for 8 of the 9 ms, and then a CPU
     // wakes for it.
-    s.run(0, ROOT, 0.0, 4.0).leaves(Left::Preempted);
-    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::Quota });
+    s.run(0, ROOT, 0.0, 4.0).leaves(PrevState::Preempted);
+    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HoldReason::Quota });
     s.run(0, ROOT, 13.0, 20.0).dies();
     let parts =
         [("user_work", 11.0), ("idle_held", 8.0), ("idle_scheduling", 1.0), ("idle_too_little_work", 20.0)];
     assert_components(&s.account(), &parts);
-    let held = State::Held(HeldBy::Quota);
+    let held = State::Held(HoldReason::Quota);
     let states: Vec<_> = s.timeline().threads.iter().flat_map(|thread| &thread.segments).copied().collect();
     assert!(states.iter().any(|segment| segment.state == held && segment.to == at(12.0)), "{states:?}");
 }
@@ -450,8 +455,8 @@ fn wake_latency_is_not_part_of_a_hold() {
 fn hold_shorter_than_a_wake_up_is_ignored() {
     let mut s = ScheduleTrace::new(2, 10.0);
     s.header.facts.wake_latency_ns = Some(Nanos::from_millis(2));
-    s.run(0, ROOT, 0.0, 4.0).leaves(Left::Preempted);
-    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::RealTimeBudget });
+    s.run(0, ROOT, 0.0, 4.0).leaves(PrevState::Preempted);
+    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HoldReason::RealTimeBudget });
     s.run(0, ROOT, 5.0, 10.0).dies();
     let parts = [("user_work", 9.0), ("idle_scheduling", 1.0), ("idle_too_little_work", 10.0)];
     assert_components(&s.account(), &parts);
@@ -461,8 +466,8 @@ fn hold_shorter_than_a_wake_up_is_ignored() {
 fn frozen_thread_is_held_back_until_it_is_thawed() {
     let mut s = ScheduleTrace::new(1, 20.0);
     s.header.facts.wake_latency_ns = Some(Nanos::from_millis(1));
-    s.run(0, ROOT, 0.0, 4.0).leaves(Left::Uninterruptible);
-    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::Freezer });
+    s.run(0, ROOT, 0.0, 4.0).leaves(PrevState::Uninterruptible);
+    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HoldReason::Freezer });
     s.wake_by_thread(10.0, STRANGER, ROOT);
     s.run(0, ROOT, 12.0, 20.0).dies();
     // The end of the hold is recorded here.
@@ -474,7 +479,7 @@ fn hold_from_the_wake_up_on_counts() {
     let mut s = ScheduleTrace::new(1, 20.0);
     s.run(0, ROOT, 0.0, 4.0).sleeps(WAIT4);
     s.wake_by_thread(10.0, STRANGER, ROOT);
-    s.event(10.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::RealTimeBudget });
+    s.event(10.0, 0, EventKind::Held { tid: Tid(ROOT), by: HoldReason::RealTimeBudget });
     s.run(0, ROOT, 15.0, 20.0).dies();
     assert_components(&s.account(), &[("user_work", 9.0), ("idle_held", 5.0), ("idle_peer", 6.0)]);
 }
@@ -567,7 +572,7 @@ fn a_surplus_of_waits_is_shared_within_a_class() {
         (104, Waker::Thread(Tid(STRANGER))),
     ] {
         s.fork(0.0, ROOT, tid);
-        s.run(1, tid, 0.0, 0.0).leaves(Left::Asleep);
+        s.run(1, tid, 0.0, 0.0).leaves(PrevState::Asleep);
         s.wake(4.0, by, tid);
     }
     assert_components(&s.account(), &[("user_work", 4.0), ("idle_disk", 3.0), ("idle_peer", 1.0)]);

@@ -9,7 +9,7 @@ use morecores_explain::trace::{
     Cause, IdleTimes, Occupant, State, ThreadId, Timeline, account, apply_idle_rule, causes,
 };
 use morecores_study::trace::{
-    Call, Event, EventKind, HeldBy, Interrupt, Left, Object, Switch, Tid, TraceSource, Waker, Waking,
+    Call, Event, EventKind, HoldReason, Interrupt, Object, PrevState, Switch, Tid, TraceSource, Waker, Waking,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 use proptest::prelude::*;
@@ -177,7 +177,7 @@ fn rule_by_definition(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
 #[derive(Clone, Debug)]
 enum Step {
     /// The CPU takes this runnable thread, or goes idle; its previous thread leaves in this way.
-    Switch { cpu: u32, choice: usize, left: u8, object: u64 },
+    Switch { cpu: u32, choice: usize, prev_state: u8, object: u64 },
     /// One of these sources wakes this sleeping thread.
     Wake { choice: usize, by: u8, waker: usize, io: bool },
     /// This thread makes another one.
@@ -195,7 +195,7 @@ enum Step {
 fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..3_u32, 0..9_usize, 0..6_u8, 0..3_u64)
-            .prop_map(|(cpu, choice, left, object)| Step::Switch { cpu, choice, left, object }),
+            .prop_map(|(cpu, choice, prev_state, object)| Step::Switch { cpu, choice, prev_state, object }),
         6 => (0..9_usize, 0..9_u8, 0..9_usize, any::<bool>())
             .prop_map(|(choice, by, waker, io)| Step::Wake { choice, by, waker, io }),
         2 => (0..9_usize).prop_map(|parent| Step::Fork { parent }),
@@ -221,21 +221,21 @@ fn simulate_steps(steps: &[(u16, Step)]) -> Vec<Event> {
         let mut push = |cpu: u32, kind| events.push(Event { at: now, cpu: CpuId(cpu), kind });
         let alive: Vec<u32> = running.iter().flatten().chain(&runnable).chain(&sleeping).copied().collect();
         match *step {
-            Step::Switch { cpu, choice, left, object } => {
+            Step::Switch { cpu, choice, prev_state, object } => {
                 let prev = running[cpu as usize].take();
                 let next = pick(&runnable, choice).filter(|_| choice < 7);
                 runnable.retain(|tid| Some(*tid) != next);
                 running[cpu as usize] = next;
-                let left = match left {
-                    0 | 1 => Left::Preempted,
-                    2 if alive.len() > 2 => Left::Dead,
-                    3 => Left::Uninterruptible,
-                    _ => Left::Asleep,
+                let prev_state = match prev_state {
+                    0 | 1 => PrevState::Preempted,
+                    2 if alive.len() > 2 => PrevState::Dead,
+                    3 => PrevState::Uninterruptible,
+                    _ => PrevState::Asleep,
                 };
                 if let Some(prev) = prev {
-                    match left {
-                        Left::Preempted => runnable.push(prev),
-                        Left::Dead => {}
+                    match prev_state {
+                        PrevState::Preempted => runnable.push(prev),
+                        PrevState::Dead => {}
                         _ => sleeping.push(prev),
                     }
                     push(cpu, EventKind::Awaits { tid: Tid(prev), object: Object::Futex(object) });
@@ -244,7 +244,7 @@ fn simulate_steps(steps: &[(u16, Step)]) -> Vec<Event> {
                     cpu,
                     EventKind::Switch(Switch {
                         prev: prev.map_or(Tid::IDLE, Tid),
-                        left: if prev.is_some() { left } else { Left::Preempted },
+                        prev_state: if prev.is_some() { prev_state } else { PrevState::Preempted },
                         call: Call::Number(object as u16),
                         prev_runtime: Nanos::ZERO,
                         interrupts: Nanos(u64::from(*gap) / 3),
@@ -285,7 +285,7 @@ fn simulate_steps(steps: &[(u16, Step)]) -> Vec<Event> {
             }
             Step::Hold { choice } => {
                 let Some(tid) = pick(&alive, choice) else { continue };
-                push(0, EventKind::Held { tid: Tid(tid), by: HeldBy::Quota });
+                push(0, EventKind::Held { tid: Tid(tid), by: HoldReason::Quota });
             }
             Step::Contention { choice, waited } => {
                 let Some((cpu, tid)) = (0..).zip(running).filter_map(|(c, t)| Some((c, t?))).nth(choice % 3)

@@ -4,7 +4,7 @@ mod schedule_trace;
 
 use morecores_explain::trace::causes;
 use morecores_study::Nanos;
-use morecores_study::trace::{EventKind, Left, Tid};
+use morecores_study::trace::{EventKind, PrevState, Tid};
 use schedule_trace::*;
 
 #[test]
@@ -76,7 +76,7 @@ fn exec_by_another_thread_takes_the_number_of_the_first() {
         if let EventKind::Switch(switch) = &mut event.kind
             && (event.at, switch.prev) == (at(4.0), Tid(101))
         {
-            (switch.prev, switch.left) = (Tid(ROOT), Left::Dead);
+            (switch.prev, switch.prev_state) = (Tid(ROOT), PrevState::Dead);
         }
     }
     let timeline = morecores_explain::trace::Timeline::new(&s.header, &events);

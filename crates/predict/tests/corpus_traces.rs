@@ -51,7 +51,7 @@ fn traces_are_consistent_and_show_the_simulated_times() {
             assert!(accounting.overaccounted_s.abs() < 1e-9, "{program} {size:?}: {components:?}");
             // A thread that slept for a lock returns to a CPU before it gets the lock. The switch
             // at that point is not spinning.
-            let slept = |event: &&Event| matches!(&event.kind, EventKind::Switch(switch) if switch.left == Left::Uninterruptible);
+            let slept = |event: &&Event| matches!(&event.kind, EventKind::Switch(switch) if switch.prev_state == PrevState::Uninterruptible);
             let sleeps = trace.events.iter().filter(slept).count() as f64;
             let spun = components.kernel_lock_spin_s.unwrap() - run.spun.as_secs_f64();
             let most = sleeps * program.memory.slowdown(16) * program.machine_costs.switch / 1e9;
@@ -127,7 +127,7 @@ fn exact_traces_name_reaped_children_and_call_objects() {
                         started.insert(child);
                     }
                 }
-                EventKind::Switch(switch) if switch.left == Left::Dead => {
+                EventKind::Switch(switch) if switch.prev_state == PrevState::Dead => {
                     ended.insert(switch.prev);
                 }
                 EventKind::SystemCall(call) if call.number == 61 => {

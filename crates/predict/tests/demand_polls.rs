@@ -26,7 +26,7 @@ fn polling_trace(others_work: bool) -> ScheduleTrace {
             let tid = turn.next().unwrap_or(101);
             let run = t.run(0, tid, begin + 0.1, begin + 9.0);
             if look < 8 {
-                run.leaves(morecores_study::trace::Left::Preempted);
+                run.leaves(morecores_study::trace::PrevState::Preempted);
             } else {
                 run.dies();
             }
@@ -77,11 +77,11 @@ fn renewed_timed_wait_is_one_wait() {
         run.sleeps(schedule_trace::FUTEX).awaits(morecores_study::trace::Object::Futex(address));
     };
     futex(t.run(0, ROOT, 0.0, 1.0), 0x1000);
-    t.run(0, 101, 1.0, 11.0).leaves(morecores_study::trace::Left::Preempted);
+    t.run(0, 101, 1.0, 11.0).leaves(morecores_study::trace::PrevState::Preempted);
     t.wake(11.0, Waker::Interrupt(Interrupt::Timer), ROOT);
     // The second wait uses the other futex word of the same condition variable.
     futex(t.run(0, ROOT, 11.0, 11.1), 0x1004);
-    t.run(0, 101, 11.1, 25.1).leaves(morecores_study::trace::Left::Preempted);
+    t.run(0, 101, 11.1, 25.1).leaves(morecores_study::trace::PrevState::Preempted);
     t.run(0, 102, 25.1, 49.0).dies();
     t.wake_by_thread(48.9, 102, ROOT);
     t.run(0, ROOT, 49.0, 50.0).dies();

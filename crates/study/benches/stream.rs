@@ -89,7 +89,7 @@ fn build(count: usize) -> Vec<Event> {
                 running = if running != 0 && random.below(2) == 0 { 0 } else { other };
                 EventKind::Switch(Switch {
                     prev: Tid(prev),
-                    left: if random.below(3) == 0 { Left::Preempted } else { Left::Asleep },
+                    prev_state: if random.below(3) == 0 { PrevState::Preempted } else { PrevState::Asleep },
                     call,
                     prev_runtime: Nanos(prev_runtime),
                     interrupts: Nanos(if random.below(4) == 0 { 800 + random.below(4000) } else { 0 }),
@@ -168,7 +168,7 @@ fn pipe(count: usize) -> Vec<Event> {
             *runtime += 900 + random.below(160);
             let switch = Switch {
                 prev: me,
-                left: Left::Asleep,
+                prev_state: PrevState::Asleep,
                 call: Call::Number(0),
                 prev_runtime: Nanos(*runtime),
                 interrupts: Nanos(0),

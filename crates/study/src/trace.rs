@@ -11,9 +11,9 @@ mod tracepoint;
 
 pub use crate::study::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
 pub use event::{
-    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait, HeldBy,
-    Interrupt, KnownLock, Left, LockFlags, Object, Sample, SampleMode, Switch, SystemCall, Tid, Waker,
-    Waking, Work,
+    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait,
+    HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, Switch, SystemCall,
+    Tid, Waker, Waking, Work,
 };
 pub use header::{
     CpuLoss, EventCost, KernelFrame, KernelStack, KnownThread, TRACE_SCHEMA, TraceFacts, TraceHeader,

@@ -94,7 +94,7 @@ fn streams_stay_small() {
             } else {
                 EventKind::Switch(Switch {
                     prev: me,
-                    left: Left::Asleep,
+                    prev_state: PrevState::Asleep,
                     call: Call::Number(0),
                     prev_runtime: Nanos(1_000_000_000 + u64::from(index) * 1000),
                     interrupts: Nanos(0),
@@ -119,7 +119,7 @@ fn the_documented_bytes_are_written_and_read() {
     ];
     let switch = Switch {
         prev: Tid::IDLE,
-        left: Left::Asleep,
+        prev_state: PrevState::Asleep,
         call: Call::Number(4),
         prev_runtime: Nanos(0),
         interrupts: Nanos(0),

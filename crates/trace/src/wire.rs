@@ -4,8 +4,9 @@
 //! it assumes no order between slots.
 
 use morecores_study::trace::{
-    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Interrupt, KnownLock,
-    Left, LockFlags, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
+    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Interrupt,
+    KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker,
+    Waking, Work,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 
@@ -162,7 +163,7 @@ impl Decoder {
         let kind = match slot.kind {
             kind::SWITCH => EventKind::Switch(Switch {
                 prev: tid,
-                left: decode_left(slot.detail),
+                prev_state: decode_prev_state(slot.detail),
                 call: decode_call(slot.detail),
                 prev_runtime: Nanos(slot.value),
                 interrupts: decode_short_time(slot.extra),
@@ -234,24 +235,24 @@ impl Decoder {
 }
 
 /// `enum held`.
-fn decode_held_by(detail: u16) -> Option<HeldBy> {
+fn decode_held_by(detail: u16) -> Option<HoldReason> {
     match detail {
-        1 => Some(HeldBy::Quota),
-        2 => Some(HeldBy::Freezer),
-        3 => Some(HeldBy::RealTimeBudget),
+        1 => Some(HoldReason::Quota),
+        2 => Some(HoldReason::Freezer),
+        3 => Some(HoldReason::RealTimeBudget),
         _ => None,
     }
 }
 
-fn decode_left(detail: u16) -> Left {
+fn decode_prev_state(detail: u16) -> PrevState {
     match detail & ((1 << CALL_SHIFT) - 1) {
-        0 => Left::Preempted,
-        1 => Left::Asleep,
-        2 => Left::Uninterruptible,
-        3 => Left::Stopped,
-        4 => Left::Dead,
-        5 => Left::Idle,
-        _ => Left::Unknown,
+        0 => PrevState::Preempted,
+        1 => PrevState::Asleep,
+        2 => PrevState::Uninterruptible,
+        3 => PrevState::Stopped,
+        4 => PrevState::Dead,
+        5 => PrevState::Idle,
+        _ => PrevState::Unknown,
     }
 }
 
@@ -336,12 +337,12 @@ mod tests {
     fn a_switch_has_its_reason_and_its_call() {
         let slot = Slot { kind: kind::SWITCH, tid: 7, other: 0, value: 99, ..Slot::default() };
         let switch = |detail| match decoded(Slot { detail, ..slot }) {
-            EventKind::Switch(switch) => (switch.left, switch.call),
+            EventKind::Switch(switch) => (switch.prev_state, switch.call),
             other => panic!("{other:?}"),
         };
-        assert_eq!(switch(202 << 3 | 1), (Left::Asleep, Call::Number(202)));
-        assert_eq!(switch(CALL_FAULT << 3 | 2), (Left::Uninterruptible, Call::Fault));
-        assert_eq!(switch(CALL_UNKNOWN << 3), (Left::Preempted, Call::Unknown));
+        assert_eq!(switch(202 << 3 | 1), (PrevState::Asleep, Call::Number(202)));
+        assert_eq!(switch(CALL_FAULT << 3 | 2), (PrevState::Uninterruptible, Call::Fault));
+        assert_eq!(switch(CALL_UNKNOWN << 3), (PrevState::Preempted, Call::Unknown));
     }
 
     #[test]
@@ -350,9 +351,9 @@ mod tests {
             Decoder::new(CpuId(0)).event(&[Slot { kind: kind::HELD, tid: 7, detail, ..Slot::default() }])
         };
         let by = |detail| held(detail).map(|event| event.kind);
-        assert_eq!(by(1), Some(EventKind::Held { tid: Tid(7), by: HeldBy::Quota }));
-        assert_eq!(by(2), Some(EventKind::Held { tid: Tid(7), by: HeldBy::Freezer }));
-        assert_eq!(by(3), Some(EventKind::Held { tid: Tid(7), by: HeldBy::RealTimeBudget }));
+        assert_eq!(by(1), Some(EventKind::Held { tid: Tid(7), by: HoldReason::Quota }));
+        assert_eq!(by(2), Some(EventKind::Held { tid: Tid(7), by: HoldReason::Freezer }));
+        assert_eq!(by(3), Some(EventKind::Held { tid: Tid(7), by: HoldReason::RealTimeBudget }));
         assert_eq!((by(0), by(4)), (None, None));
     }
 

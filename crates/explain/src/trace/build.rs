@@ -10,7 +10,7 @@ mod states;
 use std::collections::{HashMap, HashSet};
 
 use morecores_study::trace::{
-    Comm, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Object, Tid, TraceHeader, TraceSource,
+    Comm, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Object, Tid, TraceHeader, TraceSource,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_view::Inconsistencies;
@@ -89,7 +89,7 @@ struct ThreadState {
     /// Arguments of the futex call that contains the thread's next wait.
     futex: Option<FutexWait>,
     /// Reason that holds the thread back when it next leaves its CPU.
-    held_by: Option<HeldBy>,
+    held_by: Option<HoldReason>,
     /// System call in which the thread waits or last waited, and the beginning of the wait; none
     /// after the call has returned.
     wait_call: Option<(u16, Nanos)>,

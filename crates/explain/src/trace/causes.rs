@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use morecores_study::trace::{Call, Interrupt, Left};
+use morecores_study::trace::{Call, Interrupt, PrevState};
 use syscalls::Sysno;
 
 use super::futexes::{FutexId, FutexUse, awaited_futex, futex_uses};
@@ -76,7 +76,7 @@ fn wait_cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &
     }
     let otherwise = if wake.io_wait {
         Cause::Disk
-    } else if wait.left == Left::Uninterruptible {
+    } else if wait.prev_state == PrevState::Uninterruptible {
         Cause::Uninterruptible
     } else {
         Cause::Unknown
@@ -125,7 +125,7 @@ fn is_rcu_wait(timeline: &Timeline, wait: &Wait, wake: Wake) -> bool {
         let thread = timeline.thread(by);
         thread.kernel && thread.name_at(wake.at).0.starts_with(b"rcu")
     });
-    matches!(wait.call, Call::Number(number) if asks(number)) && wait.left == Left::Uninterruptible
+    matches!(wait.call, Call::Number(number) if asks(number)) && wait.prev_state == PrevState::Uninterruptible
         || ended_by_rcu_thread
 }
 

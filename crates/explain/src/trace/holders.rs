@@ -108,7 +108,7 @@ impl<'t> WaitsByThread<'t> {
     }
 
     /// Waits of a thread that overlap a span of time.
-    pub fn within(
+    pub fn overlapping(
         &self,
         thread: ThreadId,
         from: Nanos,
@@ -130,7 +130,7 @@ pub(crate) fn holder_waits(
     let waits = WaitsByThread::new(timeline, causes);
     let mut stalls: HashMap<FutexId, Vec<(Nanos, Nanos, HolderWait)>> = HashMap::new();
     for hold in lock_holds(timeline, uses) {
-        for (_, wait, cause) in waits.within(hold.holder, hold.from, hold.to) {
+        for (_, wait, cause) in waits.overlapping(hold.holder, hold.from, hold.to) {
             if let Some(cause) = HolderWait::from_cause(cause) {
                 let stall = (wait.from.max(hold.from), wait.to.min(hold.to), cause);
                 stalls.entry(hold.lock).or_default().push(stall);

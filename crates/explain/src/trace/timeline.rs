@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use morecores_study::trace::{
-    Accounts, Call, Comm, Event, FutexWait, HeldBy, Interrupt, KnownLock, Left, LockFlags, Object,
+    Accounts, Call, Comm, Event, FutexWait, HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState,
     SampleMode, Tid, TraceHeader, TraceSource,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
@@ -208,7 +208,7 @@ pub enum State {
     /// The thread is ready and has no CPU.
     Runnable,
     /// The thread is ready but may not run on any CPU.
-    Held(HeldBy),
+    Held(HoldReason),
     /// The thread waits.
     Blocked(WaitId),
 }
@@ -223,7 +223,7 @@ pub struct Wait {
     /// End of the wait, or end of the window.
     pub to: Nanos,
     /// Reason for which the thread left its CPU.
-    pub left: Left,
+    pub prev_state: PrevState,
     /// System call of the wait.
     pub call: Call,
     /// Object of the wait, if the trace records it.

@@ -82,7 +82,7 @@ impl EventTrace {
         };
         made.fork(0, 0, 1, ROOT);
         made.wake(0, 0, ROOT, 1);
-        made.leave(0, 0, Left::Asleep, ROOT);
+        made.leave(0, 0, PrevState::Asleep, ROOT);
         made.exec(0, 0, ROOT, "main", Accounts::default());
         made
     }
@@ -92,7 +92,7 @@ impl EventTrace {
     }
 
     /// Switches the CPU from its present thread to `next`; 0 is the idle loop.
-    pub(crate) fn leave(&mut self, us: u64, cpu: u32, left: Left, next: u32) {
+    pub(crate) fn leave(&mut self, us: u64, cpu: u32, prev_state: PrevState, next: u32) {
         let prev = self.on.insert(cpu, next).unwrap_or(0);
         let ran = us - self.since.insert(cpu, us).unwrap_or(0);
         let runtime = self.runtime.entry(prev).or_default();
@@ -100,7 +100,7 @@ impl EventTrace {
         let prev_runtime = if prev == 0 { Nanos::ZERO } else { Nanos(*runtime) };
         let switch = Switch {
             prev: Tid(prev),
-            left,
+            prev_state,
             call: Call::Number(61),
             prev_runtime,
             interrupts: Nanos::ZERO,
@@ -111,12 +111,12 @@ impl EventTrace {
 
     /// Switches an idle CPU to `next`, or a CPU whose thread goes to sleep.
     pub(crate) fn sleep(&mut self, us: u64, cpu: u32, next: u32) {
-        self.leave(us, cpu, Left::Asleep, next);
+        self.leave(us, cpu, PrevState::Asleep, next);
     }
 
     /// Adds a thread's last switch.
     pub(crate) fn die(&mut self, us: u64, cpu: u32, next: u32) {
-        self.leave(us, cpu, Left::Dead, next);
+        self.leave(us, cpu, PrevState::Dead, next);
     }
 
     pub(crate) fn wake(&mut self, us: u64, cpu: u32, tid: u32, by: u32) {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use morecores_explain::trace::{Accounting, Timeline, account, apply_idle_rule, causes};
 use morecores_study::trace::{
-    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, KnownLock, KnownThread, Left,
-    LockFlags, Object, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader, TraceSource, Waker,
-    Waking,
+    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, KnownLock, KnownThread,
+    LockFlags, Object, PrevState, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader,
+    TraceSource, Waker, Waking,
 };
 use morecores_study::{CpuId, Nanos};
 use morecores_view::Components;
@@ -45,7 +45,7 @@ pub(crate) struct CpuRun {
     tid: u32,
     from: f64,
     to: f64,
-    left: Left,
+    prev_state: PrevState,
     call: Call,
     object: Object,
     futex: Option<FutexWait>,
@@ -56,17 +56,17 @@ pub(crate) struct CpuRun {
 impl CpuRun {
     /// Makes the thread wait after the run.
     pub(crate) fn sleeps(&mut self, call: Call) -> &mut Self {
-        (self.left, self.call) = (Left::Asleep, call);
+        (self.prev_state, self.call) = (PrevState::Asleep, call);
         self
     }
 
-    pub(crate) fn leaves(&mut self, left: Left) -> &mut Self {
-        self.left = left;
+    pub(crate) fn leaves(&mut self, prev_state: PrevState) -> &mut Self {
+        self.prev_state = prev_state;
         self
     }
 
     pub(crate) fn dies(&mut self) -> &mut Self {
-        self.leaves(Left::Dead)
+        self.leaves(PrevState::Dead)
     }
 
     pub(crate) fn awaits(&mut self, object: Object) -> &mut Self {
@@ -153,7 +153,7 @@ impl ScheduleTrace {
             tid,
             from,
             to,
-            left: Left::Preempted,
+            prev_state: PrevState::Preempted,
             call: Call::Unknown,
             object: Object::None,
             futex: None,
@@ -237,7 +237,7 @@ impl ScheduleTrace {
                 *total -= run.interrupts;
             }
             let total = *total;
-            if run.left == Left::Dead {
+            if run.prev_state == PrevState::Dead {
                 runtime.remove(&run.tid);
             }
             cpus.entry(run.cpu).or_default().push((run, total));
@@ -254,7 +254,7 @@ impl ScheduleTrace {
                         run.from,
                         Switch {
                             prev: Tid::IDLE,
-                            left: Left::Preempted,
+                            prev_state: PrevState::Preempted,
                             call: Call::Unknown,
                             prev_runtime: Nanos::ZERO,
                             interrupts: interrupts.unwrap_or_default(),
@@ -267,7 +267,7 @@ impl ScheduleTrace {
                     run.to,
                     Switch {
                         prev: Tid(run.tid),
-                        left: run.left,
+                        prev_state: run.prev_state,
                         call: run.call,
                         prev_runtime: Nanos(if perf { 0 } else { (total * 1e6).round() as u64 }),
                         interrupts: Nanos::from_secs_f64(run.interrupts / 1e3),

@@ -93,7 +93,7 @@ impl UserWaits {
     fn from_holds(holds: &[LockHold], waits: &WaitsByThread<'_>, users: BTreeSet<ThreadId>) -> Self {
         let mut known = Self { users, ..Self::default() };
         for hold in holds {
-            let holder_waits = waits.within(hold.holder, hold.from, hold.to);
+            let holder_waits = waits.overlapping(hold.holder, hold.from, hold.to);
             let inside: Vec<WaitId> =
                 holder_waits.filter(|(.., cause)| may_be_under_lock(*cause)).map(|(id, ..)| id).collect();
             known.hold_counts.0 += 1;
@@ -105,7 +105,7 @@ impl UserWaits {
         }
         for hold in holds {
             for user in known.users.iter().filter(|user| **user != hold.holder) {
-                let meanwhile = waits.within(*user, hold.from, hold.to);
+                let meanwhile = waits.overlapping(*user, hold.from, hold.to);
                 known
                     .outside_lock
                     .extend(meanwhile.filter(|(.., cause)| may_be_under_lock(*cause)).map(|(id, ..)| id));
@@ -139,7 +139,7 @@ impl UserWaits {
             (self.median_work(timeline, Side::Before), self.median_work(timeline, Side::After));
         for user in &self.users {
             let mut free_from = timeline.began;
-            for (id, wait, cause) in waits.within(*user, timeline.began, timeline.ended) {
+            for (id, wait, cause) in waits.overlapping(*user, timeline.began, timeline.ended) {
                 let alike = may_be_under_lock(cause) && seen.get(&kind(&id)).is_some_and(|seen| *seen > 0);
                 let hold = self.under_lock.get(&id);
                 let is_under_lock = hold.is_some() || alike && !self.outside_lock.contains(&id);
@@ -147,7 +147,7 @@ impl UserWaits {
                     let from = hold.filter(|hold| hold.has_start).map(|hold| hold.from.min(wait.from));
                     let from = from.unwrap_or(Nanos(wait.from.0.saturating_sub(work_before.0)));
                     let to = hold.map_or(wait.to + work_after, |hold| hold.to.max(wait.to));
-                    let next = waits.within(*user, wait.to, timeline.ended).next();
+                    let next = waits.overlapping(*user, wait.to, timeline.ended).next();
                     let to =
                         if hold.is_some() { to } else { next.map_or(to, |(_, next, _)| to.min(next.from)) };
                     let section = Section { lock, from: from.max(free_from), to };

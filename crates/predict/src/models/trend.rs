@@ -1,4 +1,5 @@
-//! Two analyses of measured points that explain and do not predict.
+//! Measures of scaling that explain measured points and predict nothing: the trend of the serial
+//! fraction, and the scaled speedup.
 
 use super::Point;
 

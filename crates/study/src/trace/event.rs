@@ -112,7 +112,7 @@ pub enum EventKind {
         /// Thread that is held back.
         tid: Tid,
         /// Cause of the delay.
-        by: HeldBy,
+        by: HoldReason,
     },
     /// A system call returned; exact traces only.
     SystemCall(SystemCall),
@@ -125,7 +125,7 @@ pub enum EventKind {
 
 /// Cause that holds back a ready thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HeldBy {
+pub enum HoldReason {
     /// The thread's group has used up its quota of CPU time for this period (`cpu.max`,
     /// `cpu.cfs_quota_us`).
     Quota,
@@ -136,9 +136,9 @@ pub enum HeldBy {
     RealTimeBudget,
 }
 
-/// Reason why a thread left its CPU.
+/// State in which a thread left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Left {
+pub enum PrevState {
     /// The thread was preempted: it is still runnable.
     Preempted,
     /// The thread waits, and a signal can end the wait.
@@ -172,8 +172,8 @@ pub enum Call {
 pub struct Switch {
     /// Thread that ran until now.
     pub prev: Tid,
-    /// Reason why `prev` left the CPU.
-    pub left: Left,
+    /// State in which `prev` left the CPU.
+    pub prev_state: PrevState,
     /// System call in which `prev` left the CPU.
     pub call: Call,
     /// CPU time that the kernel has accounted to `prev` over its lifetime. Zero for the idle loop,

@@ -115,8 +115,8 @@ fn accounts() -> impl Strategy<Value = Accounts> {
     )
 }
 
-fn left() -> impl Strategy<Value = Left> {
-    use Left::*;
+fn prev_state() -> impl Strategy<Value = PrevState> {
+    use PrevState::*;
     prop::sample::select(vec![Preempted, Asleep, Uninterruptible, Stopped, Dead, Idle, Unknown])
 }
 
@@ -157,12 +157,13 @@ fn cpu_set() -> impl Strategy<Value = CpuSet> {
 /// Event of any kind, all kinds with equal probability.
 pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
     let known = prop::sample::select(vec![KnownLock::None, KnownLock::MmapLock, KnownLock::RunQueue]);
-    let held_by = prop::sample::select(vec![HeldBy::Quota, HeldBy::Freezer, HeldBy::RealTimeBudget]);
+    let held_by =
+        prop::sample::select(vec![HoldReason::Quota, HoldReason::Freezer, HoldReason::RealTimeBudget]);
     let mode = prop::sample::select(vec![SampleMode::User, SampleMode::Kernel, SampleMode::Interrupt]);
     prop_oneof![
-        (tid(), left(), call(), nanos(), nanos(), tid()).prop_map(
-            |(prev, left, call, prev_runtime, interrupts, next)| {
-                EventKind::Switch(Switch { prev, left, call, prev_runtime, interrupts, next })
+        (tid(), prev_state(), call(), nanos(), nanos(), tid()).prop_map(
+            |(prev, prev_state, call, prev_runtime, interrupts, next)| {
+                EventKind::Switch(Switch { prev, prev_state, call, prev_runtime, interrupts, next })
             }
         ),
         (tid(), waker(), any::<bool>()).prop_map(|(tid, by, io_wait)| EventKind::Waking(Waking {

@@ -14,7 +14,7 @@
 //! distinguish.
 
 use morecores_study::trace::{
-    Accounts, Call, Comm, Event, EventKind, Exec, Fork, Left, Switch, ThreadExit, Tid,
+    Accounts, Call, Comm, Event, EventKind, Exec, Fork, PrevState, Switch, ThreadExit, Tid,
 };
 use morecores_study::{CpuId, Nanos};
 use perf_event_open_sys::bindings as sys;
@@ -141,7 +141,7 @@ impl Decoder {
         if flags & sys::PERF_RECORD_MISC_SWITCH_OUT == 0 {
             self.current = Some(tid);
             self.exited = None;
-            return self.push(switch_event(Tid::UNSEEN, Left::Unknown, tid), events);
+            return self.push(switch_event(Tid::UNSEEN, PrevState::Unknown, tid), events);
         }
         if let Some(came_as) = self.current.take().filter(|came_as| *came_as != tid) {
             self.renumbered = Some((tid, came_as));
@@ -151,8 +151,8 @@ impl Decoder {
             return;
         }
         let preempted = flags & sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
-        let left = if preempted { Left::Preempted } else { Left::Unknown };
-        self.push(switch_event(tid, left, Tid::UNSEEN), events);
+        let prev_state = if preempted { PrevState::Preempted } else { PrevState::Unknown };
+        self.push(switch_event(tid, prev_state, Tid::UNSEEN), events);
     }
 
     /// Decodes a body of pid, ppid, tid, ptid, time.
@@ -192,7 +192,7 @@ impl Decoder {
         self.current = None;
         self.exited = Some(tid);
         self.push(EventKind::Exit(ThreadExit { tid, accounts: Accounts::default() }), events);
-        self.push(switch_event(tid, Left::Dead, Tid::UNSEEN), events);
+        self.push(switch_event(tid, PrevState::Dead, Tid::UNSEEN), events);
         Some(())
     }
 
@@ -222,10 +222,10 @@ impl Decoder {
 }
 
 /// A switch of which only one side is recorded.
-fn switch_event(prev: Tid, left: Left, next: Tid) -> EventKind {
+fn switch_event(prev: Tid, prev_state: PrevState, next: Tid) -> EventKind {
     EventKind::Switch(Switch {
         prev,
-        left,
+        prev_state,
         call: Call::Unknown,
         prev_runtime: Nanos::ZERO,
         interrupts: Nanos::ZERO,

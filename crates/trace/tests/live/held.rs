@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::{TracedRun, trace};
-use morecores_study::trace::{EventKind, HeldBy, Tid};
+use morecores_study::trace::{EventKind, HoldReason, Tid};
 use morecores_testkit::report_skip;
 
 /// Spends 50 ms of CPU time: five budgets of 10 ms.
@@ -39,7 +39,7 @@ impl Drop for Group {
 
 /// Threads held back for this reason, one entry per event. Each such event comes before a switch
 /// away from its thread, or after the thread's wake-up.
-fn held_threads(traced: &TracedRun, wanted: HeldBy) -> Vec<Tid> {
+fn held_threads(traced: &TracedRun, wanted: HoldReason) -> Vec<Tid> {
     let mut found = Vec::new();
     for (index, event) in traced.events.iter().enumerate() {
         let EventKind::Held { tid, by } = event.kind else { continue };
@@ -71,7 +71,7 @@ fn a_quota_holds_threads_back() {
         group.path()
     );
     let Some(traced) = trace(NAME, &script) else { return };
-    let held = held_threads(&traced, HeldBy::Quota);
+    let held = held_threads(&traced, HoldReason::Quota);
     assert!(held.len() >= 3, "{held:?}");
 }
 
@@ -90,7 +90,7 @@ fn freeze(name: &str, group: &Group, freeze: &str, frozen: &str, thaw: &str) -> 
 
 /// Asserts that the spinning process was held back, and the sleeping process was not.
 fn assert_only_spinner_held(traced: &TracedRun) {
-    let held = held_threads(traced, HeldBy::Freezer);
+    let held = held_threads(traced, HoldReason::Freezer);
     let sleeper = traced.events.iter().rev().find_map(|event| match &event.kind {
         EventKind::Exec(exec) if exec.name.to_string() == "sleep" => Some(exec.tid),
         _ => None,
@@ -138,7 +138,7 @@ fn the_real_time_budget_of_a_group_holds_a_thread_back() {
     }
     let script = format!("echo $$ >{}/cgroup.procs; exec chrt -f 1 sh -c '{SPEND}'", group.path());
     let Some(traced) = trace(NAME, &script) else { return };
-    let held = held_threads(&traced, HeldBy::RealTimeBudget);
+    let held = held_threads(&traced, HoldReason::RealTimeBudget);
     assert!(held.len() >= 3 && held.iter().all(|tid| *tid == traced.recorded.root), "{held:?}");
 }
 
@@ -152,6 +152,6 @@ fn a_real_time_budget_holds_a_thread_back() {
     }
     let script = format!("exec chrt {} sh -c '{SPEND}'", deadline.join(" "));
     let Some(traced) = trace(NAME, &script) else { return };
-    let held = held_threads(&traced, HeldBy::RealTimeBudget);
+    let held = held_threads(&traced, HoldReason::RealTimeBudget);
     assert!(held.len() >= 3 && held.iter().all(|tid| *tid == traced.recorded.root), "{held:?}");
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
 use crate::support::{TracedRun, all_cpus, trace, trace_with};
-use morecores_study::trace::{EventKind, Interrupt, Left, Object, Tid, Waker};
+use morecores_study::trace::{EventKind, Interrupt, Object, PrevState, Tid, Waker};
 use morecores_study::{Bytes, CpuId, Nanos};
 use morecores_testkit::report_skip;
 use morecores_trace::Options;
@@ -174,7 +174,7 @@ fn a_wait_for_a_futex_names_the_futex() {
             *awaited.entry(address).or_default() += 1;
             if next.cpu == event.cpu {
                 assert!(
-                    matches!(&next.kind, EventKind::Switch(switch) if switch.prev == tid && switch.left == Left::Asleep),
+                    matches!(&next.kind, EventKind::Switch(switch) if switch.prev == tid && switch.prev_state == PrevState::Asleep),
                     "{next:?}"
                 );
             }

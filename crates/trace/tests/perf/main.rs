@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use morecores_study::CpuSet;
-use morecores_study::trace::{Event, EventKind, Left, Tid};
+use morecores_study::trace::{Event, EventKind, PrevState, Tid};
 use morecores_testkit::{CProgram, report_skip};
 use morecores_trace::perf::{PerfError, PerfTracer};
 use support::{Account, TracedRun, program, trace, trace_then};
@@ -51,7 +51,8 @@ fn threads_that_share_cpus_are_preempted() {
     assert!(forks.iter().all(|fork| fork.process == traced.pid));
     // Four threads that each want a CPU for 200 ms at the same time: on one CPU none has it for so
     // long without a break.
-    let preempted = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.left == Left::Preempted);
+    let preempted =
+        |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.prev_state == PrevState::Preempted);
     let cpus = std::thread::available_parallelism().unwrap().get();
     assert!(cpus > 1 || traced.events.iter().filter(preempted).count() > 0);
 }
@@ -171,7 +172,7 @@ fn lost_events_are_counted() {
     // Each departure of a thread is recorded or lost, and so is an equal number of arrivals.
     let (seen, truth) = traced.accounts().into_iter().fold((0, 0), |(seen, truth), (tid, account)| {
         let one = |event: &&Event| {
-            matches!(event.kind, EventKind::Switch(s) if (s.prev == tid || s.next == tid) && s.left != Left::Dead)
+            matches!(event.kind, EventKind::Switch(s) if (s.prev == tid || s.next == tid) && s.prev_state != PrevState::Dead)
         };
         (seen + traced.events.iter().filter(one).count() as u64, truth + 2 * account.switches)
     });

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use morecores_study::trace::{Event, EventKind, Fork, Left, Tid};
+use morecores_study::trace::{Event, EventKind, Fork, PrevState, Tid};
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_testkit::CProgram;
 use morecores_trace::perf::{PerfError, PerfSummary, PerfTracer};
@@ -146,7 +146,10 @@ impl TracedRun {
                 }
             }
             let last = &life[life.len() - 1].kind;
-            assert!(matches!(last, EventKind::Switch(s) if s.left == Left::Dead), "{tid:?}: {last:?}");
+            assert!(
+                matches!(last, EventKind::Switch(s) if s.prev_state == PrevState::Dead),
+                "{tid:?}: {last:?}"
+            );
         }
         self
     }
@@ -184,7 +187,7 @@ impl TracedRun {
 
     /// Number of times that the thread left the CPU, without its end.
     pub(crate) fn departures(&self, tid: Tid) -> u64 {
-        let leaves = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.prev == tid && s.left != Left::Dead);
+        let leaves = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.prev == tid && s.prev_state != PrevState::Dead);
         self.events.iter().filter(leaves).count() as u64
     }
 }

@@ -2,7 +2,7 @@
 //! it is that CPU's occupant.
 
 use morecores_study::Nanos;
-use morecores_study::trace::{Call, HeldBy, Left, Object, Switch, Tid, TraceSource, Waking};
+use morecores_study::trace::{Call, HoldReason, Object, PrevState, Switch, Tid, TraceSource, Waking};
 
 use super::{Builder, CpuState};
 use crate::trace::timeline::{CpuSpan, Occupant, Segment, State, ThreadId, Wait, WaitId, Wake};
@@ -25,7 +25,7 @@ impl Builder<'_> {
         self.thread_states[id.index()].current = Some((at, state));
     }
 
-    pub(super) fn block_thread(&mut self, id: ThreadId, at: Nanos, left: Left, call: Call) {
+    pub(super) fn block_thread(&mut self, id: ThreadId, at: Nanos, prev_state: PrevState, call: Call) {
         let object = self.thread_states[id.index()].wait_object.take().unwrap_or(Object::None);
         let futex =
             self.thread_states[id.index()].futex.take().filter(|_| matches!(object, Object::Futex(_)));
@@ -39,7 +39,7 @@ impl Builder<'_> {
             thread: id,
             from: at,
             to: at,
-            left,
+            prev_state,
             call,
             object,
             futex,
@@ -101,7 +101,7 @@ impl Builder<'_> {
 
     /// Records that the thread is held back: at once if it has no CPU, otherwise from its next
     /// switch on.
-    pub(super) fn hold_back(&mut self, id: ThreadId, at: Nanos, by: HeldBy) {
+    pub(super) fn hold_back(&mut self, id: ThreadId, at: Nanos, by: HoldReason) {
         match self.thread_states[id.index()].current {
             Some((_, State::Runnable | State::Held(_))) => {
                 self.end_state(id, at, true);
@@ -113,7 +113,7 @@ impl Builder<'_> {
 
     /// Ends the hold of a thread that runs at `at`. The end of the hold is unknown, but at the
     /// latest it is one CPU wake-up latency before `at`.
-    fn end_hold(&mut self, id: ThreadId, from: Nanos, by: HeldBy, at: Nanos) {
+    fn end_hold(&mut self, id: ThreadId, from: Nanos, by: HoldReason, at: Nanos) {
         let latency = self.header.facts.wake_latency_ns.unwrap_or_default();
         let released = Nanos(at.0.saturating_sub(latency.0)).max(from);
         self.begin_state(id, from, State::Held(by));
@@ -125,12 +125,12 @@ impl Builder<'_> {
 
     /// Occupant with this number. `left` is the reason for which the previous thread left, if one
     /// did.
-    pub(super) fn occupant(&mut self, tid: Tid, left: Option<Left>) -> Occupant {
+    pub(super) fn occupant(&mut self, tid: Tid, prev_state: Option<PrevState>) -> Occupant {
         match tid {
             Tid::IDLE => Occupant::Idle,
             // A preempted thread always leaves for another thread; after a voluntary switch the CPU
             // is usually idle.
-            Tid::UNSEEN if left == Some(Left::Preempted) => Occupant::Unseen,
+            Tid::UNSEEN if prev_state == Some(PrevState::Preempted) => Occupant::Unseen,
             Tid::UNSEEN => Occupant::Idle,
             tid => Occupant::Thread(self.get_or_add_thread(tid)),
         }
@@ -161,7 +161,7 @@ impl Builder<'_> {
             && let Occupant::Thread(id) = recorded
         {
             self.end_state(id, at, true);
-            self.block_thread(id, at, Left::Unknown, Call::Unknown);
+            self.block_thread(id, at, PrevState::Unknown, Call::Unknown);
         }
         let elsewhere = match prev {
             Occupant::Thread(id) => match self.thread_states[id.index()].current {
@@ -182,18 +182,18 @@ impl Builder<'_> {
             && !is_outdated
         {
             self.end_state(id, at, true);
-            match (self.thread_states[id.index()].held_by.take(), switch.left) {
-                (_, Left::Dead) => self.timeline.threads[id.index()].ended = Some(at),
+            match (self.thread_states[id.index()].held_by.take(), switch.prev_state) {
+                (_, PrevState::Dead) => self.timeline.threads[id.index()].ended = Some(at),
                 (Some(by), _) => self.begin_state(id, at, State::Held(by)),
-                (None, Left::Preempted) => {
+                (None, PrevState::Preempted) => {
                     self.thread_states[id.index()].early_wake = None;
                     self.begin_state(id, at, State::Runnable);
                 }
-                (None, left) => self.block_thread(id, at, left, switch.call),
+                (None, prev_state) => self.block_thread(id, at, prev_state, switch.call),
             }
             (self.thread_states[id.index()].wait_object, self.thread_states[id.index()].futex) = (None, None);
         }
-        let next = self.occupant(switch.next, Some(switch.left));
+        let next = self.occupant(switch.next, Some(switch.prev_state));
         self.begin_span(cpu, at, next);
     }
 
@@ -206,7 +206,7 @@ impl Builder<'_> {
         self.end_span(cpu, at, Nanos::ZERO, None);
         if let Occupant::Thread(recorded) = self.cpu_states[cpu].occupant {
             self.end_state(recorded, at, true);
-            self.block_thread(recorded, at, Left::Unknown, Call::Unknown);
+            self.block_thread(recorded, at, PrevState::Unknown, Call::Unknown);
         }
         self.begin_span(cpu, at, Occupant::Thread(to));
     }
@@ -261,7 +261,7 @@ impl Builder<'_> {
         self.end_span(cpu, known_until, Nanos::ZERO, None);
         if let Occupant::Thread(id) = recorded {
             self.end_state(id, known_until, true);
-            self.block_thread(id, known_until, Left::Unknown, Call::Unknown);
+            self.block_thread(id, known_until, PrevState::Unknown, Call::Unknown);
         }
         self.begin_span(cpu, known_until, Occupant::Lost);
         self.end_span(cpu, at, Nanos::ZERO, None);

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use morecores_study::Nanos;
-use morecores_study::trace::{Accounts, Interrupt, Left, Object, Waker};
+use morecores_study::trace::{Accounts, Interrupt, Object, PrevState, Waker};
 
 use super::ops::{Op, ThreadRole, call};
 use super::{Location, LockKind, Simulation, Timer};
@@ -30,10 +30,10 @@ pub(super) struct LockState {
 }
 
 /// Wait: the reason for leaving the CPU, the system call, and the futex.
-pub(super) type Wait = (Left, u16, Option<u64>);
+pub(super) type Wait = (PrevState, u16, Option<u64>);
 
 pub(super) const fn futex(address: u64) -> Wait {
-    (Left::Asleep, call::FUTEX, Some(address))
+    (PrevState::Asleep, call::FUTEX, Some(address))
 }
 
 pub(super) const fn futex_woken(address: u64) -> Op {
@@ -113,7 +113,7 @@ impl Simulation<'_> {
                 if self.requests.len() == 1 {
                     self.set_timer(self.now + ns as u64, Timer::Served);
                 }
-                self.wait(cpu, thread, (Left::Uninterruptible, call::PREAD64, None))
+                self.wait(cpu, thread, (PrevState::Uninterruptible, call::PREAD64, None))
             }
             Op::Fork { role, thread: is_thread } => self.fork(cpu, thread, role, is_thread),
             Op::Exec(name) => {
@@ -138,7 +138,7 @@ impl Simulation<'_> {
                 }
                 None => {
                     self.push_front(thread, [Op::Reap]);
-                    self.wait(cpu, thread, (Left::Asleep, call::WAIT4, None));
+                    self.wait(cpu, thread, (PrevState::Asleep, call::WAIT4, None));
                     self.threads[thread].location = Location::Child;
                     false
                 }
@@ -188,9 +188,9 @@ impl Simulation<'_> {
     }
 
     /// Takes the thread off its CPU to wait.
-    pub(super) fn wait(&mut self, cpu: usize, thread: usize, (left, call, awaits): Wait) -> bool {
+    pub(super) fn wait(&mut self, cpu: usize, thread: usize, (prev_state, call, awaits): Wait) -> bool {
         self.threads[thread].location = Location::Nothing;
-        self.take_off_cpu(cpu, left, Some(call), awaits);
+        self.take_off_cpu(cpu, prev_state, Some(call), awaits);
         false
     }
 
@@ -230,7 +230,7 @@ impl Simulation<'_> {
         self.threads[thread].lock_wait_start.get_or_insert(self.now);
         if kind == LockKind::Sleep {
             self.push_front(thread, [again]);
-            return self.wait(cpu, thread, (Left::Uninterruptible, call::OPENAT, None));
+            return self.wait(cpu, thread, (PrevState::Uninterruptible, call::OPENAT, None));
         }
         self.threads[thread].not_preemptible = true;
         self.cpus[cpu].spinning = true;
@@ -339,7 +339,7 @@ impl Simulation<'_> {
             }
         }
         self.threads[thread].location = Location::Dead;
-        self.take_off_cpu(cpu, Left::Dead, None, None);
+        self.take_off_cpu(cpu, PrevState::Dead, None, None);
         false
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use morecores_study::trace::{Left, Object};
+use morecores_study::trace::{Object, PrevState};
 
 use super::effects::{futex, futex_return, futex_woken};
 use super::ops::{Op, call};
@@ -89,7 +89,7 @@ impl Simulation<'_> {
                 }
                 self.queues[phase].waiters.push_back(thread);
                 self.push_front(thread, [Op::ReadPipe { phase }]);
-                self.wait(cpu, thread, (Left::Asleep, call::READ, None))
+                self.wait(cpu, thread, (PrevState::Asleep, call::READ, None))
             }
             _ => unreachable!("no step on a queue"),
         }

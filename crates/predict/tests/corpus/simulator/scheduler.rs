@@ -2,7 +2,7 @@
 //! Wake-ups prefer an idle CPU and may preempt, and idle CPUs take threads from others. The model
 //! is Linux's fair class, `kernel/sched/fair.c`, without groups, priorities and domains.
 
-use morecores_study::trace::{Left, Waker};
+use morecores_study::trace::{PrevState, Waker};
 use rand::RngExt;
 
 use super::{Location, Simulation, Timer};
@@ -117,14 +117,20 @@ impl Simulation<'_> {
 
     /// Takes the current thread off a CPU: for good, to wait, or for another thread. The caller has
     /// accounted for its progress.
-    pub(super) fn take_off_cpu(&mut self, cpu: usize, left: Left, call: Option<u16>, awaits: Option<u64>) {
+    pub(super) fn take_off_cpu(
+        &mut self,
+        cpu: usize,
+        prev_state: PrevState,
+        call: Option<u16>,
+        awaits: Option<u64>,
+    ) {
         let prev = self.cpus[cpu].current.take().expect("somebody leaves");
         self.cpus[cpu].spinning = false;
         self.update_least(cpu, prev);
         let least = self.cpus[cpu].least_vruntime;
         let thread = &mut self.threads[prev];
         thread.entered = None;
-        if left == Left::Preempted {
+        if prev_state == PrevState::Preempted {
             thread.location = Location::Queue;
             self.cpus[cpu].queue.push(prev);
         } else {
@@ -135,7 +141,7 @@ impl Simulation<'_> {
         let next = self.pick_next(cpu);
         let (tid, runtime) = (self.threads[prev].tid, self.threads[prev].runtime);
         let next_tid = next.map(|next| self.threads[next].tid);
-        self.tracer.switch(self.now, cpu, (tid, runtime), (left, call, awaits), next_tid);
+        self.tracer.switch(self.now, cpu, (tid, runtime), (prev_state, call, awaits), next_tid);
         if let Some(next) = next {
             self.start_thread(cpu, next);
         }
@@ -183,7 +189,7 @@ impl Simulation<'_> {
         if self.threads[current].not_preemptible {
             self.cpus[cpu].slice_end = self.now + RETRY_DELAY;
         } else if self.lag_behind(cpu, current) > 0 {
-            self.take_off_cpu(cpu, Left::Preempted, None, None);
+            self.take_off_cpu(cpu, PrevState::Preempted, None, None);
         } else {
             self.cpus[cpu].slice_end = self.now + SLICE;
         }
@@ -207,7 +213,7 @@ impl Simulation<'_> {
                 if self.threads[current].not_preemptible {
                     self.cpus[cpu].slice_end = self.now + RETRY_DELAY;
                 } else {
-                    self.take_off_cpu(cpu, Left::Preempted, None, None);
+                    self.take_off_cpu(cpu, PrevState::Preempted, None, None);
                 }
             }
         }

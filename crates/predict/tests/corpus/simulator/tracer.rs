@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use morecores_study::trace::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, KernelFrame, KnownLock, KnownThread,
-    Left, LockFlags, Object, Switch, SystemCall, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader,
+    LockFlags, Object, PrevState, Switch, SystemCall, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader,
     TraceSource, Waker, Waking,
 };
 use morecores_study::{CpuEstimator, CpuId, CpuTime, Nanos, Point, Run};
@@ -83,7 +83,7 @@ impl Tracer {
         at: u64,
         cpu: usize,
         (prev, runtime): (Tid, u64),
-        (left, call, awaits): (Left, Option<u16>, Option<u64>),
+        (prev_state, call, awaits): (PrevState, Option<u16>, Option<u64>),
         next: Option<Tid>,
     ) {
         if let Some(address) = awaits {
@@ -91,7 +91,7 @@ impl Tracer {
         }
         let switch = Switch {
             prev,
-            left,
+            prev_state,
             call: call.map_or(Call::Unknown, Call::Number),
             prev_runtime: runtime_of(prev, Nanos(runtime)),
             interrupts: Nanos::ZERO,
@@ -224,7 +224,7 @@ impl Tracer {
 fn from_idle(next: Tid) -> Switch {
     Switch {
         prev: Tid::IDLE,
-        left: Left::Preempted,
+        prev_state: PrevState::Preempted,
         call: Call::Unknown,
         prev_runtime: Nanos::ZERO,
         interrupts: Nanos::ZERO,

@@ -4,7 +4,7 @@
 
 use crate::cpu::MAX_CPU;
 use crate::trace::{
-    Accounts, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Interrupt, KnownLock,
+    Accounts, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Interrupt, KnownLock,
     LockFlags, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
 };
 use crate::{CpuId, CpuSet, Nanos};
@@ -65,13 +65,13 @@ impl Decoder<'_> {
     #[inline]
     fn switch(&mut self, interrupted: bool, expected: bool) -> Result<EventKind, DecodeError> {
         let prev = if expected { self.state.running } else { self.thread()? };
-        let (left, call) = departure(self.input.number()?)?;
+        let (prev_state, call) = departure(self.input.number()?)?;
         let ran = self.state.ran();
         let prev_runtime = Nanos(self.state.runtime(prev, ran, self.input.number()?));
         let interrupts = Nanos(if interrupted { self.input.number()? } else { 0 });
         let next = self.thread()?;
         self.state.switch(next);
-        Ok(EventKind::Switch(Switch { prev, left, call, prev_runtime, interrupts, next }))
+        Ok(EventKind::Switch(Switch { prev, prev_state, call, prev_runtime, interrupts, next }))
     }
 
     #[inline]
@@ -129,9 +129,9 @@ impl Decoder<'_> {
     /// Decodes a held thread. Fields after the known ones come from a later version.
     fn held(&mut self, by: u8) -> Result<EventKind, DecodeError> {
         let by = match by {
-            0 => HeldBy::Quota,
-            1 => HeldBy::Freezer,
-            2 => HeldBy::RealTimeBudget,
+            0 => HoldReason::Quota,
+            1 => HoldReason::Freezer,
+            2 => HoldReason::RealTimeBudget,
             _ => return Err(DecodeError),
         };
         let length = self.input.number()?;

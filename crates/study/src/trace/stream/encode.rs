@@ -3,8 +3,8 @@
 
 use crate::CpuSet;
 use crate::trace::{
-    Accounts, Comm, Event, EventKind, HeldBy, Interrupt, KnownLock, Object, SampleMode, Switch, Tid, Waker,
-    Waking,
+    Accounts, Comm, Event, EventKind, HoldReason, Interrupt, KnownLock, Object, SampleMode, Switch, Tid,
+    Waker, Waking,
 };
 
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure_code, kind};
@@ -58,7 +58,7 @@ impl<'a> Encoder<'a> {
         if expected == 0 {
             self.thread(switch.prev);
         }
-        self.out.number(departure_code(switch.left, switch.call));
+        self.out.number(departure_code(switch.prev_state, switch.call));
         let ran = self.state.ran();
         self.out.number(self.state.runtime_code(switch.prev, ran, switch.prev_runtime.0));
         if interrupted != 0 {
@@ -155,9 +155,9 @@ impl<'a> Encoder<'a> {
             }
             EventKind::Held { tid, by } => {
                 let by = match by {
-                    HeldBy::Quota => 0,
-                    HeldBy::Freezer => 1,
-                    HeldBy::RealTimeBudget => 2,
+                    HoldReason::Quota => 0,
+                    HoldReason::Freezer => 1,
+                    HoldReason::RealTimeBudget => 2,
                 };
                 self.begin(event, kind::HELD, by << FLAGS_SHIFT);
                 let tid = u64::from(tid.0);

@@ -2,7 +2,7 @@
 //! the next event is short. Every frame starts with a fresh state. The rules are part of the
 //! format: docs/format.md, "Events".
 
-use crate::trace::{Call, Left, Tid};
+use crate::trace::{Call, PrevState, Tid};
 
 use super::varint::{DecodeError, unzigzag, zigzag};
 
@@ -170,35 +170,35 @@ impl State {
 
 /// Reason for leaving and system call, as one number: eight times the call, plus the reason.
 #[inline]
-pub(super) fn departure_code(left: Left, call: Call) -> u64 {
-    let left = match left {
-        Left::Preempted => 0,
-        Left::Asleep => 1,
-        Left::Uninterruptible => 2,
-        Left::Stopped => 3,
-        Left::Dead => 4,
-        Left::Idle => 5,
-        Left::Unknown => 6,
+pub(super) fn departure_code(prev_state: PrevState, call: Call) -> u64 {
+    let prev_state = match prev_state {
+        PrevState::Preempted => 0,
+        PrevState::Asleep => 1,
+        PrevState::Uninterruptible => 2,
+        PrevState::Stopped => 3,
+        PrevState::Dead => 4,
+        PrevState::Idle => 5,
+        PrevState::Unknown => 6,
     };
     let call = match call {
         Call::Unknown => 0,
         Call::Fault => 1,
         Call::Number(number) => u64::from(number) + 2,
     };
-    call << 3 | left
+    call << 3 | prev_state
 }
 
 /// Inverse of [`departure_code`].
 #[inline]
-pub(super) fn departure(code: u64) -> Result<(Left, Call), DecodeError> {
-    let left = match code & 7 {
-        0 => Left::Preempted,
-        1 => Left::Asleep,
-        2 => Left::Uninterruptible,
-        3 => Left::Stopped,
-        4 => Left::Dead,
-        5 => Left::Idle,
-        6 => Left::Unknown,
+pub(super) fn departure(code: u64) -> Result<(PrevState, Call), DecodeError> {
+    let prev_state = match code & 7 {
+        0 => PrevState::Preempted,
+        1 => PrevState::Asleep,
+        2 => PrevState::Uninterruptible,
+        3 => PrevState::Stopped,
+        4 => PrevState::Dead,
+        5 => PrevState::Idle,
+        6 => PrevState::Unknown,
         _ => return Err(DecodeError),
     };
     let call = match code >> 3 {
@@ -206,5 +206,5 @@ pub(super) fn departure(code: u64) -> Result<(Left, Call), DecodeError> {
         1 => Call::Fault,
         number => Call::Number(u16::try_from(number - 2).map_err(|_| DecodeError)?),
     };
-    Ok((left, call))
+    Ok((prev_state, call))
 }

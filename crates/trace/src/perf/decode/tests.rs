@@ -64,10 +64,10 @@ fn each_side_of_a_switch_is_a_separate_event() {
     let (events, _) =
         decoded(&[switch_in(7, 10), switch_out(7, preempted, 20), switch_in(8, 22), switch_out(8, 0, 30)]);
     let expected = [
-        (10, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))),
-        (20, switch_event(Tid(7), Left::Preempted, Tid::UNSEEN)),
-        (22, switch_event(Tid::UNSEEN, Left::Unknown, Tid(8))),
-        (30, switch_event(Tid(8), Left::Unknown, Tid::UNSEEN)),
+        (10, switch_event(Tid::UNSEEN, PrevState::Unknown, Tid(7))),
+        (20, switch_event(Tid(7), PrevState::Preempted, Tid::UNSEEN)),
+        (22, switch_event(Tid::UNSEEN, PrevState::Unknown, Tid(8))),
+        (30, switch_event(Tid(8), PrevState::Unknown, Tid::UNSEEN)),
     ];
     assert_eq!(events, expected);
 }
@@ -95,16 +95,16 @@ fn the_root_is_the_first_child_and_the_caller_itself_is_left_out() {
 fn an_exit_ends_with_a_switch_and_is_reported_once() {
     let exit = task(sys::PERF_RECORD_EXIT, (200, 7), (200, 7), 20);
     let mut expected = vec![
-        (10, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))),
+        (10, switch_event(Tid::UNSEEN, PrevState::Unknown, Tid(7))),
         (20, EventKind::Exit(ThreadExit { tid: Tid(7), accounts: Accounts::default() })),
-        (20, switch_event(Tid(7), Left::Dead, Tid::UNSEEN)),
+        (20, switch_event(Tid(7), PrevState::Dead, Tid::UNSEEN)),
     ];
     let (events, _) = decoded(&[switch_in(7, 10), exit.clone(), switch_out(7, 0, 25)]);
     assert_eq!(events, expected);
     // The number is reused.
     let (events, _) = decoded(&[switch_in(7, 10), exit, switch_in(7, 30), switch_out(7, 0, 35)]);
-    expected.push((30, switch_event(Tid::UNSEEN, Left::Unknown, Tid(7))));
-    expected.push((35, switch_event(Tid(7), Left::Unknown, Tid::UNSEEN)));
+    expected.push((30, switch_event(Tid::UNSEEN, PrevState::Unknown, Tid(7))));
+    expected.push((35, switch_event(Tid(7), PrevState::Unknown, Tid::UNSEEN)));
     assert_eq!(events, expected);
 }
 
@@ -140,7 +140,7 @@ fn a_thread_may_leave_its_cpu_between_its_new_number_and_its_exec() {
         other => panic!("{other:?}"),
     };
     assert_eq!(was(&events[3].1), Tid(205));
-    assert_eq!(events[1].1, switch_event(Tid(200), Left::Preempted, Tid::UNSEEN));
+    assert_eq!(events[1].1, switch_event(Tid(200), PrevState::Preempted, Tid::UNSEEN));
     // After a loss, the thread may have been any other one.
     let (events, _) =
         decoded(&[switch_in(205, 10), lost(3, 15), switch_out(200, 0, 20), switch_in(200, 30), exec]);
@@ -163,7 +163,7 @@ fn every_loss_is_reported_once() {
 fn time_never_steps_back_and_foreign_threads_are_not_the_idle_loop() {
     let (events, _) = decoded(&[switch_in(7, 10), switch_out(7, 0, 9), switch_in(0, 12)]);
     assert_eq!(events[1].0, 10);
-    assert_eq!(events[2].1, switch_event(Tid::UNSEEN, Left::Unknown, Tid::UNSEEN));
+    assert_eq!(events[2].1, switch_event(Tid::UNSEEN, PrevState::Unknown, Tid::UNSEEN));
 }
 
 #[test]
