@@ -32,24 +32,24 @@ export function commandColours(timelines: string[][]): Map<string, string> {
  */
 export interface LockMark {
   colour: string;
-  ours: boolean;
+  isOwn: boolean;
 }
 
 const LOCKS: Record<LockName, LockMark> = {
-  spin: { colour: "#d55e00", ours: true },
-  "spin-backoff": { colour: "#e69f00", ours: true },
-  sleep: { colour: "#999933", ours: true },
-  block: { colour: "#0072b2", ours: true },
-  adaptive: { colour: "#009e73", ours: true },
-  ticket: { colour: "#cc79a7", ours: true },
-  mcs: { colour: "#aa4499", ours: true },
-  std: { colour: "#56b4e9", ours: false },
-  "parking-lot": { colour: "#44aa99", ours: false },
-  "pthread-normal": { colour: "#5566cc", ours: false },
-  "pthread-adaptive": { colour: "#3a8f4c", ours: false },
-  "pthread-spin": { colour: "#b8860b", ours: false },
-  "c11-spin": { colour: "#cc6677", ours: false },
-  kernel: { colour: "#888888", ours: false },
+  spin: { colour: "#d55e00", isOwn: true },
+  "spin-backoff": { colour: "#e69f00", isOwn: true },
+  sleep: { colour: "#999933", isOwn: true },
+  block: { colour: "#0072b2", isOwn: true },
+  adaptive: { colour: "#009e73", isOwn: true },
+  ticket: { colour: "#cc79a7", isOwn: true },
+  mcs: { colour: "#aa4499", isOwn: true },
+  std: { colour: "#56b4e9", isOwn: false },
+  "parking-lot": { colour: "#44aa99", isOwn: false },
+  "pthread-normal": { colour: "#5566cc", isOwn: false },
+  "pthread-adaptive": { colour: "#3a8f4c", isOwn: false },
+  "pthread-spin": { colour: "#b8860b", isOwn: false },
+  "c11-spin": { colour: "#cc6677", isOwn: false },
+  kernel: { colour: "#888888", isOwn: false },
 };
 
 export function lockMark(lock: LockName): LockMark {

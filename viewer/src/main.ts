@@ -55,7 +55,7 @@ function stackSection(id: string, study: PageStudy, onChoice: (component: string
     picture.element,
     h("p", { class: "quiet" }, `${stackKey(all)} Choose a part to see what in the tables below it is about.`),
     h("div", { class: "parts" }, ...buttons),
-    ...study.said.stack_notes.map((note) => h("p", { class: "quiet" }, note)),
+    ...study.text.stack_notes.map((note) => h("p", { class: "quiet" }, note)),
   );
 }
 
@@ -66,7 +66,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const colours = commandColours(study.timelines.map((timeline) => timeline.commands));
   const filter = h("p", { class: "filter", "aria-live": "polite", hidden: true });
   const all: (HTMLElement | null)[] = [
-    h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.said.command)), h("p", { class: "quiet" }, [study.name, study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · "))),
+    h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.text.command)), h("p", { class: "quiet" }, [study.name, study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · "))),
     section(id("answer"), "Will more cores help?", answerBlock(study)),
     study.view.points.length > 0 ? curveSection(id("curve"), [study]) : null,
     stackSection(id("stack"), study, (component, name) => {
@@ -112,7 +112,7 @@ function suite(page: Page): HTMLElement[] {
     ...page.benchmarks.map((benchmark, i) => benchmarkSection(benchmark, i, address)),
     ...(page.suite ? [suiteSection(page.suite)] : []),
     ...page.studies.map((study, i) =>
-      h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${shortAnswer(study.said.verdict)}`), studyArticle(study, i))),
+      h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${shortAnswer(study.text.verdict)}`), studyArticle(study, i))),
     ...page.locks.map(lockArticle),
   ];
 }
@@ -132,7 +132,7 @@ function sideBySide(page: Page): HTMLElement[] {
   const withCurve = page.studies.filter((study) => study.view.points.length > 0);
   return [
     h("nav", { "aria-label": "studies" }, h("h1", {}, studyCount(page)), h("ol", {},
-      ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${shortAnswer(study.said.verdict)}`)),
+      ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${shortAnswer(study.text.verdict)}`)),
       ...page.locks.map((study, i) => h("li", {}, h("a", { href: `#locks-${i}-title` }, study.name), " locks")))),
     ...(page.comparison ? [comparisonSection(page.comparison)] : []),
     ...(page.studies.length > 1 ? [curveSection("together", withCurve)] : []),
@@ -147,7 +147,7 @@ function pageContents(page: Page): [string, HTMLElement[]] {
   const [locks] = page.locks;
   if (page.benchmarks.length > 0) return ["then and now", suite(page)];
   if (page.studies.length + page.locks.length > 1) return [studyCount(page), sideBySide(page)];
-  if (study) return [study.said.command, studyParts(study, 0)];
+  if (study) return [study.text.command, studyParts(study, 0)];
   if (locks) return [locks.command, lockParts(locks, 0)];
   return ["studies", studyList(page.listed)];
 }

@@ -232,14 +232,14 @@ export async function served(page) {
   assert.deepEqual(await violations(page), []);
 }
 
-/** Colours of the lines, number of circles and bars, and names in each picture of contests. */
+/** Colours of the lines, number of circles and bars, and names in each picture of contentions. */
 const drawnLocks = (page) => page.locator(".multiples .picture").evaluateAll((pictures) => pictures.map((picture) => {
   const of = (selector) => [...picture.querySelectorAll(selector)].map((mark) => mark.closest("[stroke]").getAttribute("stroke"));
   return { lines: of("g[aria-label=line] path"), dots: of("g[aria-label=dot] circle").length, bars: of("g[aria-label=rule] line").length, names: [...picture.querySelectorAll("g[aria-label=names] text")].map((name) => name.textContent) };
 }));
 
 /**
- * Checks a study of locks: its first statements, and a picture for each contest with a line for
+ * Checks a study of locks: its first statements, and a picture for each contention with a line for
  * each lock.
  */
 export async function locks(page) {
@@ -315,7 +315,7 @@ export async function lockQuantity(page) {
   await readAll(page);
   const axis = () => page.locator(".multiples .picture svg").first().locator("g[aria-label^='y-axis label']").innerHTML();
   const seen = [await axis()];
-  for (const [name, on] of [["share of the fastest", "of the fastest"], ["CPUs burned", "CPUs burned"], ["luckiest and unluckiest thread", "of an equal share"], ["longest wait", "longest wait"]]) {
+  for (const [name, on] of [["share of the fastest", "of the fastest"], ["CPUs for locking", "CPUs for locking"], ["luckiest and unluckiest thread", "of an equal share"], ["longest wait", "longest wait"]]) {
     await page.getByText(name, { exact: true }).click();
     const now = await axis();
     assert.ok(now.includes(on), now);
@@ -357,7 +357,7 @@ export async function both(page) {
   assert.equal(await page.locator("#together").count(), 0, "one curve is not side by side with anything");
   assert.ok(await page.locator("#study-0-curve svg").count() >= 1);
   // Each study of locks has a legend of its own.
-  await page.locator("#locks-1-contests .lock").first().click();
+  await page.locator("#locks-1-contentions .lock").first().click();
   assert.deepEqual((await drawnLocks(page)).map(({ dots }) => dots), [15, 15, 15, 12, 12, 12]);
   assert.deepEqual(await violations(page), []);
 }

@@ -18,7 +18,7 @@ async function load(path) {
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
 const { addedKinds } = await load("pictures/curve.ts");
-const { separatePlaces } = await load("pictures/contest.ts");
+const { separatePlaces } = await load("pictures/contention.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
 const { format, plain } = await load("format.ts");

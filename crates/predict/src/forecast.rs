@@ -167,7 +167,7 @@ fn caveats(
         .map(|program| ComparedProgram::new(evidence, program).oversubscription_cost);
     let times = costs.fold(1.0, f64::max);
     if times > NOTABLE_OVERSUBSCRIPTION {
-        caveats.push(Caveat::Crowded { times });
+        caveats.push(Caveat::Oversubscribed { times });
     }
     if forced > MAX_FORCED {
         caveats.push(Caveat::Forced { share: forced });

@@ -115,7 +115,7 @@ pub enum Explanation {
     /// The CPUs take no thread from each other.
     NotBalanced,
     /// Number of threads that took turns on the CPUs of the baseline.
-    CrowdedBase(u32),
+    OversubscribedBase(u32),
     /// Share of the work that spins in the command's own loops.
     TightLoop(f64),
 }

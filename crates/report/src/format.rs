@@ -12,7 +12,7 @@ use morecores_study::quantity::{magnitude, round_to_places, significant_places};
 use morecores_view::Estimate;
 
 pub(crate) use morecores_study::quantity::ABSENT;
-pub(crate) use uncertain_figure::{Half, UncertainFigure, figures_with_intervals, interval_note};
+pub(crate) use uncertain_figure::{IntervalText, UncertainFigure, figures_with_intervals, interval_note};
 
 /// Limit on significant digits: no measured figure is more precise, however narrow its interval.
 const MAX_DIGITS: i32 = 6;
@@ -65,11 +65,6 @@ pub(crate) fn two_digits(value: f64) -> String {
 /// Share in percent: `0.21%`, `3.6%`, `96%`.
 pub fn percent(share: f64) -> String {
     Quantity::Share.text(share)
-}
-
-/// Threshold in percent: `1%`.
-pub(crate) fn whole_percent(share: f64) -> String {
-    format!("{:.0}%", share * 100.0)
 }
 
 /// Serial fraction: `3.6%`; `4%` if its interval supports no more digits; `≤ 1.2%` if the

@@ -17,13 +17,13 @@ mod markdown;
 mod page;
 mod points;
 mod prediction;
+mod spin_tuning;
 mod stack;
 mod suite;
 mod table;
 mod terminal;
 mod topology;
 mod trace;
-mod tuning;
 mod verdict;
 mod warning;
 
@@ -43,15 +43,15 @@ pub use markdown::{
 pub use page::{
     benchmark_text, comparison_text, page_html, page_locks, page_study, page_timeline, suite_text,
 };
+pub use spin_tuning::spin_tuning_report;
 pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{
-    Price, Style, comparison_report, gains_report, locks_report, prediction_report, run_report, suite_report,
-    suite_summary_report, trace_report,
+    ModelTable, Price, Style, comparison_report, gains_report, locks_report, prediction_report, run_report,
+    suite_report, suite_summary_report, trace_report,
 };
 pub use topology::topology_report;
-pub use tuning::spin_tuning_report;
 pub use verdict::{
-    CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind, decide,
+    Gain, OutsideTime, OversubscribedBase, PlanSummary, Remark, Subject, Verdict, VerdictKind, decide,
     verdict_statement,
 };
 pub use warning::{Notice, Severity, notices, success_list, warning_sentence};

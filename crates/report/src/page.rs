@@ -86,11 +86,11 @@ pub fn page_study(
     gains: Vec<Gain>,
     timelines: Vec<PageTimeline>,
 ) -> PageStudy {
-    let (said, parts) = (study_text(&view), stack_parts(&view));
+    let (text, parts) = (study_text(&view), stack_parts(&view));
     let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
     PageStudy {
         name: name.to_owned(),
-        said,
+        text,
         parts,
         points: page_table(points_table(&view, "Measured", &PAGE_COLUMNS)),
         point_notes: interval_notes(&view).into_iter().chain(estimator_note(&view)).collect(),
@@ -192,7 +192,7 @@ fn stack_parts(view: &View) -> Vec<StackPart> {
     let parts = Parts::from_view(view, false);
     let bar_parts = |stack: &StackView| {
         let part = |part: Part| StackPart {
-            of: stack.cpus,
+            bar_cpus: stack.cpus,
             key: part.look().key.to_owned(),
             colour: part.look().colour.to_owned(),
             name: parts.name(part),

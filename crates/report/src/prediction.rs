@@ -231,7 +231,7 @@ pub(crate) fn caveat_text(caveat: &Caveat) -> String {
              thread: the trace does not show the whole order of their waits.",
             ratio(*share)
         ),
-        Caveat::Crowded { times } => format!(
+        Caveat::Oversubscribed { times } => format!(
             "With {{n}} above its CPU count, the command used {} times the CPU time for as many processes. How much of \
              this disappears when each has its own CPU is unknown, so the band spans both extremes.",
             ratio(*times)

@@ -2,6 +2,7 @@
 //!
 //! This module computes no loss, draws nothing and lays out nothing.
 
+use morecores_study::Quantity;
 use morecores_study::trace::TraceSource;
 use morecores_view::page::Statement;
 use morecores_view::{Component, StackView, TraceView, View};
@@ -10,7 +11,7 @@ use crate::causes::no_cause_reason;
 use crate::component::{
     self, IDLE_OR_OTHERS, Look, component_look, component_name_in, idle_includes_others, loss_name,
 };
-use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, two_digits, whole_percent};
+use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, two_digits};
 
 /// Share of the CPUs below which a loss is folded into others, if it is below at every count. A
 /// choice: below this share a bar has no cell for the loss, and the error of the trace is as large.
@@ -110,7 +111,7 @@ impl Parts {
 
 /// Name of the folded parts.
 pub(crate) fn folded_name() -> String {
-    format!("{} (each below {})", component::FOLDED.name, whole_percent(FOLDED_SHARE))
+    format!("{} (each below {})", component::FOLDED.name, Quantity::Share.whole_text(FOLDED_SHARE))
 }
 
 /// Notes that the figures need: the baseline of the comparison, and how the figures were obtained.

@@ -32,7 +32,7 @@ pub use comparison::comparison_report;
 pub use gains::gains_report;
 pub use locks::locks_report;
 use paint::Paint;
-pub use prediction::{Price, prediction_report};
+pub use prediction::{ModelTable, Price, prediction_report};
 pub(crate) use suite::suite_picture;
 pub use suite::{suite_report, suite_summary_report};
 pub use trace::trace_report;

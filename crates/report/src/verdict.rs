@@ -17,7 +17,7 @@ pub use decide::decide;
 pub(crate) use decide::leaves_worthwhile_gain;
 pub use text::verdict_statement;
 pub(crate) use text::{more_runs_advice, stricter_limit, thread_advice, unused_cpus_advice};
-pub(crate) use validity::{crowded_base, invalid_baseline, time_outside_cpus};
+pub(crate) use validity::{invalid_baseline, oversubscribed_base, time_outside_cpus};
 
 /// Answer to "will more cores help?", with remarks on the points.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ pub struct OutsideTime {
 
 /// Threads at the smallest count, where the command ran more threads than it had CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CrowdedBase {
+pub struct OversubscribedBase {
     /// Smallest CPU count.
     pub cpus: u32,
     /// Name and number of the threads.
@@ -102,7 +102,7 @@ pub struct CrowdedBase {
     /// Whether there are as many threads as the machine has CPUs.
     pub machine_sized: bool,
     /// Whether the command was told how many threads to use.
-    pub told: bool,
+    pub gets_count: bool,
 }
 
 /// Answer to "will more cores help?".
@@ -132,7 +132,7 @@ pub enum VerdictKind {
     /// The smallest count ran more threads than it had CPUs, so it does not show what a CPU adds.
     NoBaseline {
         /// Threads at the smallest count.
-        crowd: CrowdedBase,
+        crowd: OversubscribedBase,
         /// Largest count over the smallest, of limited value.
         gain: Gain,
     },
@@ -152,7 +152,7 @@ pub enum VerdictKind {
         /// Gain at the largest count.
         gain: Gain,
         /// Whether a trace of the smallest count shows no more threads than CPUs there.
-        uncrowded: bool,
+        without_oversubscription: bool,
     },
     /// CPUs help up to a count; CPUs beyond it make no difference.
     Saturates {
@@ -179,7 +179,7 @@ pub enum VerdictKind {
         /// Average number of busy CPUs.
         used: f64,
         /// Whether the command was told how many CPUs it had.
-        told: bool,
+        gets_count: bool,
     },
 }
 

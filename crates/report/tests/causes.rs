@@ -283,7 +283,12 @@ fn extra_time_of_a_crowded_base_is_not_explained_by_caches() {
     let crowded = |machine_sized| {
         let mut view = view_with_losses(Losses { user_work: -0.5, ..Losses::default() });
         let workers = Workers { name: "x".to_owned(), threads: 7 };
-        view.warnings.push(Warning::CrowdedBase { cpus: 1, workers, machine_sized, told: false });
+        view.warnings.push(Warning::OversubscribedBase {
+            cpus: 1,
+            workers,
+            machine_sized,
+            gets_count: false,
+        });
         view
     };
     let view = crowded(true);

@@ -18,9 +18,12 @@ fn each_verdict_has_its_reason() {
     assert!(matches!(kind(support::one_point()), VerdictKind::OneCount { cpus: 1, .. }));
     assert!(matches!(kind(support::two_points()), VerdictKind::Scales(_)));
     assert!(matches!(kind(support::nine_points()), VerdictKind::DiminishingGain(_)));
-    assert!(matches!(kind(support::no_scaling()), VerdictKind::UnusedCpus { told: false, .. }));
+    assert!(matches!(kind(support::no_scaling()), VerdictKind::UnusedCpus { gets_count: false, .. }));
     assert!(matches!(kind(support::slower()), VerdictKind::Slower(_)));
-    assert!(matches!(kind(support::superlinear()), VerdictKind::Superlinear { uncrowded: false, .. }));
+    assert!(matches!(
+        kind(support::superlinear()),
+        VerdictKind::Superlinear { without_oversubscription: false, .. }
+    ));
     assert!(matches!(kind(support::too_few_runs()), VerdictKind::Likely(_)));
     let mut done_once = support::too_few_runs();
     done_once.closing.as_mut().expect("a closing").reason = StopReason::AlreadyDone;
@@ -68,12 +71,12 @@ fn a_command_outside_its_cpus_gets_no_answer() {
 
 #[test]
 fn a_crowded_base_gives_no_gain() {
-    let crowded = |threads, machine_sized, told, fast: f64| {
+    let crowded = |threads, machine_sized, gets_count, fast: f64| {
         let workers = Workers { name: "spinbar".to_owned(), threads };
         support::view(&["spinbar"])
             .point(1, 10.0, 0.02, 1.0)
             .point(2, 10.0 / fast, 0.02 / fast, 2.0)
-            .warn([Warning::CrowdedBase { cpus: 1, workers, machine_sized, told }])
+            .warn([Warning::OversubscribedBase { cpus: 1, workers, machine_sized, gets_count }])
             .build()
     };
     // As many threads as the machine has CPUs: in any case, one CPU alone would have run one.
@@ -311,7 +314,7 @@ fn verdicts_read_well() {
     let told = support::view(&["x", "{n}"])
         .point(1, 80.0, 0.3, 1.0)
         .point(2, 80.1, 0.2, 1.0)
-        .warn([Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, told: true }])
+        .warn([Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, gets_count: true }])
         .build();
     let no = support::view(&["x"]).point(1, 80.0, 0.8, 1.0).point(2, 79.6, 0.9, 1.9).build();
     let a_little = support::view(&["x"]).point(1, 80.0, 0.3, 1.0).point(2, 66.0, 0.3, 1.3).build();

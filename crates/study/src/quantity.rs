@@ -196,12 +196,25 @@ impl Quantity {
 
     /// Figure in the unit that suits it.
     pub fn text(self, value: f64) -> String {
+        let scale = self.scale(value);
+        self.text_with_places(
+            value,
+            scale.places.map_or_else(|| significant_places(value / scale.size), i32::from),
+        )
+    }
+
+    /// Figure as a whole number in the unit that suits it, for thresholds, axes and rough figures:
+    /// `1%`, `<1%`.
+    pub fn whole_text(self, value: f64) -> String {
+        self.text_with_places(value, 0)
+    }
+
+    fn text_with_places(self, value: f64, places: i32) -> String {
         if !value.is_finite() {
             return ABSENT.to_owned();
         }
         let (unit, scale) = (self.unit(), self.scale(value));
         let scaled = value / scale.size;
-        let places = scale.places.map_or_else(|| significant_places(scaled), i32::from);
         let mut number = round_to_places(scaled, places);
         if unit.marks_least && value > 0.0 && number.bytes().all(|byte| matches!(byte, b'0' | b'.')) {
             number = format!("<{}", round_to_places(10_f64.powi(-places), places));

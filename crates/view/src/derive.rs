@@ -35,7 +35,7 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     }
     let online = header.host.topology.online.len() as u32;
     let tells_n = header.plan.tells_n(&header.subject);
-    warnings.extend(None, traces::crowded_bases(&points, &traces, online, tells_n));
+    warnings.extend(None, traces::oversubscribed_bases(&points, &traces, online, tells_n));
     let stack = speedup_stacks(&points, &traces);
     let counted = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.counts(&header.plan));
     let cells = cell_views(&header.plan.experiment(), counted, |run| measurements(run, &plan));

@@ -251,7 +251,7 @@ pub struct ListedStudy {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct StackPart {
     /// CPU count of the bar.
-    pub of: u32,
+    pub bar_cpus: u32,
     /// Key of the part: `speedup`, the key of a component in the losses of a stack, or `other`. The
     /// last one stands for all components too small to be shown separately.
     pub key: String,
@@ -272,7 +272,7 @@ pub struct PageStudy {
     /// View of the study, as `morecores show --json` prints it.
     pub view: View,
     /// Text of the study.
-    pub said: StudyText,
+    pub text: StudyText,
     /// Parts of the speedup stacks, each bar in drawing order from zero.
     pub parts: Vec<StackPart>,
     /// Table of the measured points.

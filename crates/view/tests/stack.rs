@@ -370,12 +370,12 @@ fn a_base_with_more_threads_than_cpus_causes_a_warning() {
         change(&mut made);
         let mut base = trace(cpus, n, 8.0 / f64::from(cpus));
         base.workers = Some(Workers { name: "pool".to_owned(), threads });
-        let is_it = |w: &Warning| matches!(w, Warning::CrowdedBase { .. });
+        let is_it = |w: &Warning| matches!(w, Warning::OversubscribedBase { .. });
         view(&made, &[base]).warnings.into_iter().find(is_it)
     };
     let warning = |threads, machine_sized| {
         let workers = Workers { name: "pool".to_owned(), threads };
-        Some(Warning::CrowdedBase { cpus: 1, workers, machine_sized, told: true })
+        Some(Warning::OversubscribedBase { cpus: 1, workers, machine_sized, gets_count: true })
     };
     assert_eq!(crowded(1, 1, 4, |_| ()), warning(4, true));
     assert_eq!(crowded(1, 1, 7, |_| ()), warning(7, false));

@@ -205,9 +205,11 @@ fn threads_that_did_not_follow_the_cpus() {
             use_one_cpu(made);
             change(made);
         });
-        let Warning::ThreadsDidNotFollow { cpus: 4, used, told } = warning else { panic!("{warning:?}") };
+        let Warning::ThreadsDidNotFollow { cpus: 4, used, gets_count } = warning else {
+            panic!("{warning:?}")
+        };
         assert_close(used, 1.0);
-        told
+        gets_count
     };
     assert!(tells_n(|_| ()), "{{n}} was in the command");
     assert!(!tells_n(|made| made.header.subject = program("make")));
@@ -275,7 +277,7 @@ fn threads_are_compared_with_the_base_of_the_same_axes() {
             .points
             .extend(points.iter().map(|point| Point { axes: variant(name), ..point.clone() }));
     }
-    assert_eq!(warnings(&made), [Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, told: true }]);
+    assert_eq!(warnings(&made), [Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, gets_count: true }]);
 }
 
 /// Adds 2 s of a daemon's work on other CPUs to each run on two CPUs. Each of these runs takes 4 s

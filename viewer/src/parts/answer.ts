@@ -28,7 +28,7 @@ export function shortAnswer({ lead, rest }: Statement): string {
 }
 
 export function answerBlock(study: PageStudy): HTMLElement {
-  const { verdict, causes, prediction, notices } = study.said;
+  const { verdict, causes, prediction, notices } = study.text;
   return h(
     "div",
     { class: "answer" },

@@ -59,7 +59,7 @@ export function lockDetails({ view }: PageLocks): HTMLElement {
     ["hold", durations(plan.holds)],
     ["time between holds", plan.thinks.map((think) => (think === "hold" ? "as long as the hold" : nanos(think.fixed))).join(", ")],
     ["rounds", `${rounds} of ${plan.rounds}, shuffled, seed ${plan.seed}${whole ? "" : "; the plan is not complete"}`],
-    ["one contest", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} with every wait timed, in the first ${plan.watched_rounds === 1 ? "round" : `${plan.watched_rounds} rounds`}`],
+    ["one measurement", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} with every wait timed, in the first ${plan.watched_rounds === 1 ? "round" : `${plan.watched_rounds} rounds`}`],
     ["taken by the hypervisor", steal === null ? "not known" : percent(steal)],
   ]);
 }
@@ -76,8 +76,8 @@ export const LOCK_METHOD = [
   "A figure is the median over rounds. Its bar in a picture is its 95% interval; too few rounds have no interval.",
   "Each cell is measured by a process of its own, with its threads pinned, and cells are shuffled within each round.",
   "A share of the fastest compares rates of the same round, so that a slow round does not change it.",
-  "Waits are timed in contests of their own. Reading the clock slows these contests, so their rates are not used.",
-  "CPUs burned are CPUs that were busy outside the holds and the time between holds.",
+  "Waits are timed in runs of their own. Reading the clock slows these runs, so their rates are not used.",
+  "CPUs for locking are CPUs that were busy outside the holds and the time between holds.",
   "Formulas, sources and limits: docs/methods/locks.md of morecores.",
 ];
 

@@ -3,7 +3,7 @@
 
 import { lockMark } from "../colours.ts";
 import { choice, h, section } from "../dom.ts";
-import { CONTEST_KEY, contest, contestInWords, contests, LOCK_QUANTITIES, type LockQuantity } from "../pictures/contest.ts";
+import { CONTENTION_KEY, contention, contentionInWords, contentions, LOCK_QUANTITIES, type LockQuantity } from "../pictures/contention.ts";
 import { responsive } from "../pictures/responsive.ts";
 import { onPage } from "../pictures/setting.ts";
 import type { LockName } from "../record/LockName.ts";
@@ -15,21 +15,21 @@ import { sortableTable } from "./texts.ts";
 
 /** Piece of a lock's line, drawn as in the pictures. */
 function swatch(lock: LockName): Element {
-  const { colour, ours } = lockMark(lock);
+  const { colour, isOwn } = lockMark(lock);
   return svg(document, "svg", { width: 28, height: 12, class: "line", "aria-hidden": "true" },
-    svg(document, "path", { d: "M0,6H28", stroke: colour, "stroke-width": 2, ...(ours ? {} : { "stroke-dasharray": "5 3" }) }),
-    svg(document, "circle", { cx: 14, cy: 6, r: 3.5, stroke: colour, "stroke-width": 1.5, fill: ours ? colour : "var(--ground)" }));
+    svg(document, "path", { d: "M0,6H28", stroke: colour, "stroke-width": 2, ...(isOwn ? {} : { "stroke-dasharray": "5 3" }) }),
+    svg(document, "circle", { cx: 14, cy: 6, r: 3.5, stroke: colour, "stroke-width": 1.5, fill: isOwn ? colour : "var(--ground)" }));
 }
 
-function contestSection(id: string, { view, cpus }: PageLocks): HTMLElement | null {
-  const all = contests(view);
+function contentionSection(id: string, { view, cpus }: PageLocks): HTMLElement | null {
+  const all = contentions(view);
   if (all.length === 0) return null;
   const order = view.plan.locks;
   const visible = new Set(order);
   let quantity: LockQuantity = "rate";
   const pictures = all.map((item) => ({
     name: item.name,
-    ...responsive((width) => contest(item, quantity, visible, order, cpus, onPage(width)), () => contestInWords(item, quantity, visible)),
+    ...responsive((width) => contention(item, quantity, visible, order, cpus, onPage(width)), () => contentionInWords(item, quantity, visible)),
   }));
   const redraw = () => pictures.forEach((picture) => picture.redraw());
   const buttons = order.map((lock) => {
@@ -49,7 +49,7 @@ function contestSection(id: string, { view, cpus }: PageLocks): HTMLElement | nu
       ...buttons,
       h("button", { type: "button", click: () => press(order, true) }, "all"),
       h("button", { type: "button", click: () => press(order, false) }, "none")),
-    h("p", { class: "quiet" }, CONTEST_KEY),
+    h("p", { class: "quiet" }, CONTENTION_KEY),
     h("div", { class: "multiples" }, ...pictures.map(({ name, element }) => h("div", {}, h("h3", {}, name), element))),
   );
 }
@@ -66,7 +66,7 @@ export function lockParts(study: PageLocks, index: number): HTMLElement[] {
           lineList("What waiting costs here", study.prices),
           noticeList(study.notices)))
       : null,
-    contestSection(id("contests"), study),
+    contentionSection(id("contentions"), study),
     section(id("figures"), "Every figure", ...study.tables.map((table) => sortableTable(table).element), downloadView(study)),
     section(id("how"), "How it was measured", lockDetails(study), h("ul", {}, ...LOCK_METHOD.map((line) => h("li", {}, line)))),
   ];

@@ -33,7 +33,7 @@ export function sortableTable({ title, columns, now }: PageTable, further: Colum
     return figures ? { title: header, text, order: value } : { title: header, text };
   });
   const handle = table(title, [...sortable, ...further], now.map((_, index) => index));
-  handle.element.classList.add("said");
+  handle.element.classList.add("names-wide");
   return handle;
 }
 

@@ -8,8 +8,8 @@ import type { StackPart } from "../record/StackPart.ts";
 import type { Setting } from "./setting.ts";
 
 export function stackInWords(all: StackPart[]): string {
-  const most = Math.max(...all.map((part) => part.of));
-  const shown = all.filter((part) => part.of === most);
+  const most = Math.max(...all.map((part) => part.bar_cpus));
+  const shown = all.filter((part) => part.bar_cpus === most);
   return `Of ${cpus(most)}: ${shown.map((part) => `${part.name} ${cpuShare(part.cpus)}`).join(", ")}.`;
 }
 
@@ -24,12 +24,12 @@ export function stackLegend(all: StackPart[]): { key: string; name: string; colo
 
 /** Sentence that names the CPU counts to which the figures belong. */
 export function stackKey(all: StackPart[]): string {
-  return `In CPUs, of ${[...new Set(all.map((part) => part.of))].join(" · ")}.`;
+  return `In CPUs, of ${[...new Set(all.map((part) => part.bar_cpus))].join(" · ")}.`;
 }
 
 /** Picture of the stack. `choose` receives the key of a part that the reader clicks. */
 export function stack(all: StackPart[], { document, width, interactive }: Setting, choose: (key: string) => void = () => {}): SVGSVGElement | HTMLElement {
-  const counts = [...new Set(all.map((part) => part.of))];
+  const counts = [...new Set(all.map((part) => part.bar_cpus))];
   const colours = new Map(all.map((part) => [part.key, part.colour]));
   const keys = [...colours.keys()];
   const picture = Plot.plot({
@@ -43,7 +43,7 @@ export function stack(all: StackPart[], { document, width, interactive }: Settin
     y: { label: null, type: "band", domain: counts, tickFormat: (count: number) => cpus(count), padding: 0.25 },
     color: { domain: keys, range: [...colours.values()] },
     marks: [
-      Plot.barX(all, Plot.stackX({ y: "of", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${cpuShare(part.cpus)} of ${cpus(part.of)}`, tip: interactive })),
+      Plot.barX(all, Plot.stackX({ y: "bar_cpus", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${cpuShare(part.cpus)} of ${cpus(part.bar_cpus)}`, tip: interactive })),
       Plot.ruleX([0]),
     ],
   });

@@ -22,7 +22,7 @@ view: View,
 /**
  * Text of the study.
  */
-said: StudyText, 
+text: StudyText, 
 /**
  * Parts of the speedup stacks, each bar in drawing order from zero.
  */

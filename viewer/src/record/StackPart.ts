@@ -7,7 +7,7 @@ export type StackPart = {
 /**
  * CPU count of the bar.
  */
-of: number, 
+bar_cpus: number, 
 /**
  * Key of the part: `speedup`, the key of a component in the losses of a stack, or `other`. The
  * last one stands for all components too small to be shown separately.

@@ -86,12 +86,12 @@ function pictureContent({ studies, suite }: Page, order: PictureOrder, setting: 
     return { title: "The classic SMP benchmarks: speedups then and now", ...withoutStyle(suitePicture(suite!, setting)), legend: [], notes: [SUITE_KEY, ...(machine ? [`now: ${machine}`] : [])] };
   }
   const study = studies[0]!;
-  const title = study.said.command;
+  const title = study.text.command;
   const machines = [...new Set(studies.map((study) => [study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · ")))];
   switch (order.picture) {
     case "stack": {
       const legend = stackLegend(study.parts).map(({ name, colour, figures }) => ({ colour, text: `${name} ${figures}` }));
-      return { title: `${title}: where the CPUs went`, ...withoutStyle(stack(study.parts, setting)), legend, notes: [stackKey(study.parts), ...study.said.stack_notes, ...machines] };
+      return { title: `${title}: where the CPUs went`, ...withoutStyle(stack(study.parts, setting)), legend, notes: [stackKey(study.parts), ...study.text.stack_notes, ...machines] };
     }
     case "timeline": {
       const timeline = study.timelines[0]!;

@@ -33,8 +33,8 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
         terminal::print(&report::prediction_json(&prediction)?)?;
     } else {
         let style = terminal::style();
-        let text =
-            report::prediction_report(&loaded.view, &prediction, &options.prices, args.explain, &style);
+        let models = if args.explain { report::ModelTable::Shown } else { report::ModelTable::Omitted };
+        let text = report::prediction_report(&loaded.view, &prediction, &options.prices, models, &style);
         terminal::print(&text)?;
     }
     terminal::notes(&loaded.unread);

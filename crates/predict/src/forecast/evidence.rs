@@ -126,7 +126,7 @@ impl Evidence {
         });
         let outside_share = outside.fold(0.0, f64::max);
         let machine_sized = view.warnings.iter().find_map(|warning| match warning {
-            Warning::CrowdedBase { workers, machine_sized: true, .. } => Some(workers.threads),
+            Warning::OversubscribedBase { workers, machine_sized: true, .. } => Some(workers.threads),
             _ => None,
         });
         Self {

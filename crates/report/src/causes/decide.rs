@@ -9,7 +9,7 @@ use morecores_view::{
 
 use super::{Cause, Explanation, NoCauseReason, SerialTime};
 use crate::component::idle_includes_others;
-use crate::verdict::{crowded_base, invalid_baseline, time_outside_cpus};
+use crate::verdict::{invalid_baseline, oversubscribed_base, time_outside_cpus};
 
 /// Largest number of causes in words; the table has the rest.
 const MAX_CAUSES: usize = 4;
@@ -133,8 +133,9 @@ fn explanation(component: Component, stack: &StackView, view: &View) -> Explanat
             Explanation::TightLoop(trace.map_or(0.0, tight_loop_share))
         }
         Component::UserWork if stack.losses.user_work < 0.0 => {
-            let crowded = crowded_base(view).filter(|crowd| crowd.cpus == stack.base_cpus);
-            crowded.map_or(Explanation::Unknown, |crowd| Explanation::CrowdedBase(crowd.workers.threads))
+            let crowded = oversubscribed_base(view).filter(|crowd| crowd.cpus == stack.base_cpus);
+            crowded
+                .map_or(Explanation::Unknown, |crowd| Explanation::OversubscribedBase(crowd.workers.threads))
         }
         _ => Explanation::Unknown,
     }

@@ -114,7 +114,7 @@ fn gain_text(cause: &Cause) -> String {
     match cause.component {
         Component::UserWork => {
             let why = match cause.explanation {
-                Explanation::CrowdedBase(threads) => format!(", where {threads} threads took turns"),
+                Explanation::OversubscribedBase(threads) => format!(", where {threads} threads took turns"),
                 _ => ", perhaps because of more cache".to_owned(),
             };
             format!("gained: less user-mode time than on {base}{why}")

@@ -13,12 +13,12 @@ pub(crate) struct UncertainFigure {
     /// The figure; the lower end of its interval if the interval is written by its ends.
     pub(crate) value: String,
     /// Text behind the figure.
-    pub(crate) half: Half,
+    pub(crate) interval: IntervalText,
 }
 
 /// Text behind a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
+pub(crate) enum IntervalText {
     /// A half-width.
     Known(String),
     /// Upper end of the interval; the lower end replaces the figure.
@@ -32,7 +32,7 @@ pub(crate) enum Half {
 impl UncertainFigure {
     /// Figure that needs no interval.
     pub(crate) fn exact(value: impl Into<String>) -> Self {
-        Self { value: value.into(), half: Half::None }
+        Self { value: value.into(), interval: IntervalText::None }
     }
 
     /// Figure in units of `unit`, with its interval. An interval is rarely symmetric. The written
@@ -50,15 +50,15 @@ impl UncertainFigure {
         let value = value / unit;
         let half = ci95.map(|[low, high]| (value - low / unit).max(high / unit - value).max(0.0));
         let places = decimal_places(value, half);
-        let half = match half {
+        let interval = match half {
             Some(half) => {
                 // A half-width is never rounded to zero: that would claim certainty.
                 let least = 10_f64.powi(-places);
-                Half::Known(round_to_places(half.max(least), places))
+                IntervalText::Known(round_to_places(half.max(least), places))
             }
-            None => Half::Unknown,
+            None => IntervalText::Unknown,
         };
-        Self { value: round_to_places(value, places), half }
+        Self { value: round_to_places(value, places), interval }
     }
 
     /// Interval by its ends, rounded to the place of the first digit of its half-width; none if
@@ -66,16 +66,16 @@ impl UncertainFigure {
     fn from_ends([low, high]: [f64; 2]) -> Option<Self> {
         let places = decimal_places(f64::midpoint(low, high), Some((high - low) / 2.0));
         let [low, high] = [low, high].map(|end| round_to_places(end, places));
-        (low != high).then_some(Self { value: low, half: Half::UpperEnd(high) })
+        (low != high).then_some(Self { value: low, interval: IntervalText::UpperEnd(high) })
     }
 
     /// Figure and interval on one line: `98.4 ± 0.3`, `0.07 to 0.37`, `98.4 ± ?`, `1`.
     pub(crate) fn inline(&self) -> String {
-        match &self.half {
-            Half::Known(half) => format!("{} ± {half}", self.value),
-            Half::UpperEnd(high) => format!("{} to {high}", self.value),
-            Half::Unknown => format!("{} ± ?", self.value),
-            Half::None => self.value.clone(),
+        match &self.interval {
+            IntervalText::Known(half) => format!("{} ± {half}", self.value),
+            IntervalText::UpperEnd(high) => format!("{} to {high}", self.value),
+            IntervalText::Unknown => format!("{} ± ?", self.value),
+            IntervalText::None => self.value.clone(),
         }
     }
 }
@@ -180,16 +180,16 @@ mod tests {
             // One significant digit of 1.95 and more is at most 25% off, and the figure half a
             // digit.
             let slack = 0.26 * below.max(above) + 1e-9;
-            match &text.half {
-                Half::Known(half) => {
+            match &text.interval {
+                IntervalText::Known(half) => {
                     let half: f64 = half.parse().unwrap();
                     prop_assert!(half >= below.max(above) - slack && (first - value).abs() <= half, "{text:?}");
                 }
-                Half::UpperEnd(high) => {
+                IntervalText::UpperEnd(high) => {
                     let high: f64 = high.parse().unwrap();
                     prop_assert!(first <= value - below + slack && high >= value + above - slack, "{text:?}");
                 }
-                Half::Unknown | Half::None => panic!("no interval"),
+                IntervalText::Unknown | IntervalText::None => panic!("no interval"),
             }
         }
     }

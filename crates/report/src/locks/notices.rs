@@ -36,7 +36,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         add(
             Severity::Caution,
             format!(
-                "The hypervisor took {} of the CPUs' time during contests (steal), from owners and waiters alike. Repeat at a \
+                "The hypervisor took {} of the CPUs' time during the measurements (steal), from owners and waiters alike. Repeat at a \
                  quieter time, or on a machine with CPUs of its own.",
                 percent(steal)
             ),
@@ -65,7 +65,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
         add(
             Severity::Note,
             format!(
-                "The longest waits of {} are not known, because these contests were not watched.",
+                "The longest waits of {} are not known, because these waits were not timed.",
                 join_with_and(mixed)
             ),
         );
@@ -73,7 +73,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     notices
 }
 
-/// Locks without a watched contest, if other locks have one.
+/// Locks without a timed wait, if other locks have one.
 fn unwatched_locks(view: &LocksView) -> Vec<&'static str> {
     let is_watched = |lock: &&morecores_view::LockCosts| lock.longest_wait_ns.is_some();
     if !view.locks.iter().any(|lock| is_watched(&lock)) {

@@ -26,7 +26,7 @@ pub(crate) fn single_lock_table(view: &LocksView, ends: bool) -> Option<Table> {
         Column::labels("lock", locks.iter().map(|lock| lock.lock.name().to_owned())),
         Column::figures(0, "free", times(|lock| lock.free_ns)),
         Column::figures(1, "hand-over", times(|lock| lock.handoff_ns)),
-        Column::figures(4, "preempted,\nburned", burned),
+        Column::figures(4, "preempted,\non a CPU", burned),
         Column::figures(3, "preempted,\nwait", times(|lock| lock.preempted_wait_ns)),
         Column::figures(
             2,
@@ -82,7 +82,7 @@ pub(crate) fn contentions(view: &LocksView) -> Vec<Contention<'_>> {
 }
 
 /// Table of rates relative to the fastest lock, a column for each number of threads; then the CPUs
-/// burned at the largest number of threads.
+/// for locking at the largest number of threads.
 pub(crate) fn share_table(view: &LocksView, contention: &Contention<'_>) -> Table {
     let locks = contention.locks(view);
     let name = |n: u32| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
@@ -103,7 +103,7 @@ pub(crate) fn share_table(view: &LocksView, contention: &Contention<'_>) -> Tabl
         let burned = |lock| {
             figure_cell(Quantity::Cpus, find_result(most, lock).map(|result| result.burned_cpus.value))
         };
-        let header = format!("CPUs burned\nby {}", name(most.threads));
+        let header = format!("CPUs for locking\nby {}", name(most.threads));
         let cells = locks.iter().map(|&lock| burned(lock)).chain([TableCell::default()]);
         columns.push(Column::figures(1, &header, cells));
     }
@@ -129,7 +129,7 @@ pub(crate) fn full_table(view: &LocksView, contention: &Contention<'_>) -> Table
         Column::figures(0, "holds/s", cells(|r| estimate_cell(Quantity::Rate, Some(&r.per_s)))),
         Column::figures(1, "of the\nfastest", cells(|r| estimate_cell(Quantity::Share, Some(&r.of_fastest)))),
         Column::figures(5, "CPUs\nbusy", rows.iter().map(|(_, r)| cpus(&r.cpus))),
-        Column::figures(2, "CPUs\nburned", burned),
+        Column::figures(2, "CPUs for\nlocking", burned),
         Column::figures(4, "luckiest", cells(|r| figure_cell(Quantity::Number, Some(r.luckiest)))),
         Column::figures(4, "unluckiest", cells(|r| figure_cell(Quantity::Number, Some(r.unluckiest)))),
         Column::figures(3, "longest\nwait", cells(|r| wait_cell(r.longest_wait_ns))),
@@ -148,7 +148,7 @@ pub(crate) fn tables_note(view: &LocksView, has_shares: bool) -> String {
     };
     format!(
         "free: lock and unlock without contention. hand-over: from an unlock to a waiter on another CPU. preempted: while the owner is off \
-         its CPU, how long a wait is and the share of it that the waiter spends on a CPU. CPUs burned: busy beyond what holds and \
+         its CPU, how long a wait is and the share of it that the waiter spends on a CPU. CPUs for locking: busy beyond what holds and \
          thinks took.{shares}{ends}"
     )
 }

@@ -178,8 +178,8 @@ pub(crate) fn verdict_words(row: &SuiteRow) -> String {
         _ => f64::NAN,
     };
     match row.verdict {
-        SuiteVerdict::Higher => format!("{} higher", difference_text(ratio - 1.0)),
-        SuiteVerdict::Lower => format!("{} lower", difference_text(1.0 - ratio)),
+        SuiteVerdict::Higher => format!("{} higher", Quantity::Share.whole_text(ratio - 1.0)),
+        SuiteVerdict::Lower => format!("{} lower", Quantity::Share.whole_text(1.0 - ratio)),
         SuiteVerdict::NoDifference => "no difference".to_owned(),
         SuiteVerdict::TooFewRuns => "too few runs".to_owned(),
         SuiteVerdict::OtherCounts => "other counts".to_owned(),
@@ -187,13 +187,6 @@ pub(crate) fn verdict_words(row: &SuiteRow) -> String {
         SuiteVerdict::NotASpeed => "not a speed".to_owned(),
         SuiteVerdict::NotMeasured => "not measured".to_owned(),
     }
-}
-
-/// Relative difference in whole percent; one that rounds to zero is shown as `<1%`, because it is
-/// still a difference.
-fn difference_text(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 0.5 { "<1%".to_owned() } else { format!("{percent:.0}%") }
 }
 
 /// Explains how to read the summary, and gives the reason for each row without a measured speedup.

@@ -2,6 +2,8 @@
 //!
 //! This module only draws; the caller decides the parts and their meaning.
 
+use morecores_study::Quantity;
+
 use super::Style;
 use crate::stack::Part;
 
@@ -111,7 +113,7 @@ fn axis_lines(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, sty
         }
         let number = match unit {
             Unit::Cpus => format!("{at:.0}"),
-            Unit::Share => format!("{:.0}%", at * 100.0),
+            Unit::Share => Quantity::Share.whole_text(at),
         };
         // The number's last digit stands below the tick, so that no number goes beyond the bar.
         let end = margin + 1 + column;

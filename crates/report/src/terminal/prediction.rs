@@ -24,12 +24,21 @@ pub struct Price {
 const PRICE_SCALES: [f64; 3] = [1.0, 1e3, 1e6];
 const LEAST_COST: f64 = 0.01;
 
+/// Whether a report shows the table of the models behind a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelTable {
+    /// The report shows it.
+    Shown,
+    /// The report leaves it out.
+    Omitted,
+}
+
 /// Report of `morecores predict`.
 pub fn prediction_report(
     view: &View,
     prediction: &Prediction,
     prices: &[Price],
-    explain: bool,
+    models: ModelTable,
     style: &Style,
 ) -> String {
     let title = style.wrap(&command::display_command_with_variables(&view.command, &view.plan.env), "  ");
@@ -37,7 +46,7 @@ pub fn prediction_report(
     sections.extend(prediction_sections(view, prediction, prices, style));
     let caveats: Vec<Notice> = caveats(prediction).collect();
     sections.push(notice_lines(&caveats, &Style { wide: true, ..*style }));
-    if explain {
+    if models == ModelTable::Shown {
         sections.push(model_lines(prediction, style));
     }
     super::join_sections(sections)

@@ -7,7 +7,7 @@ use morecores_view::{View, Warning};
 use super::Style;
 use super::grid::{self, Grid};
 use super::paint::efficiency_colour;
-use crate::format::{Half, UncertainFigure, join_with_and};
+use crate::format::{IntervalText, UncertainFigure, join_with_and};
 use crate::points::{
     Content, Detail, PointColumn, count_mark, estimator_note, interval_notes, point_columns,
 };
@@ -99,20 +99,22 @@ fn align_figures(cells: &[UncertainFigure], style: &Style) -> Vec<String> {
     };
     // The fraction of a figure is padded, so that half-widths are aligned; the text of a range
     // stays together.
-    let fraction = |cell: &UncertainFigure| match cell.half {
-        Half::UpperEnd(_) => 0,
-        Half::Known(_) | Half::Unknown | Half::None => split(&cell.value).1.chars().count(),
+    let fraction = |cell: &UncertainFigure| match cell.interval {
+        IntervalText::UpperEnd(_) => 0,
+        IntervalText::Known(_) | IntervalText::Unknown | IntervalText::None => {
+            split(&cell.value).1.chars().count()
+        }
     };
     let padded = cells.iter().map(fraction).max().unwrap_or(0);
     let parts: Vec<_> = cells
         .iter()
         .map(|cell| {
             let (whole, fraction) = split(&cell.value);
-            let behind = match &cell.half {
-                Half::Known(half) => format!("{fraction:<padded$} ± {half}"),
-                Half::Unknown => format!("{fraction:<padded$} ± ?"),
-                Half::UpperEnd(high) => format!("{fraction} to {high}"),
-                Half::None => fraction,
+            let behind = match &cell.interval {
+                IntervalText::Known(half) => format!("{fraction:<padded$} ± {half}"),
+                IntervalText::Unknown => format!("{fraction:<padded$} ± ?"),
+                IntervalText::UpperEnd(high) => format!("{fraction} to {high}"),
+                IntervalText::None => fraction,
             };
             (whole, style.text(&behind).into_owned())
         })

@@ -5,7 +5,7 @@
 use morecores_study::{Better, Closing, InCell, StopReason};
 use morecores_view::{Estimate, PointView, Summary, View, Warning};
 
-use super::validity::{crowded_base, invalid_baseline, time_outside_cpus};
+use super::validity::{invalid_baseline, oversubscribed_base, time_outside_cpus};
 use super::{Gain, PlanSummary, Remark, Subject, Verdict, VerdictKind};
 use crate::{main_cause, no_cause_reason};
 
@@ -107,7 +107,10 @@ fn verdict_kind(view: &View) -> VerdictKind {
 
     if is_more_than_ideal(base, largest) {
         let traced = view.trace(&base.cell()).is_some();
-        return VerdictKind::Superlinear { gain, uncrowded: traced && crowded_base(view).is_none() };
+        return VerdictKind::Superlinear {
+            gain,
+            without_oversubscription: traced && oversubscribed_base(view).is_none(),
+        };
     }
     let smt = first_smt(view).is_some_and(|first| first <= largest.cpus);
     let share = last_step(&view.points).map_or(1.0, |(_, _, share)| share);
@@ -136,10 +139,10 @@ pub(crate) fn leaves_worthwhile_gain(gain: &Gain) -> bool {
 /// difference.
 fn no_gain(view: &View, largest: &PointView, gain: Gain) -> VerdictKind {
     for warning in &view.warnings {
-        if let Warning::ThreadsDidNotFollow { cpus, used, told } = *warning
+        if let Warning::ThreadsDidNotFollow { cpus, used, gets_count } = *warning
             && cpus == largest.cpus
         {
-            return VerdictKind::UnusedCpus { gain, used, told };
+            return VerdictKind::UnusedCpus { gain, used, gets_count };
         }
     }
     let base = view.points.first().and_then(|p| p.noise_floor);

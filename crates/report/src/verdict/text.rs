@@ -3,7 +3,7 @@
 //! This module words the decisions of `decide` and makes none.
 
 use super::decide::leaves_worthwhile_gain;
-use super::{CrowdedBase, Gain, OutsideTime, PlanSummary, Remark, Subject, Verdict, VerdictKind};
+use super::{Gain, OutsideTime, OversubscribedBase, PlanSummary, Remark, Subject, Verdict, VerdictKind};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
 use morecores_view::page::Statement;
@@ -88,13 +88,17 @@ fn kind_statement(verdict: &Verdict) -> Statement {
             Statement::new("Yes, but less and less", gain_sentence(gain, subject))
         }
         VerdictKind::SmallGain(gain) => Statement::new("A little", gain_sentence(gain, subject)),
-        VerdictKind::Superlinear { gain, uncrowded } => Statement::new(
+        VerdictKind::Superlinear { gain, without_oversubscription } => Statement::new(
             "Yes, more than the ideal",
             format!(
                 "{} Possible reasons: the added CPUs bring more cache or memory bandwidth, {}something else slowed the \
                  runs on {} down.",
                 gain_sentence(gain, subject),
-                if *uncrowded { "or " } else { "more threads than CPUs ran there (a trace would tell), or " },
+                if *without_oversubscription {
+                    "or "
+                } else {
+                    "more threads than CPUs ran there (a trace would tell), or "
+                },
                 gain.base
             ),
         ),
@@ -126,14 +130,14 @@ fn kind_statement(verdict: &Verdict) -> Statement {
             "No, more CPUs make it worse",
             format!("{}.", claim(gain, subject, &interval_text(gain))),
         ),
-        VerdictKind::UnusedCpus { gain, used, told } => Statement::new(
+        VerdictKind::UnusedCpus { gain, used, gets_count } => Statement::new(
             "It does not use the extra CPUs",
             format!(
                 "the command kept {} busy when it had {}, and {}. {}",
                 busy_cpus(*used),
                 gain.cpus,
                 claim(gain, subject, &interval_text(gain)),
-                unused_cpus_advice(*told)
+                unused_cpus_advice(*gets_count)
             ),
         ),
     }
@@ -170,7 +174,12 @@ fn outside_cpus_statement(outside: &OutsideTime, limit: Limit) -> Statement {
     Statement::new("Not known", reason)
 }
 
-fn no_baseline_statement(crowd: &CrowdedBase, gain: &Gain, subject: &Subject, limit: Limit) -> Statement {
+fn no_baseline_statement(
+    crowd: &OversubscribedBase,
+    gain: &Gain,
+    subject: &Subject,
+    limit: Limit,
+) -> Statement {
     let Workers { name, threads } = &crowd.workers;
     let why = if crowd.machine_sized {
         ", one for each CPU of the machine and not for each CPU that it may use"
@@ -181,15 +190,15 @@ fn no_baseline_statement(crowd: &CrowdedBase, gain: &Gain, subject: &Subject, li
         "{base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. {}, but this does \
          not show what more CPUs give. {}",
         claim(gain, subject, &interval_text(gain)),
-        thread_advice(crowd.told, limit),
+        thread_advice(crowd.gets_count, limit),
         base = cpus(crowd.cpus),
     );
     Statement::new("Not known", reason)
 }
 
 /// Reason why a command uses no more CPUs, or advice on how to make it use them.
-pub(crate) fn unused_cpus_advice(told: bool) -> &'static str {
-    if told {
+pub(crate) fn unused_cpus_advice(gets_count: bool) -> &'static str {
+    if gets_count {
         "The command was told its CPU count. Either it has too little parallel work, or it takes its thread \
          count from elsewhere: see its manual."
     } else {
@@ -198,9 +207,9 @@ pub(crate) fn unused_cpus_advice(told: bool) -> &'static str {
 }
 
 /// Advice on how to make a command run as many threads as it has CPUs.
-pub(crate) fn thread_advice(told: bool, limit: Limit) -> String {
+pub(crate) fn thread_advice(gets_count: bool, limit: Limit) -> String {
     let tell = "put {n} where it takes a thread count, or use --thread-env";
-    match (limit == Limit::Hotplug, told) {
+    match (limit == Limit::Hotplug, gets_count) {
         (false, true) => {
             "The command was told its CPU count: use --limit hotplug (as root), which hides the other CPUs from it."
         }

@@ -5,7 +5,7 @@
 use morecores_view::{OutsideEvidence, View, Warning};
 
 use super::decide::is_more_than_ideal;
-use super::{CrowdedBase, OutsideTime};
+use super::{OutsideTime, OversubscribedBase};
 
 /// Share of the allotted CPUs' time spent on other CPUs, above which a count is not the real one. A
 /// choice: equal to the share that other programs may take before a verdict is doubtful.
@@ -23,14 +23,16 @@ pub(crate) fn time_outside_cpus(view: &View) -> Option<OutsideTime> {
 }
 
 /// Threads of the smallest count, if there were more threads than CPUs.
-pub(crate) fn crowded_base(view: &View) -> Option<CrowdedBase> {
+pub(crate) fn oversubscribed_base(view: &View) -> Option<OversubscribedBase> {
     view.warnings.iter().find_map(|warning| match warning {
-        Warning::CrowdedBase { cpus, workers, machine_sized, told } => Some(CrowdedBase {
-            cpus: *cpus,
-            workers: workers.clone(),
-            machine_sized: *machine_sized,
-            told: *told,
-        }),
+        Warning::OversubscribedBase { cpus, workers, machine_sized, gets_count } => {
+            Some(OversubscribedBase {
+                cpus: *cpus,
+                workers: workers.clone(),
+                machine_sized: *machine_sized,
+                gets_count: *gets_count,
+            })
+        }
         _ => None,
     })
 }
@@ -39,7 +41,7 @@ pub(crate) fn crowded_base(view: &View) -> Option<CrowdedBase> {
 /// fewer threads on a machine of that size. They also do if the speedup is more than ideal: the
 /// threads must then have hindered each other. A number of threads that a user chose, as for a
 /// server, is part of the measurement.
-pub(crate) fn invalid_baseline(view: &View) -> Option<CrowdedBase> {
+pub(crate) fn invalid_baseline(view: &View) -> Option<OversubscribedBase> {
     let [base, .., largest] = view.points.as_slice() else { return None };
-    crowded_base(view).filter(|crowd| crowd.machine_sized || is_more_than_ideal(base, largest))
+    oversubscribed_base(view).filter(|crowd| crowd.machine_sized || is_more_than_ideal(base, largest))
 }

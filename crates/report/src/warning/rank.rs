@@ -56,7 +56,7 @@ pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
         Warning::DamagedLines { .. } => (Verdict, 10),
         Warning::Steal { .. } => (Size, 90),
         Warning::Drift { .. } => (Size, 80),
-        Warning::CrowdedBase { .. } => (Size, 75),
+        Warning::OversubscribedBase { .. } => (Size, 75),
         Warning::NotQuiet { .. } => (Size, 70),
         Warning::TwoSpeeds { .. } => (Size, 60),
         Warning::DependentRuns { .. } => (Size, 50),
@@ -85,7 +85,7 @@ pub(super) fn rank(warning: &Warning) -> Rank {
     let (effect, place) = effect(warning);
     let apart = match warning {
         Warning::KnownClient { program, daemon } => format!("{program} {daemon}"),
-        Warning::ThreadsDidNotFollow { told, .. } => told.to_string(),
+        Warning::ThreadsDidNotFollow { gets_count, .. } => gets_count.to_string(),
         Warning::Survivors { kept, .. } => kept.to_string(),
         _ => String::new(),
     };

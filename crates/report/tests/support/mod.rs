@@ -235,8 +235,8 @@ pub fn no_scaling() -> View {
         .point(2, 12.29, 0.06, 1.0)
         .point(4, 12.30, 0.05, 1.0)
         .warn([
-            Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, told: false },
-            Warning::ThreadsDidNotFollow { cpus: 4, used: 1.0, told: false },
+            Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, gets_count: false },
+            Warning::ThreadsDidNotFollow { cpus: 4, used: 1.0, gets_count: false },
         ])
         .build()
 }
@@ -262,7 +262,7 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::MixedCoreTypes { cpus: 2 },
         Warning::FrequencyScaling { governor: Some("powersave".to_owned()), boost: Some(true) },
         Warning::FrequencyScaling { governor: None, boost: None },
-        Warning::ThreadsDidNotFollow { cpus: 2, used: 1.02, told: true },
+        Warning::ThreadsDidNotFollow { cpus: 2, used: 1.02, gets_count: true },
         Warning::NotQuiet { busy_cpus: 0.82, of_cpus: 2, neighbours: vec![neighbour("dockerd")] },
         Warning::OnlyGetrusage,
         Warning::FailedRuns {
@@ -277,11 +277,11 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::TraceOverhead { cpus: 2, overhead: 0.17 },
         Warning::UnexplainedTime { cpus: 1, share: 0.032 },
         Warning::UnexplainedTime { cpus: 2, share: -0.045 },
-        Warning::CrowdedBase {
+        Warning::OversubscribedBase {
             cpus: 1,
             workers: Workers { name: "worker".to_owned(), threads: 7 },
             machine_sized: false,
-            told: false,
+            gets_count: false,
         },
         Warning::UserSpinning { cpus: 2, share: 0.081 },
     ];

@@ -40,7 +40,7 @@ pub(super) fn with_overhead(points: &[PointView], traces: &[TraceView]) -> Vec<T
 /// Returns a warning for each smallest count that ran more threads than it had CPUs. This count is
 /// then no baseline for counts with a CPU for each thread. `online` is the machine's number of
 /// CPUs.
-pub(super) fn crowded_bases(
+pub(super) fn oversubscribed_bases(
     points: &[PointView],
     traces: &[TraceView],
     online: u32,
@@ -54,7 +54,7 @@ pub(super) fn crowded_bases(
         let trace = find_in_cell(traces, &base.cell())?;
         let workers = trace.workers.clone().filter(|workers| workers.threads > base.cpus.max(base.n))?;
         let machine_sized = workers.threads == online;
-        Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told: tells_n })
+        Some(Warning::OversubscribedBase { cpus: base.cpus, workers, machine_sized, gets_count: tells_n })
     };
     bases.filter_map(crowded).collect()
 }

@@ -276,7 +276,7 @@ fn push_thread_warnings(
             || warnings.in_cell(&cell).any(is_not_balanced);
         if used(point) < MAX_CPUS_OF_ONE * f64::from(base.cpus) && followed < LEAST_GROWTH && !explained {
             let (cpus, used) = (point.cpus, used(point));
-            warnings.extend(Some(&cell), [Warning::ThreadsDidNotFollow { cpus, used, told: tells_n }]);
+            warnings.extend(Some(&cell), [Warning::ThreadsDidNotFollow { cpus, used, gets_count: tells_n }]);
         }
     }
 }

@@ -241,7 +241,8 @@ pub enum Caveat {
     /// Traced run with more threads than CPUs that used much more CPU time than a run with one CPU
     /// per thread. A larger number of processes does not explain the difference. How much of it
     /// disappears on more CPUs is unknown.
-    Crowded {
+    #[serde(rename = "crowded")]
+    Oversubscribed {
         /// Ratio of the two CPU times.
         times: f64,
     },

@@ -141,7 +141,8 @@ pub enum Warning {
         /// CPUs used: (user + system) / elapsed.
         used: f64,
         /// Whether `{n}` or --thread-env told the command the number of CPUs to use.
-        told: bool,
+        #[serde(rename = "told")]
+        gets_count: bool,
     },
     /// Work outside the command's tree while the command ran.
     WorkOutsideTree {
@@ -253,7 +254,8 @@ pub enum Warning {
     },
     /// Smallest count with more ready threads of one name than CPUs, and more than the command was
     /// told to use.
-    CrowdedBase {
+    #[serde(rename = "crowded_base")]
+    OversubscribedBase {
         /// Smallest CPU count.
         cpus: u32,
         /// Threads of that name.
@@ -261,7 +263,8 @@ pub enum Warning {
         /// Whether the number of threads equals the number of online CPUs of the machine.
         machine_sized: bool,
         /// Whether `{n}` or --thread-env told the command the number of CPUs to use.
-        told: bool,
+        #[serde(rename = "told")]
+        gets_count: bool,
     },
     /// Limit that lets the other CPUs serve interrupts and kernel threads, which flatters the
     /// smallest count.

@@ -15,7 +15,7 @@ import { svg, textWidth } from "../sheet/svg.ts";
 import type { Setting } from "./setting.ts";
 import { countTicks, logTicks } from "./ticks.ts";
 
-export type LockQuantity = "rate" | "share" | "burned" | "luck" | "wait";
+export type LockQuantity = "rate" | "share" | "locking" | "luck" | "wait";
 
 interface QuantityView {
   /** Label of the axis. */
@@ -32,7 +32,7 @@ interface QuantityView {
 const QUANTITY_VIEWS: Record<LockQuantity, QuantityView> = {
   rate: { label: "holds a second", log: true, format: rate, lines: ({ per_s }) => [["", per_s.value, per_s.ci95]] },
   share: { label: "of the fastest", log: false, format: percent, lines: ({ of_fastest }) => [["", of_fastest.value, of_fastest.ci95]] },
-  burned: { label: "CPUs burned", log: false, format: figure, lines: ({ burned_cpus }) => [["", burned_cpus.value, burned_cpus.ci95]] },
+  locking: { label: "CPUs for locking", log: false, format: figure, lines: ({ burned_cpus }) => [["", burned_cpus.value, burned_cpus.ci95]] },
   luck: { label: "of an equal share", log: false, format: figure, lines: ({ luckiest, unluckiest }) => [["luckiest", luckiest, null], ["unluckiest", unluckiest, null]], mark: [1, "fair"] },
   wait: { label: "longest wait", log: true, format: (ns) => time(ns / 1e9), lines: ({ longest_wait_ns }) => [["", longest_wait_ns, null]] },
 };
@@ -40,13 +40,13 @@ const QUANTITY_VIEWS: Record<LockQuantity, QuantityView> = {
 export const LOCK_QUANTITIES: [LockQuantity, string][] = [
   ["rate", "holds a second"],
   ["share", "share of the fastest"],
-  ["burned", "CPUs burned"],
+  ["locking", "CPUs for locking"],
   ["luck", "luckiest and unluckiest thread"],
   ["wait", "longest wait"],
 ];
 
 /** Meaning of the marks in the pictures. */
-export const CONTEST_KEY =
+export const CONTENTION_KEY =
   "Solid lines with full circles: morecores' own locks; dashed lines with hollow circles: the system's. Bars: 95% intervals. " +
   "Circles of the same number of threads stand side by side. A name stands at the end of its line; of two lines of a lock, the luckiest thread's has the name. Each picture has a scale of its own.";
 
@@ -59,13 +59,13 @@ interface DrawnPoint {
 }
 
 /** Contests of one picture: equal hold and time away, by number of threads. */
-export interface Contest {
+export interface Contention {
   name: string;
   points: LockPoint[];
 }
 
-export function contests({ points }: LocksView): Contest[] {
-  const all: Contest[] = [];
+export function contentions({ points }: LocksView): Contention[] {
+  const all: Contention[] = [];
   for (const point of points) {
     const { hold_ns, think_ns } = point;
     const same = all.find(({ points: [first] }) => first?.hold_ns === hold_ns && first.think_ns === think_ns);
@@ -84,7 +84,7 @@ function drawnPoints(points: LockPoint[], quantity: LockQuantity, visible: Set<L
 const threadsText = (count: number) => (count === 1 ? "1 thread" : `${count} threads`);
 
 /** Content of the picture in a sentence, for readers who do not see it. */
-export function contestInWords({ name, points }: Contest, quantity: LockQuantity, visible: Set<LockName>): string {
+export function contentionInWords({ name, points }: Contention, quantity: LockQuantity, visible: Set<LockName>): string {
   const { label, format } = QUANTITY_VIEWS[quantity];
   const all = drawnPoints(points, quantity, visible);
   const lines = [...new Set(all.map(({ lock, line }) => `${lock} ${line}`.trim()))].map((line) => {
@@ -107,8 +107,8 @@ const [LEFT, TOP, BOTTOM, INSET, SIZE] = [62, 26, 40, 16, 12];
 /** Width in pixels below which the names stand only in the legend. */
 const MIN_NAMED_WIDTH = 250;
 
-/** Picture of one contest. `cpus` is the number of CPUs to which its threads are pinned. */
-export function contest({ points }: Contest, quantity: LockQuantity, visible: Set<LockName>, order: LockName[], cpus: number, { document, width, ground, interactive }: Setting): SVGSVGElement | HTMLElement {
+/** Picture of one contention. `cpus` is the number of CPUs to which its threads are pinned. */
+export function contention({ points }: Contention, quantity: LockQuantity, visible: Set<LockName>, order: LockName[], cpus: number, { document, width, ground, interactive }: Setting): SVGSVGElement | HTMLElement {
   const { label, format, mark, ...view } = QUANTITY_VIEWS[quantity];
   const all = drawnPoints(points, quantity, visible);
   const counts = [...new Set(points.map((point) => point.threads))].sort((a, b) => a - b);
@@ -118,7 +118,7 @@ export function contest({ points }: Contest, quantity: LockQuantity, visible: Se
   const [low, high] = log ? [Math.min(...ends) / 1.25, Math.max(...ends) * 1.25] : [Math.min(0, ...ends), Math.max(...ends, mark?.[0] ?? 0, 1e-9) * 1.04];
   const hasNames = width >= MIN_NAMED_WIDTH;
   const marginRight = hasNames ? NAMES_WIDTH : 14;
-  const tickFormat = quantity === "burned" || quantity === "luck" ? plain : format;
+  const tickFormat = quantity === "locking" || quantity === "luck" ? plain : format;
   const ticks = log ? logTicks(low, high, HEIGHT - TOP - BOTTOM, tickFormat) : 5;
   const domain = least === most ? [least / 2, least * 2] : [least, most];
   const place = (count: number) => (Math.log(count / domain[0]!) / Math.log(domain[1]! / domain[0]!)) * (width - LEFT - marginRight - 2 * INSET);
@@ -128,12 +128,12 @@ export function contest({ points }: Contest, quantity: LockQuantity, visible: Se
   const locks = order.filter((lock) => all.some((d) => d.lock === lock));
   const marks = locks.flatMap((lock): Plot.Markish[] => {
     const own = all.filter((d) => d.lock === lock);
-    const { colour, ours } = lockMark(lock);
+    const { colour, isOwn } = lockMark(lock);
     const channels = { x: "threads", y: "value", dx: shift(lock) };
     return [
-      Plot.line(own, { ...channels, z: "line", stroke: colour, strokeWidth: ours ? 2 : 1.75, strokeDasharray: ours ? undefined : "5 3" }),
+      Plot.line(own, { ...channels, z: "line", stroke: colour, strokeWidth: isOwn ? 2 : 1.75, strokeDasharray: isOwn ? undefined : "5 3" }),
       Plot.ruleX(own.filter((d) => d.interval), { x: "threads", dx: shift(lock), y1: (d: DrawnPoint) => floor(d.interval![0]), y2: (d: DrawnPoint) => floor(d.interval![1]), stroke: colour, strokeWidth: 2 }),
-      Plot.dot(own, { ...channels, r: 3.5, stroke: colour, strokeWidth: 1.5, fill: ours ? colour : ground }),
+      Plot.dot(own, { ...channels, r: 3.5, stroke: colour, strokeWidth: 1.5, fill: isOwn ? colour : ground }),
     ];
   });
   const title = (d: DrawnPoint) => `${d.lock}${d.line && `, ${d.line}`}\n${threadsText(d.threads)}: ${format(d.value)}${d.interval ? `\n95% interval ${format(d.interval[0])} to ${format(d.interval[1])}` : ""}`;
