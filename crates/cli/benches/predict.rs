@@ -262,7 +262,8 @@ fn memory() {
         programs.extend(TracedProgram::from_trace(&trace, &view));
         views.push(view);
     }
-    let evidence = Evidence::from_view(&morecores_view::view(&read, &views), programs, true, None);
+    let evidence = Evidence::from_view(&morecores_view::view(&read, &views), programs, None);
+    let evidence = Evidence { receives_n: true, ..evidence };
     std::hint::black_box(forecast(&evidence, &[8]).unwrap());
     let taken = (kib(|status| status.vmhwm) - before) * 1024;
     let bytes = most * size_of::<Event>();

@@ -52,7 +52,7 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         let forecasts = models.forecasts(cpus);
         let Some(mut joint) = JointForecast::combine(&forecasts) else { continue };
         if abstention.is_some() {
-            joint.doubt();
+            joint.widen();
         }
         predicted.push((cpus, joint.elapsed(), joint.ends()[0]));
         points.push(joint.predicted_point(cpus, base, evidence.is_time, abstention.is_some()));

@@ -103,7 +103,7 @@ impl LoadedStudy {
         let memory = room.map(|(demand, limit)| MemoryBudget { demand, limit: limit as f64 });
         let programs = std::mem::take(programs);
         let receives_n = study.header.plan.tells_n(&study.header.subject);
-        Evidence { memory, ..Evidence::from_view(view, programs, receives_n, from) }
+        Evidence { memory, receives_n, ..Evidence::from_view(view, programs, from) }
     }
 
     /// Adds a prediction to the view if the data support one.

@@ -3,11 +3,11 @@
 //! A spread is a standard deviation of the logarithm of elapsed time. It arises in four steps:
 //!
 //! 1. [`draws`]: the replays of one program differ by the quantities that no trace shows.
-//!    [`Middle::of_log_ratios`] turns them into a spread.
+//!    [`Middle::from_log_ratios`] turns them into a spread.
 //! 2. [`replay_spread`] and [`form_spread`] add the error of the model itself: by distance, by its
 //!    back-test, by the measurement, and by what its data lack.
 //! 3. [`JointForecast`] weighs the models and adds their disagreement.
-//! 4. [`JointForecast::doubt`] widens the spread if a rule advises against predicting.
+//! 4. [`JointForecast::widen`] widens the spread if a rule advises against predicting.
 //!    [`JointForecast::predicted_point`] turns it into the band and withholds a point whose band
 //!    carries no information.
 //!
@@ -59,7 +59,7 @@ pub(super) struct Middle {
 impl Middle {
     /// Median of these logarithms of ratios, and the spread that puts their 5% and 95% quantiles at
     /// the ends of a 90% band. There is at least one ratio.
-    pub(super) fn of_log_ratios(mut ratios: Vec<f64>) -> Self {
+    pub(super) fn from_log_ratios(mut ratios: Vec<f64>) -> Self {
         ratios.sort_unstable_by(f64::total_cmp);
         let quantile = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
         let median = quantile(0.5);
@@ -165,7 +165,7 @@ impl JointForecast {
     }
 
     /// Widens the spread for a prediction that a rule advises against.
-    pub(super) fn doubt(&mut self) {
+    pub(super) fn widen(&mut self) {
         self.spread = self.spread.map(|spread| DOUBT_FACTOR * spread);
     }
 

@@ -74,7 +74,7 @@ impl<'e> Ensemble<'e> {
             ((target_elapsed / traced_elapsed).ln() - vanishing_share * oversubscription, forced)
         };
         let (ratios, forced): (Vec<f64>, Vec<u32>) = (0..DRAWS).into_par_iter().map(ratio).unzip();
-        let Middle { median, spread } = Middle::of_log_ratios(ratios);
+        let Middle { median, spread } = Middle::from_log_ratios(ratios);
         let most_forced = forced.into_iter().max().unwrap_or(0);
         ReplayForecast {
             median: self.measured.elapsed * elapsed_ratio * median.exp(),

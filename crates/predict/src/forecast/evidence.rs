@@ -69,14 +69,9 @@ const Z95: f64 = 1.959_964;
 const DEFAULT_ERROR: f64 = 0.02;
 
 impl Evidence {
-    /// Collects the evidence from a study's view, its traced runs, and whether its command received
-    /// the CPU count. With `from`, only those CPU counts are used.
-    pub fn from_view(
-        view: &View,
-        programs: Vec<TracedProgram>,
-        receives_n: bool,
-        from: Option<&[u32]>,
-    ) -> Self {
+    /// Collects the evidence from a study's view and its traced runs, for a command that does not
+    /// receive the CPU count. With `from`, only those CPU counts are used.
+    pub fn from_view(view: &View, programs: Vec<TracedProgram>, from: Option<&[u32]>) -> Self {
         let is_selected = |cpus: u32| from.is_none_or(|from| from.contains(&cpus));
         let mut points: Vec<MeasuredPoint> = Vec::new();
         let mut kinds = Vec::new();
@@ -132,7 +127,7 @@ impl Evidence {
         Self {
             points,
             programs,
-            receives_n,
+            receives_n: false,
             is_time,
             mixed_kinds,
             busy_devices,
