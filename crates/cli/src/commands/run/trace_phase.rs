@@ -55,7 +55,7 @@ pub(super) struct TracePhase<'a> {
     /// Path of the study.
     pub(super) path: &'a Path,
     /// Successful timed runs of this session and of earlier ones.
-    pub(super) timed: Vec<Run>,
+    pub(super) timed: Vec<&'a Run>,
     /// Index of the first traced run.
     pub(super) next: u32,
     pub(super) open: &'a Open,
@@ -216,9 +216,9 @@ fn receives_n(study: &Study) -> bool {
 }
 
 /// Successful timed runs among `runs`.
-pub(super) fn timed_runs<'a>(runs: impl IntoIterator<Item = &'a Run>, plan: &Plan) -> Vec<Run> {
+pub(super) fn timed_runs<'a>(runs: impl IntoIterator<Item = &'a Run>, plan: &Plan) -> Vec<&'a Run> {
     let is_timed = |run: &&Run| run.phase == Phase::Timed && run.counts(plan);
-    runs.into_iter().filter(is_timed).cloned().collect()
+    runs.into_iter().filter(is_timed).collect()
 }
 
 /// Name of a point: `2 CPUs`, with the value of `{n}` if that differs from the CPU count.
@@ -237,7 +237,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    fn new(timed: &[Run], point: &Point) -> Self {
+    fn new(timed: &[&Run], point: &Point) -> Self {
         let runs_of_point = timed.iter().filter(|run| run.cell() == point.cell());
         let times: Vec<f64> = runs_of_point.map(|run| run.elapsed_ns.as_secs_f64()).collect();
         Self { usual: median(&times), best: None, left: ATTEMPTS }
