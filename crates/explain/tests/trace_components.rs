@@ -140,6 +140,26 @@ fn futex_passed_between_threads_is_a_lock() {
     );
 }
 
+/// The waiter of a lock is woken at 4 ms, and its idle CPU takes 1 ms to run it.
+#[test]
+fn waking_the_waiter_of_a_lock_belongs_to_the_lock() {
+    let account_of = |asks: (u32, u32)| {
+        let mut s = ScheduleTrace::new(2, 8.0);
+        s.thread(0.0, ROOT, 101);
+        s.run(0, ROOT, 0.0, 8.0).dies();
+        s.run(1, 101, 0.0, 1.0).sleeps(FUTEX).awaits(Object::Futex(0x1000)).futex_args(asks.0, asks.1);
+        s.wake_by_thread(4.0, ROOT, 101);
+        s.run(1, 101, 5.0, 8.0).dies();
+        s.account()
+    };
+    assert_components(&account_of((134, 0)), &[("user_work", 12.0), ("idle_user_lock", 3.0 + 1.0)]);
+    // A signal is no lock: the waiter waits for the main process, and then for its CPU.
+    assert_components(
+        &account_of((128, 7)),
+        &[("user_work", 12.0), ("idle_too_little_work", 3.0), ("idle_scheduling", 1.0)],
+    );
+}
+
 #[test]
 fn blocked_period_with_lock_waiters_is_charged_to_the_lock() {
     let lock = Object::Futex(0x1000);

@@ -27,6 +27,17 @@ fn state_at(timeline: &Timeline, id: ThreadId, now: Nanos) -> Option<State> {
     timeline.thread(id).segments.iter().find(|s| s.from <= now && now < s.to).map(|s| s.state)
 }
 
+/// Whether a runnable thread was woken for a user lock and has not run since.
+fn is_woken_for_lock(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> bool {
+    let segments = &timeline.thread(id).segments;
+    let before = segments.iter().take_while(|s| s.to <= now).last();
+    let since = segments.iter().find(|s| s.from <= now && now < s.to).map(|s| s.from);
+    before.is_some_and(|before| {
+        Some(before.to) == since
+            && matches!(before.state, State::Blocked(wait) if causes[wait.index()] == Cause::UserLock)
+    })
+}
+
 /// Rule 2, by walking the chain.
 fn chain_end(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> ChainEnd {
     let mut seen = BTreeSet::new();
@@ -139,6 +150,7 @@ fn rule_by_definition(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
                     pinned += 1.0;
                 }
                 Some(State::Held(_)) => held += 1.0,
+                Some(State::Runnable) if is_woken_for_lock(timeline, causes, *id, now) => members[1] += 1.0,
                 Some(State::Runnable) => scheduling += 1.0,
                 Some(State::Blocked(_)) => {
                     if let ChainEnd::Absorbs(class) = chain_end(timeline, causes, *id, now) {

@@ -8,19 +8,21 @@ mod decide;
 mod text;
 
 pub(crate) use decide::tight_loop_share;
-pub use decide::{causes, main_cause, no_cause_reason};
-pub use text::cause_clause;
+pub use decide::{causes, main_causes, no_cause_reason};
+pub use text::{cause_clause, main_causes_text};
 pub(crate) use text::{cause_clauses, no_cause_sentence};
 
 use morecores_view::Component;
 
-/// One loss of a speedup stack that is worth a sentence.
+/// Loss of a speedup stack that is worth a sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     /// Kind of CPU time.
     pub component: Component,
     /// Loss in CPUs; negative if CPUs were gained.
     pub lost: f64,
+    /// 95% interval of the loss; none without an interval of the speedup.
+    pub ci95: Option<[f64; 2]>,
     /// Number of CPUs at the count.
     pub cpus: u32,
     /// CPU count of the baseline.
@@ -68,6 +70,17 @@ pub enum NoCauseReason {
         figure: f64,
         /// Speedup of the whole run.
         whole: f64,
+    },
+    /// Every loss large enough to be named may be noise.
+    WithinNoise {
+        /// Largest of these losses.
+        component: Component,
+        /// Loss in CPUs.
+        lost: f64,
+        /// 95% interval of the loss.
+        ci95: [f64; 2],
+        /// CPU count of the stack.
+        cpus: u32,
     },
 }
 

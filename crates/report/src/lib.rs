@@ -28,7 +28,8 @@ mod verdict;
 mod warning;
 
 pub use causes::{
-    Cause, Explanation, NoCauseReason, SerialTime, cause_clause, causes, main_cause, no_cause_reason,
+    Cause, Explanation, NoCauseReason, SerialTime, cause_clause, causes, main_causes, main_causes_text,
+    no_cause_reason,
 };
 pub use command::{display_command, display_command_with_variables};
 pub use component::component_name;

@@ -125,7 +125,25 @@ pub(crate) fn stack_notes(view: &View) -> Vec<String> {
     let below = view.stack.iter().any(|s| Component::ALL.iter().any(|c| is_gained(s, *c)));
     let below = if below { " Below zero: CPUs gained." } else { "" };
     let compared = format!("Each loss is the excess over the runs on {}{n}.{below}", cpus(stack.base_cpus));
-    [Some(compared), tracing_note(&view.traces), untraced_note(&view.traces)].into_iter().flatten().collect()
+    let notes =
+        [Some(compared), loss_interval_note(stack), tracing_note(&view.traces), untraced_note(&view.traces)];
+    notes.into_iter().flatten().collect()
+}
+
+/// Widest interval of the losses of a stack; none without intervals.
+fn loss_interval_note(stack: &StackView) -> Option<String> {
+    let intervals = stack.losses_ci95?;
+    let half_width = |c: Component| c.interval(&intervals).map(|[low, high]| (high - low) / 2.0);
+    let (widest, width) = Component::ALL
+        .into_iter()
+        .filter_map(|c| Some((c, half_width(c)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        "95% intervals of the losses on {}: at most ±{} CPUs (\"{}\").",
+        cpus(stack.cpus),
+        cpu_share(width),
+        loss_name(widest)
+    ))
 }
 
 /// Kinds of time that the traces could not distinguish; their losses are counted in other
@@ -167,8 +185,14 @@ fn tracing_note(traces: &[TraceView]) -> Option<String> {
     };
     let events: u64 = traces.iter().map(|t| t.events).sum();
     let lost = if traces.iter().all(|t| t.lost_events == 0) { ", none lost" } else { "" };
+    let runs = || traces.iter().map(|trace| trace.runs);
+    let runs = match (runs().min().unwrap_or(1), runs().max().unwrap_or(1)) {
+        (1, 1) => "one traced run".to_owned(),
+        (fewest, most) if fewest == most => format!("{most} traced runs"),
+        (fewest, most) => format!("{fewest} to {most} traced runs"),
+    };
     Some(format!(
-        "The losses come from one traced run of each count, by {}{overhead}; {} events{lost}.",
+        "The losses come from {runs} of each count, by {}{overhead}; {} events{lost}.",
         join_with_and(sources),
         count(events as f64)
     ))

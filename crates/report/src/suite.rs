@@ -11,10 +11,10 @@ use morecores_study::{Host, Quantity};
 use morecores_view::page::TableCell;
 use morecores_view::{CommandView, MetricView, PointView, View};
 
+use crate::causes::{cause_clauses, main_causes};
 use crate::format::{UncertainFigure, cpus, figures_with_intervals, interval_note, percent, time};
 use crate::table::{Column, ColumnKind, Table};
 use crate::warning::spoiling_sentences;
-use crate::{cause_clause, main_cause};
 pub use summary::suite_summary;
 pub(crate) use summary::{summary_notes, summary_table, verdict_words};
 
@@ -113,9 +113,10 @@ pub(crate) fn benchmark_tables(result: &BenchmarkResult<'_>, published: &Publish
                 if !command_rows.is_empty() {
                     commands.extend(measured_command_rows(view));
                 }
-                causes.extend(
-                    main_cause(view).map(|cause| format!("{}: {}.", part.what, cause_clause(&cause))),
-                );
+                let clauses = cause_clauses(&main_causes(view));
+                if !clauses.is_empty() {
+                    causes.push(format!("{}: {}.", part.what, clauses.join("; ")));
+                }
             }
             Err(why) => missing.push(format!("{}: not measured: {why}", part.study)),
         }

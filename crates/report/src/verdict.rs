@@ -216,11 +216,11 @@ pub enum Remark {
         /// Last count with a serial fraction.
         to: (u32, Estimate),
     },
-    /// Main cause that limits the command, by the speedup stack of the largest count.
-    MainCause {
-        /// The cause.
-        cause: Cause,
-        /// Whether the trace behind the cause lost events.
+    /// Main causes that limit the command, by the speedup stack of the largest count.
+    MainCauses {
+        /// The largest loss, and the losses that may be as large.
+        causes: Vec<Cause>,
+        /// Whether the trace behind the causes lost events.
         lossy: bool,
     },
     /// Reason why no cause is named although the study has traces.

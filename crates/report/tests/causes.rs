@@ -3,7 +3,7 @@
 mod support;
 
 use morecores_report::{
-    Explanation, NoCauseReason, Remark, cause_clause, causes, decide, main_cause, no_cause_reason,
+    Explanation, NoCauseReason, Remark, cause_clause, causes, decide, main_causes, no_cause_reason,
     verdict_statement,
 };
 use morecores_study::*;
@@ -24,6 +24,10 @@ fn view_with_losses(losses: Losses) -> View {
 fn clauses(view: &View) -> Vec<String> {
     let stack = largest_stack(view);
     causes(stack, view).iter().map(cause_clause).collect()
+}
+
+fn main_components(view: &View) -> Vec<Component> {
+    main_causes(view).iter().map(|cause| cause.component).collect()
 }
 
 #[test]
@@ -52,6 +56,48 @@ fn causes_below_the_unexplained_time_are_left_out() {
         );
         assert!(!components.contains(&Component::Unexplained));
     }
+}
+
+/// View with losses to other processes and disks alone, each with an interval of this half-width.
+fn view_with_intervals(others: f64, disk: f64, half_width: f64) -> View {
+    let mut view = view_with_losses(Losses::default());
+    view.stack[0].losses = Losses { other_processes: others, idle_disk: Some(disk), ..Losses::default() };
+    let ends = |lost: f64| Some([lost - half_width, lost + half_width]);
+    view.stack[0].losses_ci95 = Some(ComponentIntervals {
+        other_processes: ends(others),
+        idle_disk: ends(disk),
+        ..ComponentIntervals::default()
+    });
+    view
+}
+
+#[test]
+fn a_loss_that_may_be_noise_is_not_named() {
+    let named = |view: &View| -> Vec<Component> {
+        causes(largest_stack(view), view).iter().map(|cause| cause.component).collect()
+    };
+    let both = [Component::OtherProcesses, Component::IdleDisk];
+    assert_eq!(named(&view_with_intervals(0.3, 0.2, 0.1)), both);
+    assert_eq!(named(&view_with_intervals(0.3, 0.2, 0.25)), both[..1]);
+    let view = view_with_intervals(0.3, 0.2, 0.35);
+    assert_eq!((named(&view), main_components(&view)), (vec![], vec![]));
+    let text = verdict_statement(&decide(&view)).to_string();
+    let words = "No cause is named: on 2 CPUs each loss may be noise. The largest, \"other processes\", is 0.30 CPUs \
+                 (95% interval -0.05 to 0.65).";
+    assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn losses_that_may_be_equal_are_named_together() {
+    let apart = view_with_intervals(0.3, 0.2, 0.04);
+    assert_eq!(main_components(&apart), [Component::OtherProcesses]);
+    let equal = view_with_intervals(0.3, 0.2, 0.06);
+    assert_eq!(main_components(&equal), [Component::OtherProcesses, Component::IdleDisk]);
+    let text = verdict_statement(&decide(&equal)).to_string();
+    assert!(
+        text.contains("The largest losses are about equal, within their intervals: 0.30 of 2 CPUs"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -192,7 +238,7 @@ fn the_verdict_names_the_main_cause() {
         text.contains("The largest loss is 0.28 of 2 CPUs idle: only `ld` ran; the other threads"),
         "{text}"
     );
-    let says = |view: &View| decide(view).remarks.iter().any(|r| matches!(r, Remark::MainCause { .. }));
+    let says = |view: &View| decide(view).remarks.iter().any(|r| matches!(r, Remark::MainCauses { .. }));
     assert!(says(&support::contended()));
     assert!(!says(&support::two_points()), "no stack");
     assert!(!says(&support::gaining()), "nothing stops what is faster than it should be");
@@ -202,11 +248,11 @@ fn the_verdict_names_the_main_cause() {
 fn the_tracer_and_a_stack_of_a_smaller_count_are_not_the_main_cause() {
     let view = view_with_losses(Losses { tracer: 0.3, other_processes: 0.25, ..Losses::default() });
     assert_eq!(causes(largest_stack(&view), &view)[0].component, Component::Tracer);
-    assert_eq!(main_cause(&view).map(|c| c.component), Some(Component::OtherProcesses));
+    assert_eq!(main_components(&view), [Component::OtherProcesses]);
     // The largest count was not traced: another cause may limit a smaller count.
     let mut view = support::contended();
     view.stack.pop();
-    assert_eq!(main_cause(&view), None);
+    assert_eq!(main_components(&view), []);
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod assumptions;
 mod design;
 mod interval;
+mod mean;
 mod noise;
 mod ratio;
 mod scaling;
@@ -20,6 +21,7 @@ mod summary;
 pub use assumptions::{SerialCorrelation, has_two_speeds, serial_correlation};
 pub use design::{Design, MIN_RUNS};
 pub use interval::{Interval, median_interval};
+pub use mean::{mean, mean_interval};
 pub use noise::{AaTest, aa_test, noise_floor};
 pub use ratio::{ratio_interval, ratio_interval_with_alpha};
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};

@@ -13,11 +13,13 @@ use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
+use crate::traced_runs::{TracedRuns, traced_runs};
 use crate::types::find_base;
 use warnings::study_warnings;
 
 /// Computes the view of a study, finished or not, from its runs and from the views of its traced
-/// runs. The traces may come in any order.
+/// runs. Of several traces of a cell the first is the one to show: see
+/// [`order_of_traces`](crate::order_of_traces).
 pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let header = &study.header;
     let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::new(study, point)).collect();
@@ -26,7 +28,9 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let measured = || samples.iter().filter(|sample| !sample.runs.is_empty());
     let base = |sample| find_base(measured(), &Sample::cell(sample)).unwrap_or(sample);
     let points: Vec<_> = measured().map(|sample| sample.point_view(base(sample), &plan, design)).collect();
-    let traces = traces::with_overhead(&points, traces);
+    let all_traces = traces::with_overhead(&points, traces);
+    let traced_runs = traced_runs(&all_traces);
+    let traces: Vec<TraceView> = traced_runs.iter().map(TracedRuns::to_view).collect();
     let mut warnings = study_warnings(study, &samples, &points);
     // A prediction reports what spoils a traced run that is no measured point.
     let point_traces = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
@@ -36,7 +40,7 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let online = header.host.topology.online.len() as u32;
     let tells_n = header.plan.tells_n(&header.subject);
     warnings.extend(None, traces::oversubscribed_bases(&points, &traces, online, tells_n));
-    let stack = speedup_stacks(&points, &traces);
+    let stack = speedup_stacks(&points, &traced_runs);
     let counted = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.counts(&header.plan));
     let cells = cell_views(&header.plan.experiment(), counted, |run| measurements(run, &plan));
     View {

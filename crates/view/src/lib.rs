@@ -20,20 +20,22 @@ pub mod page;
 mod sample;
 mod stack;
 mod suite;
+mod traced_runs;
 mod types;
 
 pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::view;
 pub use machine_noise::machine_noise;
 pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
+pub use traced_runs::order_of_traces;
 pub use types::{
     Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
-    ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component, Components,
-    ConditionResult, CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance, Estimate,
-    FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies,
-    KernelRatioEstimator, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
-    LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Mismatch, ModelName, ModelView,
-    NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
-    SerialAndParallel, SerialPhase, SpinTuning, StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA,
-    View, Warning, Workers,
+    ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component, ComponentIntervals,
+    Components, ConditionResult, CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance,
+    Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause,
+    Inconsistencies, KernelRatioEstimator, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint,
+    LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Mismatch, ModelName,
+    ModelView, NO_CULPRIT, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices,
+    Resource, SerialAndParallel, SerialPhase, SpinTuning, StackView, Summary, TraceEstimator, TraceView,
+    VIEW_SCHEMA, View, Warning, Workers,
 };

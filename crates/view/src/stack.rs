@@ -7,30 +7,38 @@
 
 use std::collections::BTreeMap;
 
+use crate::compare::log_difference;
+use crate::traced_runs::TracedRuns;
 use crate::types::find_in_cell;
-use crate::{Component, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceView};
+use crate::{
+    Component, ComponentIntervals, Culprit, Estimate, Losses, PointView, SerialAndParallel, StackView,
+    TraceView,
+};
+use morecores_statistics::Interval;
 use morecores_study::InCell;
 use morecores_study::trace::TraceSource;
 
 /// Computes the stack of each traced count above the smallest one that also has untraced runs, in
 /// the order of `traces`.
 ///
-/// The baseline is the traced run on the fewest CPUs with the same further axes. Of several runs it
-/// is the one with the same `{n}`, else the one with the same `{n}` per CPU. If there is neither,
-/// the smallest `{n}` decides. This choice minimises other differences in what the program does.
-pub(crate) fn speedup_stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackView> {
+/// The baseline is the traced runs on the fewest CPUs with the same further axes. Of several cells
+/// it is the one with the same `{n}`, else the one with the same `{n}` per CPU. If there is
+/// neither, the smallest `{n}` decides. This choice minimises other differences in what the program
+/// does.
+pub(crate) fn speedup_stacks(points: &[PointView], traces: &[TracedRuns<'_>]) -> Vec<StackView> {
     // A run that was traced for a prediction has no untraced runs of its point.
-    let is_timed = |trace: &&TraceView| find_in_cell(points, &trace.cell()).is_some();
-    let traces: Vec<&TraceView> = traces.iter().filter(is_timed).collect();
+    let is_timed = |runs: &&TracedRuns<'_>| find_in_cell(points, &runs.cell()).is_some();
+    let traces: Vec<&TracedRuns<'_>> = traces.iter().filter(is_timed).collect();
     traces
         .iter()
-        .filter_map(|trace| {
-            let comparable = || traces.iter().filter(|base| base.axes == trace.axes);
-            let fewest = comparable().map(|base| base.cpus).min()?;
+        .filter_map(|runs| {
+            let trace = runs.shown;
+            let comparable = || traces.iter().filter(|base| base.shown.axes == trace.axes);
+            let fewest = comparable().map(|base| base.shown.cpus).min()?;
             let base = comparable()
-                .filter(|base| base.cpus == fewest && fewest < trace.cpus)
-                .min_by_key(|base| difference_rank(base, trace))?;
-            speedup_stack(points, base, trace)
+                .filter(|base| base.shown.cpus == fewest && fewest < trace.cpus)
+                .min_by_key(|base| difference_rank(base.shown, trace))?;
+            speedup_stack(points, base, runs)
         })
         .collect()
 }
@@ -52,14 +60,17 @@ fn difference_rank(base: &TraceView, trace: &TraceView) -> (u8, u32) {
     )
 }
 
-/// Computes the stack of `trace`. Returns none if the untraced runs give no speedup, or if a run
-/// took no time. Also returns none if perf events recorded only one of the two traces: the
-/// components that perf events cannot tell apart would appear as lost or gained.
-fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
+/// Computes the stack of the traced runs of one count. Returns none if the untraced runs give no
+/// speedup, or if a run took no time. Also returns none if perf events recorded only one of the two
+/// counts: the components that perf events cannot tell apart would appear as lost or gained.
+fn speedup_stack(
+    points: &[PointView],
+    base_runs: &TracedRuns<'_>,
+    runs: &TracedRuns<'_>,
+) -> Option<StackView> {
+    let (base, trace) = (base_runs.shown, runs.shown);
     let (base_point, point) = (find_in_cell(points, &base.cell())?, find_in_cell(points, &trace.cell())?);
-    // Both speedups are relative to the smallest measured count, which may not be the smallest
-    // traced one.
-    let speedup = point.speedup.value / base_point.speedup.value;
+    let Estimate { value: speedup, ci95 } = speedup_between(base_point, point);
     let by_perf = |trace: &TraceView| trace.source == TraceSource::Perf;
     if by_perf(base) != by_perf(trace) {
         return None;
@@ -67,12 +78,13 @@ fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> O
     if !(speedup.is_finite() && base.elapsed_s > 0.0 && trace.elapsed_s > 0.0) {
         return None;
     }
-    let loss = |here: f64, there: f64| here / trace.elapsed_s - speedup * (there / base.elapsed_s);
-    let mut losses = losses(|c| c.seconds(&trace.components), |c| c.seconds(&base.components), loss);
+    let loss = |here: f64, there: f64| here - speedup * there;
+    let mut losses = losses(|c| runs.share(c), |c| base_runs.share(c), loss);
     move_displaced_work(
         &mut losses,
-        excess_of_other_programs(point, trace) - speedup * excess_of_other_programs(base_point, base),
+        excess_of_other_programs(point, runs) - speedup * excess_of_other_programs(base_point, base_runs),
     );
+    let losses_ci95 = ci95.map(|ci95| loss_intervals(&losses, runs, base_runs, speedup, ci95));
     // A metric is a rate, or a time that the program chose. Parts of the elapsed time say nothing
     // about it.
     let parts = point.metric.is_none().then(|| part_speedups(base, trace));
@@ -84,21 +96,62 @@ fn speedup_stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> O
         base_n: base.n,
         speedup,
         losses,
-        culprits: culprits(&trace.culprits, &base.culprits, loss),
+        losses_ci95,
+        culprits: culprits(&runs.culprits(), &base_runs.culprits(), loss),
         serial_speedup: parts.and_then(|(serial, _)| serial),
         parallel_speedup: parts.and_then(|(_, parallel)| parallel),
     })
 }
 
-/// Returns the CPUs that other programs took of a traced run, minus those that they took of its
-/// timed runs. Returns zero if nothing was read.
-fn excess_of_other_programs(point: &PointView, trace: &TraceView) -> f64 {
-    let timed = f64::from(point.runs) * point.elapsed_s.mean;
-    let Some(others) = point.others_allotted_s.filter(|_| timed > 0.0) else { return 0.0 };
-    (trace.components.other_processes_s / trace.elapsed_s - others / timed).max(0.0)
+/// Returns the speedup of `point` over `base`, which may differ from the base of the speedups: the
+/// smallest measured count may be without a trace.
+///
+/// The interval of the quotient is that of two independent speedups (Zou & Donner 2008). Both have
+/// the same base, and this correlation only makes the interval too wide.
+fn speedup_between(base: &PointView, point: &PointView) -> Estimate {
+    let value = point.speedup.value / base.speedup.value;
+    let interval = |estimate: Estimate| estimate.ci95.map(|[lo, hi]| (estimate.value, Interval { lo, hi }));
+    let quotient = |(here, base)| log_difference(here, base).ends();
+    Estimate { value, ci95: interval(point.speedup).zip(interval(base.speedup)).map(quotient) }
 }
 
-/// Moves the CPUs that other programs took of one traced run alone: from the loss to other
+/// Computes the 95% interval of each loss `a - S·b`, with the shares `a` here and `b` in the
+/// baseline.
+///
+/// The three estimates come from different runs, so they are independent. Each end of the loss has
+/// the distance of Zou & Donner (Statistics in Medicine 27, 2008) for a difference:
+/// `√((distance of a)² + (distance of S·b)²)`, where the distance of `S·b` is
+/// `√((b · distance of S)² + (S · distance of b)²)` to the first order. With one traced run of a
+/// count the spread of its share is unknown and taken as zero: the interval is then too narrow for
+/// a program whose runs differ.
+fn loss_intervals(
+    losses: &Losses,
+    runs: &TracedRuns<'_>,
+    base_runs: &TracedRuns<'_>,
+    speedup: f64,
+    [slowest, fastest]: [f64; 2],
+) -> ComponentIntervals {
+    let is_known = |c: Component| runs.share(c).is_some() && base_runs.share(c).is_some();
+    ComponentIntervals::from_ends(|component| {
+        let (lost, parts) = (component.loss(losses)?, covered_components(component, is_known)?);
+        let share = |runs: &TracedRuns<'_>| parts.iter().filter_map(|part| runs.share(*part)).sum::<f64>();
+        let half_width =
+            |runs: &TracedRuns<'_>| runs.share_interval(&parts).map_or(0.0, Interval::half_width);
+        let spread = half_width(runs).hypot(speedup * half_width(base_runs));
+        let distance = |of_speedup: f64| spread.hypot(share(base_runs) * of_speedup);
+        Some([lost - distance(fastest - speedup), lost + distance(speedup - slowest)])
+    })
+}
+
+/// Returns the CPUs that other programs took of the traced runs, minus those that they took of the
+/// timed runs. Returns zero if nothing was read.
+fn excess_of_other_programs(point: &PointView, runs: &TracedRuns<'_>) -> f64 {
+    let timed = f64::from(point.runs) * point.elapsed_s.mean;
+    let Some(others) = point.others_allotted_s.filter(|_| timed > 0.0) else { return 0.0 };
+    (runs.share(Component::OtherProcesses).unwrap_or(0.0) - others / timed).max(0.0)
+}
+
+/// Moves the CPUs that other programs took of the traced runs alone: from the loss to other
 /// processes to the work that they displaced.
 ///
 /// The speedup comes from the timed runs. A traced run that other programs made longer holds less
@@ -118,6 +171,17 @@ fn move_displaced_work(losses: &mut Losses, beyond: f64) {
     }
 }
 
+/// Returns the components whose time the figure of `component` contains: first itself, then each
+/// component that is not known and that it contains. Returns none if it is not known itself.
+fn covered_components(component: Component, is_known: impl Fn(Component) -> bool) -> Option<Vec<Component>> {
+    let container = |part: Component| {
+        std::iter::successors(part.container(), |container| container.container()).find(|c| is_known(*c))
+    };
+    let contained = Component::ALL.into_iter().filter(|part| !is_known(*part));
+    let contained = contained.filter(|part| container(*part) == Some(component));
+    is_known(component).then(|| std::iter::once(component).chain(contained).collect())
+}
+
 /// Computes the loss of each component from its amount in both runs. If one run cannot tell a
 /// component apart, another component contains its time in that run. The loss of the containing
 /// component then covers both runs.
@@ -126,19 +190,11 @@ pub(crate) fn losses(
     base: impl Fn(Component) -> Option<f64>,
     loss: impl Fn(f64, f64) -> f64,
 ) -> Losses {
-    let own_loss = |component| Some(loss(here(component)?, base(component)?));
-    let in_another = |component: &Component| own_loss(*component).is_none();
-    // Component whose loss covers the one that cannot be told apart.
-    let covering = |component: Component| {
-        let containers = std::iter::successors(component.container(), |container| container.container());
-        containers.into_iter().find(|container| !in_another(container))
-    };
+    let is_known = |component| here(component).is_some() && base(component).is_some();
     Losses::from_amounts(|component| {
-        let contained = Component::ALL
-            .into_iter()
-            .filter(|part| in_another(part) && covering(*part) == Some(component))
-            .map(|part| loss(here(part).unwrap_or(0.0), base(part).unwrap_or(0.0)));
-        Some(contained.fold(own_loss(component)?, |sum, loss| sum + loss))
+        let parts = covered_components(component, is_known)?;
+        let part_loss = |part: Component| loss(here(part).unwrap_or(0.0), base(part).unwrap_or(0.0));
+        parts.into_iter().map(part_loss).reduce(|sum, loss| sum + loss)
     })
 }
 

@@ -27,7 +27,7 @@ pub use comparison::{
     Aspect, COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison,
     ConditionResult, Difference, Mismatch,
 };
-pub use component::{Component, Components, Losses};
+pub use component::{Component, ComponentIntervals, Components, Losses};
 pub use locks::{
     CostModel, CostModelPoint, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
     LockSituation, LocksView, Prices, SpinTuning,

@@ -11,7 +11,7 @@ use morecores_study::trace::TraceHeader;
 use morecores_study::trace::read_trace_events;
 use morecores_study::{Bytes, Cell, InCell, Study, StudyError};
 use morecores_view::memory;
-use morecores_view::{Gain, Prediction, TraceView, View};
+use morecores_view::{Gain, Prediction, TraceView, View, order_of_traces};
 
 use crate::options::default_targets;
 
@@ -30,9 +30,10 @@ pub(super) struct LoadedStudy {
     pub(super) study: Study,
     /// Everything derived from the study; the prediction is absent until [`LoadedStudy::predict`].
     pub(super) view: View,
-    /// Demand of each traced run, ready for replay.
+    /// Demand of the shown traced run of each cell, ready for replay.
     programs: Vec<TracedProgram>,
-    /// Traced runs over time, in the order of the traces; empty if no page was asked for.
+    /// Shown traced runs over time, in the order of the view's traces; empty if no page was asked
+    /// for.
     pub(super) lanes: Vec<RunLanes>,
     /// One line for each trace that cannot be read.
     pub(super) unread: Vec<String>,
@@ -67,13 +68,16 @@ impl LoadedStudy {
             study.damaged_traces.iter().map(|trace| format!("{}: {}", trace.path.display(), trace.reason));
         let mut unread: Vec<String> = damaged.collect();
         let (mut views, mut programs, mut all_lanes) = (Vec::new(), Vec::new(), Vec::new());
-        for header in &study.traces {
+        for header in order_of_traces(&study.traces) {
             match decode(path, header) {
                 Ok(decoded) => {
                     let view = trace_view(&decoded, &study.header.host.arch);
-                    programs.extend(TracedProgram::from_trace(&decoded, &view));
+                    let is_shown = views.last().is_none_or(|last: &TraceView| last.cell() != view.cell());
+                    if is_shown {
+                        programs.extend(TracedProgram::from_trace(&decoded, &view));
+                    }
                     views.push(view);
-                    if purpose == Purpose::Page {
+                    if is_shown && purpose == Purpose::Page {
                         let (cell, lanes) = (header.run.cell(), lanes(&decoded.timeline));
                         all_lanes.push(RunLanes { cell, cpus: header.run.cpus, n: header.run.n, lanes });
                     }

@@ -56,11 +56,16 @@ struct PinnedThreads {
     /// Threads that are also held back.
     held: u32,
     others: u32,
+    /// Threads that were woken for a lock of the program's own.
+    woken_for_lock: u32,
 }
 
 /// State that the sweep keeps for each thread.
 struct ThreadState {
     activity: Activity,
+    /// Whether the thread is runnable after a wait for a lock of the program's own, and has not
+    /// run since.
+    woken_for_lock: bool,
     name_index: u32,
     /// CPUs that the thread may use, as bits over their indices; none for all CPUs.
     allowed: Option<Box<[u64]>>,
@@ -89,6 +94,8 @@ struct IdleRule<'t> {
     held: u32,
     /// Number of ready threads that are confined.
     confined: u32,
+    /// Number of ready threads that were woken for a lock of the program's own.
+    woken_for_lock: u32,
     /// Calls in which threads wait for others of the tree, and calls in which threads wait for a
     /// cause that absorbs no idle CPU.
     thread_wait_calls: CallCounts,
@@ -120,6 +127,7 @@ impl<'t> IdleRule<'t> {
             }
             threads.push(ThreadState {
                 activity: Activity::Absent,
+                woken_for_lock: false,
                 name_index: 0,
                 allowed: None,
                 position: 0,
@@ -141,6 +149,7 @@ impl<'t> IdleRule<'t> {
             ready: Vec::new(),
             held: 0,
             confined: 0,
+            woken_for_lock: 0,
             thread_wait_calls: CallCounts::default(),
             other_wait_calls: CallCounts::default(),
             user_lock_waiters: 0,
@@ -197,6 +206,8 @@ impl<'t> IdleRule<'t> {
             (Activity::Absent, _) => self.forest.make_root(id),
             _ => {}
         }
+        self.threads[id.index()].woken_for_lock = activity == Activity::Runnable
+            && matches!(previous, Activity::Blocked(wait) if self.causes[wait.index()] == Cause::UserLock);
         match activity {
             Activity::Running | Activity::Runnable | Activity::Held => {
                 self.end_blocked_by(id, previous, at);
@@ -247,6 +258,7 @@ impl<'t> IdleRule<'t> {
         thread.position = list.len();
         list.push(id);
         self.held += u32::from(activity == Activity::Held);
+        self.woken_for_lock += u32::from(thread.woken_for_lock);
         self.confined += u32::from(!running && thread.allowed.is_some());
     }
 
@@ -260,6 +272,7 @@ impl<'t> IdleRule<'t> {
             self.threads[moved.index()].position = position;
         }
         self.held -= u32::from(previous == Activity::Held);
+        self.woken_for_lock -= u32::from(self.threads[id.index()].woken_for_lock);
         self.confined -= u32::from(!running && self.threads[id.index()].allowed.is_some());
     }
 
@@ -368,14 +381,15 @@ impl<'t> IdleRule<'t> {
             self.forest.count(CauseClass::KernelLock) + self.forest.count(CauseClass::UserLock),
         ));
         let absorbed = lost * locks / idle;
-        self.charge_locks(absorbed);
+        self.charge_locks(absorbed, 0);
         lost - absorbed
     }
 
-    /// Charges the time that threads waiting for locks absorbed.
-    fn charge_locks(&mut self, absorbed: f64) {
-        let [kernel, user] =
-            [CauseClass::KernelLock, CauseClass::UserLock].map(|class| f64::from(self.forest.count(class)));
+    /// Charges the time that threads waiting for locks absorbed, and the `woken` threads that were
+    /// woken for a lock of the program's own and have no CPU yet.
+    fn charge_locks(&mut self, absorbed: f64, woken: u32) {
+        let kernel = f64::from(self.forest.count(CauseClass::KernelLock));
+        let user = f64::from(self.forest.count(CauseClass::UserLock) + woken);
         if kernel + user == 0.0 {
             return;
         }
@@ -383,7 +397,7 @@ impl<'t> IdleRule<'t> {
         let times = &mut self.result.times;
         times.kernel_lock += absorbed - of_user;
         times.user_lock += of_user;
-        let each = of_user / f64::from(self.user_lock_waiters.max(1));
+        let each = of_user / f64::from((self.user_lock_waiters + woken).max(1));
         let [disk, peer, timer] = self.holder_waits.map(|waiting| each * f64::from(waiting));
         let holders = &mut times.behind_user_lock;
         holders.disk_s += disk;
@@ -403,10 +417,11 @@ impl<'t> IdleRule<'t> {
         };
         let pinned_threads = self.pinned_threads();
         let held = absorb(self.held - pinned_threads.held);
-        let scheduling = absorb(self.ready.len() as u32 - self.held - pinned_threads.others);
+        let woken = self.woken_for_lock - pinned_threads.woken_for_lock;
+        let scheduling = absorb(self.ready.len() as u32 - self.held - pinned_threads.others - woken);
         let pinned = absorb(pinned_threads.held + pinned_threads.others);
-        let locks =
-            absorb(self.forest.count(CauseClass::KernelLock) + self.forest.count(CauseClass::UserLock));
+        let waiting = self.forest.count(CauseClass::KernelLock) + self.forest.count(CauseClass::UserLock);
+        let locks = absorb(waiting + woken);
         let each = CauseClass::OUTSIDE.map(|class| self.forest.count(class));
         let all: u32 = each.iter().sum();
         let outside = absorb(all);
@@ -424,7 +439,7 @@ impl<'t> IdleRule<'t> {
         times.rcu += rcu;
         times.uninterruptible += uninterruptible;
         times.too_little_work += rest;
-        self.charge_locks(locks);
+        self.charge_locks(locks, woken);
         if rest > 0.0 {
             self.charge_threads(rest);
         }
@@ -445,6 +460,7 @@ impl<'t> IdleRule<'t> {
                     &mut pinned_threads.others
                 };
                 *count += 1;
+                pinned_threads.woken_for_lock += u32::from(thread.woken_for_lock);
             }
         }
         pinned_threads

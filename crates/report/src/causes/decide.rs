@@ -49,7 +49,8 @@ const MAX_FIGURE_DIFFERENCE: f64 = 0.1;
 /// - one of the two traced runs differed from the timed runs of its count, beyond a bound and
 ///   beyond all of these runs;
 /// - the timed runs are too short;
-/// - the requested figure covers only a part of the run.
+/// - the requested figure covers only a part of the run;
+/// - every loss may be noise.
 pub fn no_cause_reason(stack: &StackView, view: &View) -> Option<NoCauseReason> {
     if let Some(outside) = time_outside_cpus(view) {
         return Some(NoCauseReason::RanOutsideCpus { cpus: outside.cpus });
@@ -82,41 +83,83 @@ pub fn no_cause_reason(stack: &StackView, view: &View) -> Option<NoCauseReason> 
             whole,
         })
     };
-    runs().find_map(trace_differs).or_else(|| runs().find_map(is_too_short)).or_else(figure_differs)
+    let within_noise = || {
+        let large = large_losses(stack);
+        let largest = large.first().filter(|_| large.iter().all(|component| may_be_noise(*component, stack)));
+        let component = *largest?;
+        Some(NoCauseReason::WithinNoise {
+            component,
+            lost: component.loss(&stack.losses)?,
+            ci95: component.interval(&stack.losses_ci95?)?,
+            cpus: stack.cpus,
+        })
+    };
+    runs()
+        .find_map(trace_differs)
+        .or_else(|| runs().find_map(is_too_short))
+        .or_else(figure_differs)
+        .or_else(within_noise)
 }
 
-/// Losses and gains of one of the view's stacks that are worth words, largest first. Each exceeds a
-/// threshold and the time that no rule explains, because a smaller figure may be part of that time.
-/// Empty if there is a [`no_cause_reason`].
+/// Components with losses and gains large enough for words, largest first. Each exceeds a threshold
+/// and the time that no rule explains, because a smaller figure may be part of that time.
+fn large_losses(stack: &StackView) -> Vec<Component> {
+    let least = (LEAST_SHARE * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
+    let size = |component: Component| component.loss(&stack.losses).map_or(0.0, f64::abs);
+    let is_large = |component: &Component| {
+        let size = size(*component);
+        *component != Component::Unexplained && size.is_finite() && size >= least && size != 0.0
+    };
+    let mut components: Vec<Component> = Component::ALL.into_iter().filter(is_large).collect();
+    components.sort_by(|a, b| size(*b).total_cmp(&size(*a)));
+    components
+}
+
+/// Whether the interval of a loss contains zero. False without an interval.
+fn may_be_noise(component: Component, stack: &StackView) -> bool {
+    let interval = stack.losses_ci95.and_then(|intervals| component.interval(&intervals));
+    interval.is_some_and(|[low, high]| low <= 0.0 && high >= 0.0)
+}
+
+/// Losses and gains of one of the view's stacks that are worth words, largest first: each is large,
+/// and its interval does not contain zero. Empty if there is a [`no_cause_reason`].
 pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
     if no_cause_reason(stack, view).is_some() {
         return Vec::new();
     }
-    let least = (LEAST_SHARE * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
-    let is_large = |component: &Component| {
-        let Some(lost) = component.loss(&stack.losses) else { return false };
-        *component != Component::Unexplained && lost.is_finite() && lost.abs() >= least && lost != 0.0
-    };
-    let mut components: Vec<Component> = Component::ALL.into_iter().filter(is_large).collect();
-    let lost = |c: Component| c.loss(&stack.losses).unwrap_or(0.0);
-    let size = |c: &Component| lost(*c).abs();
-    components.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let cause = |component: Component| Cause {
         component,
-        lost: lost(component),
+        lost: component.loss(&stack.losses).unwrap_or(0.0),
+        ci95: stack.losses_ci95.and_then(|intervals| component.interval(&intervals)),
         cpus: stack.cpus,
         base_cpus: stack.base_cpus,
         explanation: explanation(component, stack, view),
     };
-    components.into_iter().take(MAX_CAUSES).map(cause).collect()
+    let known = large_losses(stack).into_iter().filter(|component| !may_be_noise(*component, stack));
+    known.take(MAX_CAUSES).map(cause).collect()
 }
 
-/// Largest loss at the largest CPU count, if that count was traced; the tracer's own time is no
-/// cause.
-pub fn main_cause(view: &View) -> Option<Cause> {
-    let largest = view.points.last()?;
-    let stack = view.stack.iter().find(|stack| stack.cell() == largest.cell())?;
-    causes(stack, view).into_iter().find(|c| c.lost > 0.0 && c.component != Component::Tracer)
+/// Largest loss at the largest CPU count, if that count was traced, and the losses that may be as
+/// large; the tracer's own time is no cause. Empty if no loss is named.
+///
+/// A loss may be as large as the first if the difference does not exceed the sum of their
+/// half-widths. The sum is conservative: the speedup moves both losses in the same direction.
+/// Without intervals the largest loss stands alone.
+pub fn main_causes(view: &View) -> Vec<Cause> {
+    let Some(largest) = view.points.last() else { return Vec::new() };
+    let Some(stack) = view.stack.iter().find(|stack| stack.cell() == largest.cell()) else {
+        return Vec::new();
+    };
+    let mut losses = causes(stack, view);
+    losses.retain(|cause| cause.lost > 0.0 && cause.component != Component::Tracer);
+    let Some(first) = losses.first().cloned() else { return losses };
+    let half_width = |cause: &Cause| cause.ci95.map_or(0.0, |[low, high]| (high - low) / 2.0);
+    let is_first_or_as_large = |cause: &Cause| {
+        cause.component == first.component
+            || first.lost - cause.lost <= half_width(&first) + half_width(cause) && cause.ci95.is_some()
+    };
+    losses.retain(is_first_or_as_large);
+    losses
 }
 
 fn explanation(component: Component, stack: &StackView, view: &View) -> Explanation {

@@ -21,6 +21,16 @@ pub(crate) fn cause_clauses(causes: &[Cause]) -> Vec<String> {
     first.iter().map(cause_clause).chain(rest.iter().map(|cause| clause_with_total(cause, ""))).collect()
 }
 
+/// The [`main_causes`](super::main_causes) as a sentence without a full stop.
+pub fn main_causes_text(causes: &[Cause]) -> String {
+    let clauses = cause_clauses(causes).join("; ");
+    if causes.len() == 1 {
+        format!("The largest loss is {clauses}")
+    } else {
+        format!("The largest losses are about equal, within their intervals: {clauses}")
+    }
+}
+
 /// Reason why no cause is named, as a sentence.
 pub(crate) fn no_cause_sentence(reason: &NoCauseReason) -> String {
     match *reason {
@@ -50,6 +60,15 @@ pub(crate) fn no_cause_sentence(reason: &NoCauseReason) -> String {
             cpus(count),
             ratio(figure),
             ratio(whole)
+        ),
+        NoCauseReason::WithinNoise { component, lost, ci95: [low, high], cpus: count } => format!(
+            "No cause is named: on {} each loss may be noise. The largest, \"{}\", is {} CPUs (95% interval {} to \
+             {}). More runs or a quieter machine would tell.",
+            cpus(count),
+            component_name(component),
+            cpu_share(lost),
+            cpu_share(low),
+            cpu_share(high)
         ),
     }
 }

@@ -7,7 +7,7 @@ use morecores_view::{Estimate, PointView, Summary, View, Warning};
 
 use super::validity::{invalid_baseline, oversubscribed_base, time_outside_cpus};
 use super::{Gain, PlanSummary, Remark, Subject, Verdict, VerdictKind};
-use crate::{main_cause, no_cause_reason};
+use crate::{main_causes, no_cause_reason};
 
 /// Share of the possible gain of a step's added CPUs, below which the verdict mentions the step.
 /// 0.5 is 1.5 times for a doubling. A choice, not a measurement: below it most of the added CPU
@@ -180,10 +180,11 @@ fn remarks(view: &View, kind: &VerdictKind) -> Vec<Remark> {
         remarks.push(busy_remark(view, base, largest));
     }
     let stopped = !matches!(kind, VerdictKind::Superlinear { .. });
-    if let Some(cause) = main_cause(view).filter(|_| stopped) {
+    let causes = main_causes(view);
+    if let Some(cause) = causes.first().filter(|_| stopped) {
         let lossy =
             view.traces.iter().any(|t| t.lost_events > 0 && [cause.cpus, cause.base_cpus].contains(&t.cpus));
-        remarks.push(Remark::MainCause { cause, lossy });
+        remarks.push(Remark::MainCauses { causes, lossy });
     }
     remarks.extend(view.stack.last().and_then(|s| no_cause_reason(s, view)).map(Remark::NoCause));
     if improves || matches!(kind, VerdictKind::Saturates { .. }) {

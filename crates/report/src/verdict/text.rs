@@ -9,9 +9,9 @@ use morecores_study::Limit;
 use morecores_view::page::Statement;
 use morecores_view::{Estimate, Workers};
 
-use crate::cause_clause;
 use crate::causes::no_cause_sentence;
 use crate::format::{cpus, figure_with_bounds, percent, ratio, serial_fraction, two_digits};
+use crate::main_causes_text;
 
 /// Runs that halve the width of an interval, over the runs so far: the width falls with the square
 /// root of the runs.
@@ -257,9 +257,9 @@ fn remark_text(remark: &Remark) -> String {
             fraction_text(&to.1),
             to.0
         ),
-        Remark::MainCause { cause, lossy } => {
+        Remark::MainCauses { causes, lossy } => {
             let lossy = if *lossy { " The trace lost events, so this is a guess." } else { "" };
-            format!("The largest loss is {}.{lossy}", cause_clause(cause))
+            format!("{}.{lossy}", main_causes_text(causes))
         }
         Remark::NoCause(why) => no_cause_sentence(why),
         Remark::Doubtful => "First read the warnings below: they put these figures in doubt.".to_owned(),

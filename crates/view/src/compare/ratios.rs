@@ -133,7 +133,7 @@ impl<'a> RatioTests<'a> {
 
 /// Returns the interval of the quotient of two positive estimates with intervals of their own (Zou
 /// & Donner 2008, on logarithms).
-pub(super) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> Interval {
+pub(crate) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> Interval {
     let ((a, a_interval), (b, b_interval)) = (above, below);
     let middle = (a / b).ln();
     let down = (a / a_interval.lo).ln().hypot((b_interval.hi / b).ln());

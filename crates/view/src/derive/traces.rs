@@ -23,11 +23,10 @@ const SPIN_SHARE: f64 = 0.05;
 /// number has a standard error of a fifth.
 const LEAST_SPIN_S: f64 = 0.1;
 
-/// Returns the traces in ascending order, each with its overhead over the untraced runs of its
-/// point, if there are any.
+/// Returns the traces, each with its overhead over the untraced runs of its point, if there are
+/// any.
 pub(super) fn with_overhead(points: &[PointView], traces: &[TraceView]) -> Vec<TraceView> {
     let mut traces = traces.to_vec();
-    traces.sort_by_key(InCell::cell);
     for trace in &mut traces {
         trace.overhead = find_in_cell(points, &trace.cell())
             .map(|point| point.elapsed_s.median)

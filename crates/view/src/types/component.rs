@@ -62,6 +62,22 @@ macro_rules! components {
             $(pub $key: $type,)+
         }
 
+        /// 95% interval of each component, `[low, high]`: CPU-seconds of a count's traced runs, or
+        /// the CPUs of a loss. Null if the component cannot be told apart.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+        #[allow(missing_docs, reason = "one per field of Components, described there")]
+        pub struct ComponentIntervals {
+            $(pub $key: Option<[f64; 2]>,)+
+        }
+
+        impl ComponentIntervals {
+            /// Intervals with the `ends` of each component.
+            pub(crate) fn from_ends(ends: impl Fn(Component) -> Option<[f64; 2]>) -> Self {
+                Self { $($key: ends(Component::$variant),)+ }
+            }
+        }
+
         impl Losses {
             /// Losses with the `amount` of each component. An amount of none counts as zero for a
             /// component that every trace can tell apart.
@@ -103,6 +119,11 @@ macro_rules! components {
             /// apart.
             pub fn loss(self, losses: &Losses) -> Option<f64> {
                 match self { $(Self::$variant => losses.$key.into(),)+ }
+            }
+
+            /// Interval of the component, `[low, high]`; none if it cannot be told apart.
+            pub fn interval(self, intervals: &ComponentIntervals) -> Option<[f64; 2]> {
+                match self { $(Self::$variant => intervals.$key,)+ }
             }
 
             /// Whether the component is a kind of idle time.

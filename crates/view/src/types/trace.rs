@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use morecores_study::trace::{TraceSource, Untraced};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
-use crate::{Components, Losses};
+use crate::{ComponentIntervals, Components, Losses};
 
 /// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
 /// waited itself. Divided by the target of the holder's wait.
@@ -230,6 +230,10 @@ pub struct TraceView {
     pub cpu_set: CpuSet,
     /// Source of the events.
     pub source: TraceSource,
+    /// Number of traced runs of this cell behind the stack. The figures here are those of the run
+    /// with the median elapsed time, except `components_ci95`.
+    #[serde(default = "one_run")]
+    pub runs: u32,
     /// Elapsed time of the traced run.
     pub elapsed_s: f64,
     /// Ratio of the traced elapsed time to the median of the untraced runs, minus one; null without
@@ -243,6 +247,10 @@ pub struct TraceView {
     pub misfits: Inconsistencies,
     /// CPU-seconds by component.
     pub components: Components,
+    /// 95% interval of the mean of each component over the traced runs of the cell, in CPU-seconds
+    /// of a run of `elapsed_s`. Null with one run.
+    #[serde(default)]
+    pub components_ci95: Option<ComponentIntervals>,
     /// `components.unexplained_s` by CPU.
     pub unexplained_by_cpu: Vec<(CpuId, f64)>,
     /// CPU time that the kernel accounted to threads on these CPUs beyond the available time: the
@@ -302,6 +310,10 @@ pub struct TraceView {
     pub untraced: Vec<Untraced>,
 }
 
+fn one_run() -> u32 {
+    1
+}
+
 /// Speedup stack at one CPU count: `cpus = speedup · base_cpus + Σ losses`, with the baseline's
 /// CPU count `base_cpus`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -323,6 +335,10 @@ pub struct StackView {
     pub speedup: f64,
     /// CPUs that the speedup does not contain, by component.
     pub losses: Losses,
+    /// 95% interval of each loss, from the interval of the speedup and from the spread of several
+    /// traced runs. Null if the speedup has no interval.
+    #[serde(default)]
+    pub losses_ci95: Option<ComponentIntervals>,
     /// Commands that ran while CPUs were idle for lack of parallel work, most first. The values are
     /// CPUs lost at this count minus the baseline's share.
     pub culprits: Vec<Culprit>,
