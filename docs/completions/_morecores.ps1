@@ -119,7 +119,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;show' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the derived view as JSON; docs/format.md describes its keys')
-            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock and contest')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock at each point of contention')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'Print a table and the verdict in Markdown, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'Print JSON in the format of hyperfine --export-json, for scripts that read this format')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Show every column of the table, every warning and every note')
@@ -237,7 +237,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Measure fewer cells for a shorter time: about a minute on 2 CPUs')
             [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Continue the study at -o with its own plan; only --runs may differ')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the derived view as JSON; docs/format.md describes its keys')
-            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock and contest')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock at each point of contention')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'Print a table and the verdict in Markdown, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'Print JSON in the format of hyperfine --export-json, for scripts that read this format')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Show every figure with its interval, every warning and every note')

@@ -113,7 +113,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;show'= {
             cand --json 'Print the derived view as JSON; docs/format.md describes its keys'
-            cand --csv 'Print CSV: one row for each CPU count, or for each lock and contest'
+            cand --csv 'Print CSV: one row for each CPU count, or for each lock at each point of contention'
             cand --markdown 'Print a table and the verdict in Markdown, for a pull request or an issue'
             cand --hyperfine-json 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
             cand -w 'Show every column of the table, every warning and every note'
@@ -222,7 +222,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --quick 'Measure fewer cells for a shorter time: about a minute on 2 CPUs'
             cand --resume 'Continue the study at -o with its own plan; only --runs may differ'
             cand --json 'Print the derived view as JSON; docs/format.md describes its keys'
-            cand --csv 'Print CSV: one row for each CPU count, or for each lock and contest'
+            cand --csv 'Print CSV: one row for each CPU count, or for each lock at each point of contention'
             cand --markdown 'Print a table and the verdict in Markdown, for a pull request or an issue'
             cand --hyperfine-json 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
             cand -w 'Show every figure with its interval, every warning and every note'

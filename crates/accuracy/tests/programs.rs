@@ -102,8 +102,8 @@ fn at_most_two_threads_wait_for_a_mutex() {
 
 #[test]
 fn a_sleeper_sleeps() {
-    let (_, account) = run_and_check(&["sleeper", "--naps", "10"], 0.0);
-    // Ten naps of 50 ms, in which the program does nothing.
+    let (_, account) = run_and_check(&["sleeper", "--sleeps", "10"], 0.0);
+    // Ten sleeps of 50 ms, in which the program does nothing.
     assert!(account.elapsed >= 0.5, "{}", account.elapsed);
     assert!(account.cpu() < account.elapsed, "{} of {}", account.cpu(), account.elapsed);
 }

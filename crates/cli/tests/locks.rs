@@ -114,7 +114,7 @@ fn a_busy_machine_gets_the_warning_of_run() {
     let closing = study(&world).header.closing.expect("an end");
     assert!(closing.quiet.is_some(), "nobody looked before the first cell");
 
-    // The closing record is changed as if a neighbour had been active.
+    // The closing record is changed as if another program had been active.
     let path = world.path("study/study.json");
     let mut head: serde_json::Value =
         serde_json::from_slice(&fs::read(&path).expect("a head")).expect("JSON");

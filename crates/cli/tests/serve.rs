@@ -119,7 +119,7 @@ fn studies_of_locks_are_served_too() {
         .close(Closing {
             ended_at_ns: Nanos(2),
             reason: StopReason::RunsExhausted,
-            neighbours: Vec::new(),
+            other_programs: Vec::new(),
             quiet: None,
         })
         .expect("an end");

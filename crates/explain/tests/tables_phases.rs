@@ -72,7 +72,7 @@ fn short_gaps_do_not_divide_a_phase_and_long_ones_do() {
 /// Two threads run half of the time, in turns of 100 µs: this is no serial phase, however short
 /// the gaps are.
 #[test]
-fn gaps_may_not_add_up_to_much_of_a_phase() {
+fn gaps_of_half_the_time_end_a_phase() {
     let mut t = EventTrace::new(2, S);
     t.fork(0, 0, ROOT, 101);
     for turn in 0..5_000 {
@@ -140,7 +140,7 @@ fn cause_that_ends_a_blocked_period_is_the_culprit() {
 
 /// A command that only slept until its time limit.
 #[test]
-fn the_tracer_that_ends_a_run_is_not_blamed_for_it() {
+fn tracer_that_ends_a_run_is_no_culprit() {
     let mut t = EventTrace::new(1, 10 * S);
     let thread =
         |tid| KnownThread { tid: Tid(tid), process: Tid(60), name: "morecores".into(), kernel: false };

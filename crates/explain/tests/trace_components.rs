@@ -297,7 +297,7 @@ fn wake_root(by: Waker, io_wait: bool) -> Waking {
 }
 
 #[test]
-fn a_disk_absorbs_a_cpu() {
+fn disk_interrupt_makes_the_idle_time_a_disk_wait() {
     let disk = Waker::Interrupt(Interrupt::Device(24));
     for waking in [
         wake_root(disk, true),
@@ -443,7 +443,7 @@ fn soft_interrupts_have_the_same_cause_behind_kernel_threads() {
 }
 
 #[test]
-fn waking_takes_time() {
+fn wake_latency_is_scheduling() {
     let mut s = ScheduleTrace::new(2, 10.0);
     s.fork(2.0, ROOT, 101);
     s.run(0, ROOT, 0.0, 10.0).dies();
@@ -568,7 +568,7 @@ fn time_accounted_to_another_thread_is_not_steal() {
 }
 
 #[test]
-fn the_tracer_pays_for_itself() {
+fn cost_of_tracing_is_charged_to_the_tracer() {
     let mut s = ScheduleTrace::new(1, 10.0);
     s.run(0, ROOT, 0.0, 5.0).sleeps(WAIT4);
     s.run(0, READER, 5.0, 6.0);

@@ -61,7 +61,7 @@ fn warnings(study: &LockStudy) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use morecores_study::lock::{LockCell, LockName};
-    use morecores_study::{Closing, Nanos, Neighbour, Quiet, StopReason, Surroundings};
+    use morecores_study::{Closing, Nanos, OtherProgram, Quiet, StopReason, Surroundings};
 
     use super::synthetic::Synthetic;
     use super::*;
@@ -154,14 +154,14 @@ mod tests {
         study
     }
 
-    fn closing(busy_s: f64, neighbours: Vec<Neighbour>) -> Option<Closing> {
+    fn closing(busy_s: f64, other_programs: Vec<OtherProgram>) -> Option<Closing> {
         let quiet = Quiet {
             watched_ns: Nanos::from_millis(500),
             busy_ns: Nanos::from_secs_f64(busy_s),
             steal_ns: Nanos::ZERO,
         };
         let reason = StopReason::RunsExhausted;
-        Some(Closing { ended_at_ns: Nanos(1), reason, neighbours, quiet: Some(quiet) })
+        Some(Closing { ended_at_ns: Nanos(1), reason, other_programs, quiet: Some(quiet) })
     }
 
     #[test]
@@ -171,21 +171,21 @@ mod tests {
         study.header.closing = closing(0.04, Vec::new());
         assert_eq!(locks_view(&study).warnings, [], "housekeeping");
 
-        let rustc = Neighbour { name: "rustc".to_owned(), cpu_ns: Nanos::from_millis(340) };
-        let sshd = Neighbour { name: "sshd".to_owned(), cpu_ns: Nanos::from_millis(60) };
+        let rustc = OtherProgram { name: "rustc".to_owned(), cpu_ns: Nanos::from_millis(340) };
+        let sshd = OtherProgram { name: "sshd".to_owned(), cpu_ns: Nanos::from_millis(60) };
         let mut study = with_others(0.05);
         study.header.closing = closing(0.0, vec![rustc.clone(), sshd.clone()]);
         let warnings = locks_view(&study).warnings;
-        let [Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 2, ref neighbours }] = warnings[..]
+        let [Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 2, ref other_programs }] = warnings[..]
         else {
             panic!("{warnings:?}")
         };
         assert!((busy_cpus - 0.5).abs() < 1e-9, "{busy_cpus}");
-        assert_eq!(neighbours, std::slice::from_ref(&rustc));
+        assert_eq!(other_programs, std::slice::from_ref(&rustc));
 
         // Other programs that were as busy before the cells get one warning only.
         study.header.closing = closing(0.25, vec![rustc.clone(), sshd]);
-        let expected = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, neighbours: vec![rustc] };
+        let expected = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, other_programs: vec![rustc] };
         assert_eq!(locks_view(&study).warnings, [expected]);
     }
 

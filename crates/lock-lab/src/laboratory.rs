@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use morecores_machine::activity::{ActivityMonitor, CpuClocks, Neighbours};
+use morecores_machine::activity::{ActivityMonitor, CpuClocks, OtherProgramMonitor};
 use morecores_machine::cgroup::Hierarchies;
 use morecores_measure::capture::Capture;
 use morecores_measure::control::Control;
@@ -20,7 +20,7 @@ use morecores_measure::program::{self, ProgramError};
 use morecores_measure::spawn::{self, ChildStack, SpawnError, Start, Terminal};
 use morecores_measure::sweep::{Executor, Trial};
 use morecores_study::lock::{LockCell, LockName, LockPlan, LockRun, LockSample};
-use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet, RunRecord};
+use morecores_study::{CpuSet, Exit, Nanos, OtherProgram, Output, Quiet, RunRecord};
 
 /// Name of the program that measures a cell.
 pub const CELL_PROGRAM: &str = "morecores-lock-cell";
@@ -77,7 +77,7 @@ pub struct ProcessLaboratory {
     stack: ChildStack,
     watch: ActivityMonitor,
     quiet: Option<Quiet>,
-    neighbours: Neighbours,
+    other_programs: OtherProgramMonitor,
 }
 
 /// Result of a process of the laboratory.
@@ -109,7 +109,7 @@ impl ProcessLaboratory {
             stack: ChildStack::new(),
             watch: ActivityMonitor::new(&Hierarchies::read_own()),
             quiet: None,
-            neighbours: Neighbours::start(),
+            other_programs: OtherProgramMonitor::start(),
         })
     }
 
@@ -126,9 +126,9 @@ impl ProcessLaboratory {
 
     /// Other programs that worked most since this laboratory was created, busiest first. Takes one
     /// more look.
-    pub fn neighbours(&mut self) -> Vec<Neighbour> {
-        self.neighbours.sample();
-        self.neighbours.busiest()
+    pub fn other_programs(&mut self) -> Vec<OtherProgram> {
+        self.other_programs.sample();
+        self.other_programs.busiest()
     }
 
     /// Runs the program for a cell.
@@ -176,7 +176,7 @@ impl Executor<LockCell> for ProcessLaboratory {
         let after = CpuClocks::read();
         let LaboratoryOutput { output, cpu } = left.inspect_err(|_| self.watch.restart())?;
         let surroundings = self.watch.run_surroundings(cpu, &self.plan.cpus);
-        self.neighbours.sample_if_due();
+        self.other_programs.sample_if_due();
         let stolen = || after.since(&before, |cpu| self.plan.cpus.contains(cpu)).steal;
         let steal_ns = (!before.is_empty()).then(stolen);
         let sample = parse_sample(cell, &output)?;

@@ -6,7 +6,7 @@
 //! module does not judge whether a machine is fit to measure on.
 
 mod devices;
-mod neighbours;
+mod other_programs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use morecores_study::{CpuId, CpuSet, Nanos, Quiet, Surroundings};
 use crate::cgroup::{Hierarchies, Version};
 use crate::clock::{monotonic, process_cpu, user_tick};
 
-pub use neighbours::Neighbours;
+pub use other_programs::OtherProgramMonitor;
 
 use devices::{DeviceReading, Devices};
 

@@ -10,14 +10,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use morecores_study::topology::Unread;
+use morecores_study::topology::UnreadFile;
 
 /// Reader of files below a root, or of a recording.
 #[derive(Debug)]
 pub struct Tree {
     source: Source,
     texts: BTreeMap<PathBuf, String>,
-    unread: Vec<Unread>,
+    unread: Vec<UnreadFile>,
 }
 
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Tree {
 
     /// Notes that information about `path` is unknown.
     pub fn note(&mut self, path: impl AsRef<Path>, why: impl Into<String>) {
-        self.unread.push(Unread { path: path.as_ref().display().to_string(), why: why.into() });
+        self.unread.push(UnreadFile { path: path.as_ref().display().to_string(), why: why.into() });
     }
 
     /// All text read so far, by path.
@@ -106,7 +106,7 @@ impl Tree {
     }
 
     /// All notes about unknown information so far.
-    pub fn unread(&self) -> &[Unread] {
+    pub fn unread(&self) -> &[UnreadFile] {
         &self.unread
     }
 

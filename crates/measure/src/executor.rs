@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use morecores_study::{
-    Bytes, Cache, Cell, Command, Exit, InCell, Limit, Nanos, Neighbour, Phase, Plan, Point, Quiet, Run,
+    Bytes, Cache, Cell, Command, Exit, InCell, Limit, Nanos, OtherProgram, Phase, Plan, Point, Quiet, Run,
     RunRecord,
 };
 
@@ -30,7 +30,7 @@ use crate::observer::{NoObserver, ObservedRun, RunObserver};
 use crate::program;
 use crate::spawn::{self, ChildStack, Image, Terminal};
 use crate::sweep::{Executor, Trial};
-use morecores_machine::activity::{ActivityMonitor, Neighbours};
+use morecores_machine::activity::{ActivityMonitor, OtherProgramMonitor};
 use morecores_machine::cgroup::{GroupPurpose, Hierarchies, OomKills, StudyGroup, Survivors};
 use morecores_machine::limit::{LimitError, Limiter};
 use morecores_machine::undo::{Journal, UndoError};
@@ -61,7 +61,7 @@ pub struct Outcome {
     pub no_figure: Option<MetricError>,
     /// Other programs that worked most since the first run; present only after a look at the
     /// processes.
-    pub neighbours: Option<Vec<Neighbour>>,
+    pub other_programs: Option<Vec<OtherProgram>>,
 }
 
 impl AsRef<Run> for Outcome {
@@ -88,7 +88,7 @@ pub struct ProcessExecutor {
     oom_kills: OomKills,
     watch: ActivityMonitor,
     quiet: Option<Quiet>,
-    neighbours: Neighbours,
+    other_programs: OtherProgramMonitor,
     cold: Option<Cold>,
     metrics: MetricReaders,
     early: FirstRoundRuns,
@@ -177,7 +177,7 @@ impl ProcessExecutor {
             oom_kills,
             watch,
             quiet: None,
-            neighbours: Neighbours::start(),
+            other_programs: OtherProgramMonitor::start(),
             cold,
             metrics,
             early: FirstRoundRuns::default(),
@@ -236,9 +236,9 @@ impl ProcessExecutor {
     /// Other programs that worked most since this executor was created, busiest first. Takes one
     /// more look. Must be called before traced runs, because the tracer's work does not belong to
     /// other programs.
-    pub fn neighbours(&mut self) -> Vec<Neighbour> {
-        self.neighbours.sample();
-        self.neighbours.busiest()
+    pub fn other_programs(&mut self) -> Vec<OtherProgram> {
+        self.other_programs.sample();
+        self.other_programs.busiest()
     }
 
     /// Restores the system now, earlier than on drop, and returns the errors.
@@ -371,18 +371,19 @@ impl ProcessExecutor {
             survivors,
             unknown: serde_json::Map::new(),
         };
-        let outcome = Outcome { run, output, no_figure, neighbours: self.look_at_neighbours(trial.phase) };
+        let outcome =
+            Outcome { run, output, no_figure, other_programs: self.sample_other_programs(trial.phase) };
         Ok(ObservedRun { outcome, began: ended.began, ended: ended.ended, observed })
     }
 
     /// Busiest other programs, if a look is due. There is no look around traced runs, because the
     /// tracer itself is another program.
-    fn look_at_neighbours(&mut self, phase: Phase) -> Option<Vec<Neighbour>> {
-        if phase == Phase::Traced || !self.neighbours.sample_if_due() {
+    fn sample_other_programs(&mut self, phase: Phase) -> Option<Vec<OtherProgram>> {
+        if phase == Phase::Traced || !self.other_programs.sample_if_due() {
             return None;
         }
         self.watch.restart();
-        Some(self.neighbours.busiest())
+        Some(self.other_programs.busiest())
     }
 }
 

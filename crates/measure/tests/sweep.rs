@@ -79,7 +79,7 @@ impl Executor<Point> for Pretend<'_> {
             cpu: CpuTime { user_ns: elapsed, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
             ..morecores_testkit::run(&trial.cell, elapsed)
         };
-        Ok(Outcome { run, output: String::new(), no_figure: None, neighbours: None })
+        Ok(Outcome { run, output: String::new(), no_figure: None, other_programs: None })
     }
 }
 

@@ -86,7 +86,7 @@ fn cpus_are_shared_in_slices() {
 }
 
 #[test]
-fn amdahl_s_law_holds() {
+fn serial_phases_follow_amdahls_law() {
     for style in STYLES {
         let mut program = program(style, equal(16, 10.0));
         program.phases.insert(0, Phase::Serial(vec![Step::Work(30.0 * MS)]));
@@ -114,7 +114,7 @@ fn locked(style: Style, kind: LockKind, growth: f64) -> Program {
 }
 
 #[test]
-fn a_lock_s_holds_do_not_overlap() {
+fn holds_of_a_lock_do_not_overlap() {
     for kind in [LockKind::Futex, LockKind::Spin, LockKind::Sleep] {
         for style in [Style::ThreadPool, Style::Dealt, Style::Team { dynamic: true }] {
             let program = locked(style, kind, 0.0);
@@ -130,7 +130,7 @@ fn a_lock_s_holds_do_not_overlap() {
 }
 
 #[test]
-fn only_a_spinlock_s_waiters_keep_their_cpus() {
+fn only_waiters_for_spinlocks_keep_their_cpus() {
     let run = |kind| {
         let size = Size { cpus: 8, n: 8 };
         simulate(&locked(Style::Dealt, kind, 0.0), size, 7, TraceDetail::Untraced)
@@ -156,7 +156,7 @@ fn holds_grow_with_the_cpus_that_are_busy() {
 }
 
 #[test]
-fn a_device_serves_one_after_the_other() {
+fn device_serves_one_request_at_a_time() {
     for style in STYLES {
         let job: Job = [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10);
         let mut program = program(style, vec![job; 16]);

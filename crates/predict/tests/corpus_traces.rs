@@ -89,7 +89,7 @@ fn program_is_quiet(trace: &Trace) -> bool {
 }
 
 #[test]
-fn a_trace_survives_its_stream() {
+fn stream_of_a_trace_decodes_to_its_events() {
     for program in corpus(TUNING).step_by(50) {
         let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, TraceDetail::Exact);
         let mut writer = StreamWriter::new(Vec::new()).unwrap();
@@ -157,7 +157,7 @@ fn exact_traces_name_reaped_children_and_call_objects() {
 
 /// The futex of a waiting thread is recorded right before its switch, and only there.
 #[test]
-fn each_futex_wait_is_announced() {
+fn each_futex_wait_has_an_event_before_its_switch() {
     let mut announced = 0;
     for program in corpus(TUNING).step_by(9) {
         let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, TraceDetail::Traced);

@@ -71,7 +71,7 @@ fn a_lock_held_across_a_timer_is_held_in_a_replay_too() {
 }
 
 #[test]
-fn time_behind_a_lock_can_belong_to_a_timer() {
+fn wait_for_a_lock_held_asleep_counts_as_timer() {
     let components = lock_held_asleep_trace().account();
     let times = components.idle.times;
     let behind = times.behind_user_lock;

@@ -16,7 +16,7 @@ use morecores_study::trace::read_trace_events;
 const ALLOWED: f64 = 0.015;
 
 #[test]
-fn a_real_program_takes_as_long_in_a_replay_as_it_did() {
+fn replay_of_a_recorded_trace_takes_the_measured_time() {
     let traces =
         [("raytrace", "1-n2"), ("raytrace", "2-n8"), ("zstd", "1-n2"), ("zstd", "2-n4"), ("pigz", "1-n2")];
     for (program, name) in traces {

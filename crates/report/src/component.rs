@@ -46,7 +46,7 @@ pub(crate) const IDLE_OR_OTHERS: &str = "idle or other processes";
 /// of colour vision, on a light and on a dark background (after Okabe & Ito 2008, and Tol's muted
 /// scheme).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct PartLook {
     /// Key on the page; of a component, its key in the record without the unit.
     pub(crate) key: &'static str,
     /// Name as a part of a run.
@@ -66,18 +66,18 @@ const fn look(
     signs: [char; 2],
     ansi: AnsiColor,
     colour: &'static str,
-) -> Look {
-    Look { key, name, signs, ansi, colour }
+) -> PartLook {
+    PartLook { key, name, signs, ansi, colour }
 }
 
 /// Look of the speedup.
-pub(crate) const SPEEDUP: Look = look("speedup", "speedup", ['█', '#'], AnsiColor::Green, "#0072b2");
+pub(crate) const SPEEDUP: PartLook = look("speedup", "speedup", ['█', '#'], AnsiColor::Green, "#0072b2");
 
 /// Look of the components too small to be shown one by one.
-pub(crate) const FOLDED: Look = look("other", "other", ['·', '+'], AnsiColor::BrightBlack, "#888888");
+pub(crate) const FOLDED: PartLook = look("other", "other", ['·', '+'], AnsiColor::BrightBlack, "#888888");
 
 /// Name, signs and colours of a component.
-pub(crate) const fn component_look(component: Component) -> Look {
+pub(crate) const fn component_look(component: Component) -> PartLook {
     use AnsiColor::*;
     let (name, signs, ansi, colour) = match component {
         Component::UserWork => ("work in user mode", ['▓', 'u'], BrightBlue, "#56b4e9"),
@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn all_parts_look_different() {
-        let looks: Vec<Look> =
+        let looks: Vec<PartLook> =
             Component::ALL.map(component_look).into_iter().chain([SPEEDUP, FOLDED]).collect();
-        let distinct = |of: fn(&Look) -> String| looks.iter().map(of).collect::<BTreeSet<_>>().len();
+        let distinct = |of: fn(&PartLook) -> String| looks.iter().map(of).collect::<BTreeSet<_>>().len();
         assert_eq!(distinct(|look| look.key.to_owned()), looks.len());
         assert_eq!(distinct(|look| look.name.to_owned()), looks.len());
         assert_eq!(distinct(|look| look.colour.to_owned()), looks.len());

@@ -9,7 +9,7 @@ use morecores_view::{Component, StackView, TraceView, View};
 
 use crate::causes::no_cause_reason;
 use crate::component::{
-    self, IDLE_OR_OTHERS, Look, component_look, component_name_in, idle_includes_others, loss_name,
+    self, IDLE_OR_OTHERS, PartLook, component_look, component_name_in, idle_includes_others, loss_name,
 };
 use crate::format::{count, cpu_share, cpus, join_with_and, percent, ratio, two_digits};
 
@@ -34,7 +34,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// Names, signs and colours of the part.
-    pub(crate) const fn look(self) -> Look {
+    pub(crate) const fn look(self) -> PartLook {
         match self {
             Self::Speedup => component::SPEEDUP,
             Self::Component(component) => component_look(component),

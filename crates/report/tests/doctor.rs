@@ -156,7 +156,7 @@ fn disturbance_is_reported_only_as_far_as_it_is_known() {
 #[test]
 fn names_cannot_control_the_terminal() {
     let mut facts = laptop();
-    facts.neighbours[0].name = "a\u{1b}[2J".to_owned();
+    facts.other_programs[0].name = "a\u{1b}[2J".to_owned();
     let text = doctor_report(&named_diagnosis(facts), None, &PLAIN);
     assert!(text.contains("a\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
 }

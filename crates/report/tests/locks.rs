@@ -199,10 +199,10 @@ fn conditions_that_spoil_a_study_are_reported() {
     view.whole = false;
     view.damaged_lines = 1;
     view.steal = Some(0.043);
-    let neighbours = vec![Neighbour { name: "rustc".to_owned(), cpu_ns: Nanos::from_millis(900) }];
+    let other_programs = vec![OtherProgram { name: "rustc".to_owned(), cpu_ns: Nanos::from_millis(900) }];
     view.warnings = vec![
-        Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, neighbours: Vec::new() },
-        Warning::WorkOutsideTree { cpus: 2, busy_cpus: 0.95, of_cpus: 2, neighbours },
+        Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, other_programs: Vec::new() },
+        Warning::WorkOutsideTree { cpus: 2, busy_cpus: 0.95, of_cpus: 2, other_programs },
     ];
     view.rounds = 1;
     view.host.hypervisor = Some("KVM".to_owned());

@@ -108,8 +108,10 @@ fn missing_results_are_listed_below_the_published_ones() {
 #[test]
 fn problems_of_the_figures_are_summarised_below_the_tables() {
     let mut view = support::rates();
-    view.warnings =
-        vec![Warning::NotQuiet { busy_cpus: 1.2, of_cpus: 2, neighbours: vec![] }, Warning::OtherCpusHelp];
+    view.warnings = vec![
+        Warning::NotQuiet { busy_cpus: 1.2, of_cpus: 2, other_programs: vec![] },
+        Warning::OtherCpusHelp,
+    ];
     let warning = "warning: Other programs kept 1.20 of 2 CPUs busy while nothing was measured.";
     let text = terminal(&PIPE, vec![Ok(&view)]);
     assert!(text.lines().any(|line| line == warning), "{text}");

@@ -97,7 +97,7 @@ fn the_answer_comes_first_and_two_counts_have_no_curve() {
         parts.map(|part| text.find(part))
     };
     let mut traced = support::build();
-    traced.warnings = vec![Warning::NotQuiet { busy_cpus: 1.2, of_cpus: 2, neighbours: vec![] }];
+    traced.warnings = vec![Warning::NotQuiet { busy_cpus: 1.2, of_cpus: 2, other_programs: vec![] }];
     let [verdict, table, stack, curve, warning, study] = places(&traced);
     assert!(verdict.is_some() && verdict < table && table < stack && stack < warning && warning < study);
     assert_eq!(curve, None);

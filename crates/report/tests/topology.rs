@@ -87,7 +87,7 @@ fn names_cannot_control_the_terminal() {
     let mut machine = fixture("vm-2-cpus");
     machine
         .unread
-        .push(morecores_study::topology::Unread { path: "/a\x1b[2J".to_owned(), why: "x\ny".to_owned() });
+        .push(morecores_study::topology::UnreadFile { path: "/a\x1b[2J".to_owned(), why: "x\ny".to_owned() });
     let text = topology_report(&machine, 80);
     assert!(text.contains("/a\\u{1b}[2J: x\\ny"), "{text}");
 }

@@ -150,7 +150,7 @@ fn each_source_of_the_traces_is_named() {
     assert!(text.contains("by perf events (switches only) and eBPF, at most"), "{text}");
     // One sentence instead of the long list of what perf events do not show.
     assert!(text.contains("The traces without BPF show when threads ran, not why they waited"), "{text}");
-    view.traces[0].untraced = vec![Untraced { what: "wake-ups".to_owned(), why: "no BPF".to_owned() }];
+    view.traces[0].untraced = vec![UntracedFact { what: "wake-ups".to_owned(), why: "no BPF".to_owned() }];
     assert!(!report(&view, PLAIN).contains("Not traced: wake-ups"));
     let alone = traced(&view.traces[0], PLAIN);
     assert!(alone.contains("without wake-ups: no BPF"), "{alone}");
@@ -254,7 +254,7 @@ fn views() -> impl Strategy<Value = View> {
                         SerialPhase { start_s: 0.1, duration_s: seconds, culprit: name.clone(), cause: None };
                     trace.serial_phases = vec![phase; 7];
                     trace.parts = SerialAndParallel { serial_s: seconds, parallel_s: 0.0 };
-                    trace.untraced = vec![Untraced { what: name.clone(), why: symbol.clone() }];
+                    trace.untraced = vec![UntracedFact { what: name.clone(), why: symbol.clone() }];
                     trace
                 })
                 .collect();

@@ -212,7 +212,7 @@ fn cpu_time_of_other_programs_makes_a_verdict_doubtful() {
         decide(&view).remarks.contains(&Remark::Doubtful)
     };
     let (busy, stolen) = (
-        Warning::NotQuiet { busy_cpus: 2.0, of_cpus: 4, neighbours: vec![] },
+        Warning::NotQuiet { busy_cpus: 2.0, of_cpus: 4, other_programs: vec![] },
         Warning::Steal { cpus: 2, share: 0.1 },
     );
     // Six runs of 9.9 s on two CPUs: 119 s of CPU time.

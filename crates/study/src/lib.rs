@@ -47,8 +47,8 @@ pub use run::{
     Surroundings, TreeUsage,
 };
 pub use study::{
-    AnyStudy, Closing, Header, Neighbour, Quiet, ResumableStudy, STUDY_SCHEMA, StopReason, Study, StudyError,
-    StudyHeader, StudyRecord, StudyRecordWriter, StudyState, StudyWriter,
+    AnyStudy, Closing, Header, OtherProgram, Quiet, ResumableStudy, STUDY_SCHEMA, StopReason, Study,
+    StudyError, StudyHeader, StudyRecord, StudyRecordWriter, StudyState, StudyWriter,
 };
 pub use subject::Subject;
 pub use units::{Bytes, Kilohertz, Nanos};

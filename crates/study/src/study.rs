@@ -53,7 +53,7 @@ pub enum StopReason {
 /// Processes of one name, outside the measured tree, that used CPU time during the study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Neighbour {
+pub struct OtherProgram {
     /// Name of the processes.
     pub name: String,
     /// CPU time that the processes used between the first and the last run, including that of
@@ -61,7 +61,7 @@ pub struct Neighbour {
     pub cpu_ns: Nanos,
 }
 
-impl Neighbour {
+impl OtherProgram {
     /// Smallest share of the other processes' CPU time for naming one process: a quarter. This is a
     /// choice: a smaller share does not explain the CPU time.
     pub const GOOD_PART: f64 = 0.25;
@@ -83,8 +83,8 @@ pub struct Closing {
     pub reason: StopReason,
     /// Busiest processes outside the measured tree, busiest first. Empty in studies of locks of
     /// versions that did not record them.
-    #[serde(default)]
-    pub neighbours: Vec<Neighbour>,
+    #[serde(default, rename = "neighbours")]
+    pub other_programs: Vec<OtherProgram>,
     /// Load of the machine before or between the runs; absent if the runs were too short to spend
     /// time on this measurement.
     #[serde(default)]

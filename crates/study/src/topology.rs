@@ -39,7 +39,7 @@ pub struct Topology {
     /// CPUs that the measured command may use, and the reasons for the limit.
     pub usable: Usable,
     /// Files that could not be read, and the facts that are therefore unknown.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadFile>,
 }
 
 /// Physical package.
@@ -142,7 +142,7 @@ pub enum CacheKind {
 /// Fact that the kernel did not report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Unread {
+pub struct UnreadFile {
     /// File or directory that could not be read.
     pub path: String,
     /// Reason for the failure, and the fact that is unknown as a result.

@@ -17,7 +17,7 @@ pub use event::{
 };
 pub use header::{
     CpuLoss, EventCost, KernelFrame, KernelStack, KnownThread, TRACE_SCHEMA, TraceFacts, TraceHeader,
-    TraceSource, Untraced,
+    TraceSource, UntracedFact,
 };
 pub use stream::{Decoded, EventFrame, EventSink, StreamError, StreamReader, StreamWriter, read_events};
 pub use tracepoint::{LEAST_LINUX, Need, TRACEPOINTS, Tracepoint};

@@ -37,7 +37,7 @@ fn appended_lines_are_read_back_and_the_study_is_closed() {
     let closing = Closing {
         ended_at_ns: Nanos(9),
         reason: StopReason::RunsExhausted,
-        neighbours: Vec::new(),
+        other_programs: Vec::new(),
         quiet: None,
     };
     writer.close(closing.clone()).unwrap();

@@ -95,7 +95,7 @@ fn fields_of_a_later_version_are_kept() {
     let (study, writer) = StudyWriter::open(&path).and_then(|study| study.resume(|_| ())).unwrap();
     assert_eq!(study.runs[0].unknown["phase_of_moon"], 3);
     let closing =
-        Closing { ended_at_ns: Nanos(9), reason: StopReason::Precise, neighbours: vec![], quiet: None };
+        Closing { ended_at_ns: Nanos(9), reason: StopReason::Precise, other_programs: vec![], quiet: None };
     writer.close(closing.clone()).unwrap();
     let header = Study::read(&path).unwrap().header;
     assert_eq!(header.unknown["colour"], "teal");

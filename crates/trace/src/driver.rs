@@ -23,7 +23,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
 use morecores_machine::clock::kernel_tick;
 use morecores_study::trace::{
-    CpuLoss, EventCost, EventSink, KnownThread, TRACEPOINTS, Tid, TraceFacts, TraceSource, Untraced,
+    CpuLoss, EventCost, EventSink, KnownThread, TRACEPOINTS, Tid, TraceFacts, TraceSource, UntracedFact,
 };
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 use tracing::debug;
@@ -94,7 +94,7 @@ struct ActiveTrace {
     reader: Reader,
     known: Vec<KnownThread>,
     /// Reason why `known` is empty, if it is.
-    unknown: Option<Untraced>,
+    unknown: Option<UntracedFact>,
     missed_before: u64,
 }
 
@@ -212,7 +212,7 @@ impl BpfTracer {
         let sample_period_ns = clock.period();
         let untraced =
             self.features.untraced().into_iter().chain(clock.untraced()).chain(active.unknown.take());
-        let unmeasured_costs = self.costs.is_none().then(|| Untraced {
+        let unmeasured_costs = self.costs.is_none().then(|| UntracedFact {
             what: "the cost of the tracer itself".to_owned(),
             why: "the machine was too noisy to measure it".to_owned(),
         });
@@ -352,16 +352,16 @@ impl Drop for BpfTracer {
 
 /// Note on a CPU that was taken offline: the thread that took it offline seems to run there until
 /// the CPU is back.
-fn offline_note(cpu: CpuId) -> Untraced {
-    Untraced {
+fn offline_note(cpu: CpuId) -> UntracedFact {
+    UntracedFact {
         what: format!("CPU {cpu} for a part of the run"),
         why: "it was offline for a while, and this time counts as other processes".to_owned(),
     }
 }
 
 /// Note on the queued work items whose originator could not be stored.
-fn lost_work_note(pieces: u64) -> Option<Untraced> {
-    (pieces > 0).then(|| Untraced {
+fn lost_work_note(pieces: u64) -> Option<UntracedFact> {
+    (pieces > 0).then(|| UntracedFact {
         what: format!("the origin of {pieces} pieces of the kernel's queued work"),
         why: "the table of queued work was full; waits for them count as waits for a device, or for nothing"
             .to_owned(),
@@ -395,8 +395,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counts_as_confined_while_costs_are_measured() {
-        const NAME: &str = "nothing_counts_as_confined_while_costs_are_measured";
+    fn no_thread_counts_as_confined_while_costs_are_measured() {
+        const NAME: &str = "no_thread_counts_as_confined_while_costs_are_measured";
         let tracer = match BpfTracer::open(&Options::new("0-1".parse().expect("CPUs"))) {
             Ok(tracer) => tracer,
             Err(error) => return morecores_testkit::report_skip(NAME, &error.to_string()),
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn each_program_is_at_a_listed_tracepoint_and_each_of_those_has_one() {
+    fn programs_and_listed_tracepoints_correspond() {
         let mut place = MaybeUninit::uninit();
         let open = TraceSkelBuilder::default().open(&mut place).expect("our own object");
         let sections = open.open_object().progs().map(|program| program.section().to_owned());

@@ -18,7 +18,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-use morecores_study::trace::{EventSink, TraceFacts, TraceSource, Untraced};
+use morecores_study::trace::{EventSink, TraceFacts, TraceSource, UntracedFact};
 use morecores_study::{Bytes, CpuSet, Nanos};
 use tracing::{debug, info};
 
@@ -164,7 +164,7 @@ impl Source {
 /// Facts about a trace of context switches, made for want of BPF programs.
 fn facts_of_perf(summary: PerfSummary, refused: &TraceError) -> Result<TraceFacts, TraceError> {
     let mut untraced = summary.untraced;
-    untraced.insert(0, Untraced { what: "BPF programs".to_owned(), why: refused.to_string() });
+    untraced.insert(0, UntracedFact { what: "BPF programs".to_owned(), why: refused.to_string() });
     Ok(TraceFacts {
         source: TraceSource::Perf,
         root: summary.root.ok_or(TraceError::NoRoot)?,

@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use buffer::Buffer;
 use counter::Counter;
 use decode::Caller;
-use morecores_study::trace::{CpuLoss, Event, Tid, Untraced};
+use morecores_study::trace::{CpuLoss, Event, Tid, UntracedFact};
 use morecores_study::{CpuId, CpuSet, Nanos};
 use reader::{Channel, StopSignal};
 
@@ -84,7 +84,7 @@ pub struct PerfSummary {
     /// CPU time of that thread.
     pub tracer_runtime: Nanos,
     /// Information that the events lack.
-    pub untraced: Vec<Untraced>,
+    pub untraced: Vec<UntracedFact>,
 }
 
 impl PerfTracer {

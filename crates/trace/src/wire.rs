@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waker_is_a_thread_an_interrupt_or_either_through_a_soft_one() {
+    fn waker_is_a_thread_or_an_interrupt_directly_or_by_softirq() {
         let by = |by: u16, vector: u16| {
             decode_waker(&Slot { other: 31, detail: by | vector << SOFTIRQ_SHIFT, ..Slot::default() })
         };
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_mask_become_one_event() {
+    fn words_of_an_affinity_mask_become_one_event() {
         let mut decoder = Decoder::new(CpuId(3));
         let word = |other, value, extra| Slot {
             kind: kind::CONFINED,
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_ends_at_its_zero() {
+    fn name_ends_at_the_first_zero_byte() {
         let first = Slot { kind: kind::RENAME, tid: 4, ..Slot::default() };
         let name = Slot { time: u64::from_le_bytes(*b"cc1\0old\0"), tid: 7, ..Slot::default() };
         let event = Decoder::new(CpuId(0)).event(&[first, name]).unwrap();

@@ -4,7 +4,7 @@
 //! figures; the report writes the text.
 
 use crate::Warning;
-use morecores_study::{Nanos, Neighbour, Quiet, StudyRecord, Subject, Surroundings};
+use morecores_study::{Nanos, OtherProgram, Quiet, StudyRecord, Subject, Surroundings};
 
 /// Threshold of other programs' work, in CPUs' worth; more is not idle housekeeping.
 const MAX_QUIET_CPUS: f64 = 0.1;
@@ -18,7 +18,7 @@ const VISIBLE_S: f64 = 0.1;
 #[derive(Debug)]
 pub struct OtherPrograms<'a> {
     quiet: Option<Quiet>,
-    neighbours: &'a [Neighbour],
+    programs: &'a [OtherProgram],
     /// CPU time of other programs around all measurements of the study.
     total: Nanos,
     /// Number of online CPUs of the machine.
@@ -34,7 +34,7 @@ impl<'a> OtherPrograms<'a> {
         let closing = study.header.closing.as_ref();
         Self {
             quiet: closing.and_then(|closing| closing.quiet),
-            neighbours: closing.map_or(&[], |closing| &closing.neighbours),
+            programs: closing.map_or(&[], |closing| &closing.other_programs),
             total: cpu_time(study.runs.iter().filter_map(surroundings)),
             online_cpus: study.header.host.topology.online.len() as u32,
         }
@@ -43,7 +43,7 @@ impl<'a> OtherPrograms<'a> {
     /// Returns a warning if the machine was busy while nothing was measured.
     pub fn busy_machine(&self) -> Option<Warning> {
         let busy_cpus = self.quiet_busy_cpus().filter(|busy| *busy > MAX_QUIET_CPUS)?;
-        Some(Warning::NotQuiet { busy_cpus, of_cpus: self.online_cpus, neighbours: self.disturbers() })
+        Some(Warning::NotQuiet { busy_cpus, of_cpus: self.online_cpus, other_programs: self.disturbers() })
     }
 
     /// Returns a warning if other programs worked during the measurement of `cpus` CPUs more than
@@ -64,7 +64,7 @@ impl<'a> OtherPrograms<'a> {
                 cpus,
                 busy_cpus: (here + elsewhere) / wall,
                 of_cpus: self.online_cpus,
-                neighbours: self.disturbers(),
+                other_programs: self.disturbers(),
             }
         })
     }
@@ -78,8 +78,8 @@ impl<'a> OtherPrograms<'a> {
 
     /// Returns the programs that explain a good part of all other programs' work around the
     /// measurements. These programs are known for the whole study only, not for each CPU count.
-    fn disturbers(&self) -> Vec<Neighbour> {
-        self.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(self.total)).cloned().collect()
+    fn disturbers(&self) -> Vec<OtherProgram> {
+        self.programs.iter().filter(|program| program.is_good_part_of(self.total)).cloned().collect()
     }
 }
 

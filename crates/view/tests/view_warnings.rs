@@ -324,12 +324,12 @@ fn only_programs_with_a_good_part_of_the_disturbance_are_named() {
     let named = |others: &[(&str, f64)]| {
         let warning = only_warning(&[1, 2], |made| {
             add_daemon(made);
-            let neighbour =
-                |(name, cpu): &(&str, f64)| Neighbour { name: (*name).into(), cpu_ns: seconds(*cpu) };
-            made.header.closing.as_mut().unwrap().neighbours = others.iter().map(neighbour).collect();
+            let program =
+                |(name, cpu): &(&str, f64)| OtherProgram { name: (*name).into(), cpu_ns: seconds(*cpu) };
+            made.header.closing.as_mut().unwrap().other_programs = others.iter().map(program).collect();
         });
-        let Warning::WorkOutsideTree { neighbours, .. } = warning else { panic!("{warning:?}") };
-        neighbours.into_iter().map(|neighbour| neighbour.name).collect::<Vec<_>>()
+        let Warning::WorkOutsideTree { other_programs, .. } = warning else { panic!("{warning:?}") };
+        other_programs.into_iter().map(|program| program.name).collect::<Vec<_>>()
     };
     assert_eq!(named(&[("rustc", 14.0), ("kdamond.0", 0.06)]), ["rustc"]);
     assert_eq!(named(&[("rustc", 8.0), ("cc1plus", 4.1), ("sshd", 3.9)]), ["rustc", "cc1plus"]);
@@ -366,7 +366,7 @@ fn clients_of_daemons_are_known() {
 
 #[test]
 fn a_busy_machine() {
-    let not_quiet = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 64, neighbours: vec![] };
+    let not_quiet = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 64, other_programs: vec![] };
     assert_eq!(only_warning(&[1], set_quiet_load(0.5)), not_quiet);
     assert_no_warning(&[1], set_quiet_load(0.08));
     assert_no_warning(&[1], |made| {

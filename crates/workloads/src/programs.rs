@@ -15,10 +15,10 @@ use crate::cleanup::CleanupProcess;
 use crate::{WorkloadError, shortage};
 
 /// Name of a program, and Debian's package that holds it.
-pub(crate) type Program = (&'static str, &'static str);
+pub(crate) type RequiredProgram = (&'static str, &'static str);
 
 /// Fails if one of the programs is not installed.
-pub(crate) fn require(programs: &[Program]) -> Result<(), WorkloadError> {
+pub(crate) fn require(programs: &[RequiredProgram]) -> Result<(), WorkloadError> {
     let path = env::var_os("PATH").unwrap_or_default();
     match programs.iter().find(|(name, _)| find_program(name, &path).is_none()) {
         Some(&(program, package)) => {

@@ -58,7 +58,7 @@ interface DrawnPoint {
   interval: [number, number] | null;
 }
 
-/** Contests of one picture: equal hold and time away, by number of threads. */
+/** Points of one picture: equal hold time and time away, by number of threads. */
 export interface Contention {
   name: string;
   points: LockPoint[];

@@ -27,7 +27,7 @@ preempted_burned: Estimate | null,
  */
 preempted_wait_ns: Estimate | null, 
 /**
- * Longest wait of any thread in any watched contest of the study. Null for a kernel lock,
- * which cannot be watched, and if no contest was watched.
+ * Longest wait of any thread in any measurement of contention with timed waits. Null for a
+ * kernel lock, whose waits cannot be timed, and without such a measurement.
  */
 longest_wait_ns: number | null, };

@@ -38,6 +38,6 @@ luckiest: number,
  */
 unluckiest: number, 
 /**
- * Longest wait of any thread in the watched contests; null without a watched contest.
+ * Longest wait of any thread in the measurements with timed waits; null without one.
  */
 longest_wait_ns: number | null, };

@@ -37,8 +37,8 @@ whole: boolean,
  */
 damaged_lines: number, 
 /**
- * Share of the CPUs' time that the hypervisor took during contests; null if the hypervisor
- * does not report it.
+ * Share of the CPUs' time that the hypervisor took during the measurements of contention;
+ * null if the hypervisor does not report it.
  */
 steal: number | null, 
 /**

@@ -5,7 +5,7 @@ import type { CpuCache } from "./CpuCache.ts";
 import type { CpuSet } from "./CpuSet.ts";
 import type { NumaNode } from "./NumaNode.ts";
 import type { Package } from "./Package.ts";
-import type { Unread } from "./Unread.ts";
+import type { UnreadFile } from "./UnreadFile.ts";
 import type { Usable } from "./Usable.ts";
 
 /**
@@ -65,4 +65,4 @@ usable: Usable,
 /**
  * Files that could not be read, and the facts that are therefore unknown.
  */
-unread: Array<Unread>, };
+unread: Array<UnreadFile>, };

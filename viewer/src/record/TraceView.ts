@@ -13,7 +13,7 @@ import type { Parallelism } from "./Parallelism.ts";
 import type { SerialAndParallel } from "./SerialAndParallel.ts";
 import type { SerialPhase } from "./SerialPhase.ts";
 import type { TraceSource } from "./TraceSource.ts";
-import type { Untraced } from "./Untraced.ts";
+import type { UntracedFact } from "./UntracedFact.ts";
 import type { Workers } from "./Workers.ts";
 
 /**
@@ -168,4 +168,4 @@ behind_user_lock: HolderWaits,
 /**
  * Facts that this trace cannot tell, with the reasons.
  */
-untraced: Array<Untraced>, };
+untraced: Array<UntracedFact>, };

@@ -9,19 +9,19 @@ use super::KnownProgram;
 use crate::clock::tree_cpu;
 use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
-/// One nap. Linux makes it last 50 µs longer (`timer_slack_ns`), which is 0.1% of it.
+/// Length of one sleep. Linux makes it last 50 µs longer (`timer_slack_ns`), which is 0.1% of it.
 const SLEEP: Duration = Duration::from_millis(50);
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub struct Sleeper {
-    /// Naps, of 50 ms each
-    #[arg(long = "naps", value_name = "NAPS")]
+    /// Number of sleeps, of 50 ms each
+    #[arg(long, value_name = "COUNT")]
     pub sleeps: u32,
 }
 
 impl Sleeper {
-    /// Builds a sleeper with as many naps as fit into some seconds.
+    /// Builds a sleeper with as many sleeps as fit into some seconds.
     pub fn with_seconds(seconds: f64) -> Self {
         Self { sleeps: (seconds / SLEEP.as_secs_f64()).round() as u32 }
     }
@@ -42,7 +42,7 @@ impl KnownProgram for Sleeper {
     }
 
     fn arguments(&self) -> Vec<String> {
-        ["sleeper", "--naps", &self.sleeps.to_string()].map(String::from).to_vec()
+        ["sleeper", "--sleeps", &self.sleeps.to_string()].map(String::from).to_vec()
     }
 }
 

@@ -10,9 +10,9 @@ use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 ///
 /// Each round measures every CPU count once, in a new random order, so that a drift of the machine
 /// does not look like scaling. By default, rounds continue until every median is known to 1%. There
-/// are at least 6 and at most 30 rounds. No run begins that is expected to end after 5 minutes;
-/// this includes the warm-up and the traced runs. Options change these limits. `{n}` in any
-/// argument becomes the CPU count.
+/// are at least 6 and at most 30 rounds. No run begins if it is expected to end more than 5 minutes
+/// after the start of the study; warm-up and traced runs count too. Options change these limits.
+/// `{n}` in any argument becomes the CPU count.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {

@@ -22,7 +22,7 @@ pub(crate) struct FormatArgs {
     /// Print the derived view as JSON; docs/format.md describes its keys
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print CSV: one row for each CPU count, or for each lock and contest
+    /// Print CSV: one row for each CPU count, or for each lock at each point of contention
     #[arg(long)]
     pub(crate) csv: bool,
     /// Print a table and the verdict in Markdown, for a pull request or an issue

@@ -116,7 +116,7 @@ fn measure(
     recorder.close(Closing {
         ended_at_ns: clock::realtime(),
         reason: finish.reason,
-        neighbours: laboratory.neighbours(),
+        other_programs: laboratory.other_programs(),
         quiet: laboratory.quiet(),
     })?;
     Ok(finish)

@@ -158,9 +158,9 @@ fn measure(
         sweep(&experiment, earlier, &mut executor, &mut recorder, &mut is_precise, &mut budget, &clock)
             .map_err(SweepError::into_inner::<anyhow::Error>)
     });
-    // The neighbours are read before the tracer works, so that its work is not counted among
+    // Other programs are read before the tracer works, so that its work is not counted among
     // theirs.
-    let neighbours = executor.neighbours();
+    let other_programs = executor.other_programs();
     let traced = match &swept {
         Ok(finish) if ended_well(finish.reason) => {
             let timed = timed_runs(study.runs.iter().chain(recorder.runs()), &header.plan);
@@ -184,7 +184,12 @@ fn measure(
         }
     };
     let ended_at_ns = clock::realtime();
-    recorder.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
+    recorder.close(Closing {
+        ended_at_ns,
+        reason: finish.reason,
+        other_programs,
+        quiet: executor.quiet(),
+    })?;
     cleaned?;
     let is_unfinished = finish.reason == StopReason::TimeExhausted;
     let round: Vec<Cell> = header.plan.points.iter().filter(|_| is_unfinished).map(InCell::cell).collect();

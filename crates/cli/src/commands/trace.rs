@@ -154,7 +154,7 @@ fn make(
         Ok(Some(traced)) => {
             let ended_at_ns = clock::realtime();
             let reason = if traced.interrupted { StopReason::Interrupted } else { StopReason::RunsExhausted };
-            writer.close(Closing { ended_at_ns, reason, neighbours: Vec::new(), quiet: None })?;
+            writer.close(Closing { ended_at_ns, reason, other_programs: Vec::new(), quiet: None })?;
             Ok(Some(traced))
         }
         Err(error) => {

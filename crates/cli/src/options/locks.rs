@@ -174,7 +174,11 @@ fn runs(args: &LocksArgs) -> Result<Option<u32>> {
 
 fn time(word: &str) -> Result<Nanos> {
     let time = texts::short_time(word)?;
-    ensure!(time <= LONGEST, "`{word}` is too long for a contest: at most {}", in_units(LONGEST));
+    ensure!(
+        time <= LONGEST,
+        "`{word}` is too long to hold a lock or stay away from it: at most {}",
+        in_units(LONGEST)
+    );
     Ok(time)
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn lock_study(world: &World) -> PathBuf {
         .close(Closing {
             ended_at_ns: Nanos(2),
             reason: StopReason::RunsExhausted,
-            neighbours: Vec::new(),
+            other_programs: Vec::new(),
             quiet: None,
         })
         .expect("an end");

@@ -159,7 +159,7 @@ mod tests {
 
     /// The scheduler is above a primitive that sleeps, and below a primitive that it takes itself.
     #[test]
-    fn scheduler_can_be_above_or_below_a_primitive() {
+    fn caller_is_found_above_and_below_the_scheduler() {
         assert_site(
             "__schedule schedule_preempt_disabled __mutex_lock mutex_lock pipe_read",
             "mutex_lock",

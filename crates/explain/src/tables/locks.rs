@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_follow_the_kernels_bits() {
+    fn lock_kind_follows_the_kernels_flags() {
         let kind = |bits: u8| lock_kind(LockFlags(bits));
         assert_eq!(kind(LockFlags::SPIN), "spinlock");
         assert_eq!(kind(LockFlags::SPIN | LockFlags::READ), "rwlock");

@@ -13,9 +13,9 @@ use crate::trace::{NameOrigin, Thread, ThreadId, Timeline};
 
 /// A program, identified by its name: an index from 0 without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Program(u32);
+pub(super) struct ProgramId(u32);
 
-impl Program {
+impl ProgramId {
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
@@ -29,7 +29,7 @@ pub(super) struct Programs {
     leaders: Vec<ThreadId>,
     /// Programs of each representative thread, each with its beginning, in the order of time. The
     /// first is the initial program; the others are its execs.
-    spans: Vec<Vec<(Nanos, Program)>>,
+    spans: Vec<Vec<(Nanos, ProgramId)>>,
 }
 
 impl Programs {
@@ -74,16 +74,16 @@ impl Programs {
     }
 
     /// Program that the parent of a thread ran at the thread's creation; none if it is unknown.
-    fn program_of_parent(&self, thread: &Thread) -> Option<Program> {
+    fn program_of_parent(&self, thread: &Thread) -> Option<ProgramId> {
         let leader = self.leaders[thread.parent?.index()];
         let spans = &self.spans[leader.index()];
         (!spans.is_empty()).then(|| program_in_spans(spans, thread.created.unwrap_or_default()))
     }
 
-    fn intern(&mut self, ids_by_name: &mut HashMap<Comm, Program>, name: Comm) -> Program {
+    fn intern(&mut self, ids_by_name: &mut HashMap<Comm, ProgramId>, name: Comm) -> ProgramId {
         *ids_by_name.entry(name).or_insert_with(|| {
             self.names.push(name);
-            Program(self.names.len() as u32 - 1)
+            ProgramId(self.names.len() as u32 - 1)
         })
     }
 
@@ -93,7 +93,7 @@ impl Programs {
     }
 
     /// Name of a program.
-    pub(super) fn name(&self, program: Program) -> String {
+    pub(super) fn name(&self, program: ProgramId) -> String {
         self.names[program.index()].to_string()
     }
 
@@ -106,18 +106,18 @@ impl Programs {
     }
 
     /// All programs.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Program> + use<> {
-        (0..self.names.len() as u32).map(Program)
+    pub(super) fn iter(&self) -> impl Iterator<Item = ProgramId> + use<> {
+        (0..self.names.len() as u32).map(ProgramId)
     }
 
     /// Execs of the process that a thread represents, in the order of time; none if the thread
     /// represents no process.
-    pub(super) fn execs(&self, thread: ThreadId) -> Option<&[(Nanos, Program)]> {
+    pub(super) fn execs(&self, thread: ThreadId) -> Option<&[(Nanos, ProgramId)]> {
         self.spans[thread.index()].get(1..)
     }
 
     /// Program of a thread at an instant.
-    pub(super) fn program_at(&self, thread: ThreadId, instant: Nanos) -> Program {
+    pub(super) fn program_at(&self, thread: ThreadId, instant: Nanos) -> ProgramId {
         program_in_spans(&self.spans[self.leaders[thread.index()].index()], instant)
     }
 
@@ -127,7 +127,7 @@ impl Programs {
         thread: ThreadId,
         from: Nanos,
         to: Nanos,
-    ) -> impl Iterator<Item = (Program, Nanos)> + '_ {
+    ) -> impl Iterator<Item = (ProgramId, Nanos)> + '_ {
         let spans = &self.spans[self.leaders[thread.index()].index()];
         let first = spans.partition_point(|(since, _)| *since <= from).saturating_sub(1);
         spans[first..].iter().enumerate().map_while(move |(index, (since, program))| {
@@ -138,6 +138,6 @@ impl Programs {
 }
 
 /// Program at an instant. `spans` is not empty and begins at zero.
-fn program_in_spans(spans: &[(Nanos, Program)], instant: Nanos) -> Program {
+fn program_in_spans(spans: &[(Nanos, ProgramId)], instant: Nanos) -> ProgramId {
     spans[spans.partition_point(|(since, _)| *since <= instant).saturating_sub(1)].1
 }

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use morecores_study::{Bytes, CpuEstimator, CpuSet, Host, Nanos, Neighbour, Quiet};
+use morecores_study::{Bytes, CpuEstimator, CpuSet, Host, Nanos, OtherProgram, Quiet};
 use rustix::io::Errno;
 
 use crate::cgroup::Version;
@@ -33,7 +33,7 @@ pub struct Facts {
     /// Activity of the machine while it was watched.
     pub quiet: Quiet,
     /// Programs that kept the machine busy.
-    pub neighbours: Vec<Neighbour>,
+    pub other_programs: Vec<OtherProgram>,
 }
 
 /// Bit of a capability set, from `include/uapi/linux/capability.h`.

@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Spinlocks, Tracefs, Tracing};
 use super::probe;
-use crate::activity::{ActivityMonitor, Neighbours};
+use crate::activity::{ActivityMonitor, OtherProgramMonitor};
 use crate::cgroup::Hierarchies;
 use crate::clock::{kernel_tick, monotonic};
 use crate::host::{self, Cpuid};
@@ -22,10 +22,10 @@ impl Facts {
         let host = host::read();
         let hierarchies = Hierarchies::read_own();
         let config = procfs::kernel_config().unwrap_or_default();
-        let mut neighbours = Neighbours::start();
+        let mut monitor = OtherProgramMonitor::start();
         // The watch precedes the probes, because the probes themselves keep CPUs busy.
         let quiet = ActivityMonitor::new(&hierarchies).watch_quiet_machine();
-        neighbours.sample();
+        monitor.sample();
         Self {
             privilege: privilege(&hierarchies),
             bpf: Bpf {
@@ -43,7 +43,7 @@ impl Facts {
             clock: clock_facts(),
             settings: read_settings(&config),
             quiet,
-            neighbours: neighbours.busiest(),
+            other_programs: monitor.busiest(),
             host,
         }
     }

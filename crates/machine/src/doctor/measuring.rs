@@ -92,8 +92,8 @@ fn quiet(facts: &Facts) -> Finding {
     if busy <= MAX_BUSY_CPUS {
         return fine_finding(what, format!("{kept} for {watched:.1} s{steal}"), matters);
     }
-    let disturbers = facts.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(quiet.busy_ns));
-    let names: Vec<&str> = disturbers.map(|neighbour| neighbour.name.as_str()).collect();
+    let disturbers = facts.other_programs.iter().filter(|program| program.is_good_part_of(quiet.busy_ns));
+    let names: Vec<&str> = disturbers.map(|program| program.name.as_str()).collect();
     let disturbers = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
     let remedy =
         no_remedy("stop the other programs or wait for their end, then run `morecores doctor` again");

@@ -10,7 +10,7 @@ use morecores_machine::doctor::{
 };
 use morecores_study::topology::{Core, CoreClass, CoreType, Topology};
 use morecores_study::usable::{CgroupLevel, Quota, Restriction, Usable};
-use morecores_study::{Bytes, CpuEstimator, CpuSet, Frequency, Host, Nanos, Neighbour, Quiet};
+use morecores_study::{Bytes, CpuEstimator, CpuSet, Frequency, Host, Nanos, OtherProgram, Quiet};
 use rustix::io::Errno;
 
 /// Parses a CPU list.
@@ -97,7 +97,7 @@ pub(crate) fn perfect() -> Facts {
             busy_ns: Nanos::from_millis(10),
             steal_ns: Nanos::ZERO,
         },
-        neighbours: vec![],
+        other_programs: vec![],
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn laptop() -> Facts {
     facts.host.topology.cores =
         [("0-1", 0), ("2-3", 0), ("4", 1), ("5", 1), ("6", 1), ("7", 1)].map(core).to_vec();
     facts.quiet.busy_ns = Nanos::from_millis(900);
-    facts.neighbours = vec![Neighbour { name: "cc1plus".to_owned(), cpu_ns: Nanos::from_millis(800) }];
+    facts.other_programs = vec![OtherProgram { name: "cc1plus".to_owned(), cpu_ns: Nanos::from_millis(800) }];
     facts.settings.swap = Bytes(8 << 30);
     facts.settings.swap_used = Bytes(1 << 30);
     facts

@@ -19,7 +19,7 @@ pub use error::{MetricError, MetricFault};
 
 use context::PrintedNumber;
 use marks::Marks;
-use unit::{Unit, adjacent_unit, conversion};
+use unit::{PrintedUnit, adjacent_unit, conversion};
 
 /// Readers of all figures of a plan.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl MetricReader {
             metric: regex.to_owned(),
             fault: Box::new(fault),
         })?;
-        let label = unit.filter(|unit| Unit::parse(unit).is_some()).map(str::to_owned);
+        let label = unit.filter(|unit| PrintedUnit::parse(unit).is_some()).map(str::to_owned);
         Ok(Self { name: name.map(str::to_owned), regex, literal, range, marks, label, first_unit: None })
     }
 
@@ -169,7 +169,7 @@ impl MetricReader {
         if first.is_some() != unit.is_some() {
             return None;
         }
-        let label = self.label.as_deref().filter(|_| unit.and_then(Unit::parse).is_some());
+        let label = self.label.as_deref().filter(|_| unit.and_then(PrintedUnit::parse).is_some());
         conversion(unit, label.or(first))
     }
 }

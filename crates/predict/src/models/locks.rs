@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_locks_each_cpu_helps_in_full() {
+    fn without_locks_the_speedup_is_the_cpu_count() {
         let model = KernelLock { one_cpu_elapsed: 10.0, share: LockShare(0.0) };
         assert_eq!(model.elapsed(8), 1.25);
         assert_eq!(model.waiting_ratio(8), 0.0);

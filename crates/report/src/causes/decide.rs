@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds except the choices below.
 
-use morecores_study::{InCell, Neighbour};
+use morecores_study::{InCell, OtherProgram};
 use morecores_view::{
     Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
 };
@@ -243,7 +243,7 @@ fn holders_wait(trace: &TraceView) -> Explanation {
 
 fn other_processes(trace: &TraceView) -> Explanation {
     let all: f64 = trace.others.iter().map(|(_, seconds)| seconds).sum();
-    let named = trace.others.iter().filter(|(_, seconds)| *seconds >= Neighbour::GOOD_PART * all);
+    let named = trace.others.iter().filter(|(_, seconds)| *seconds >= OtherProgram::GOOD_PART * all);
     let names: Vec<String> = named.take(MAX_NAMES).map(|(name, _)| name.clone()).collect();
     if names.is_empty() { Explanation::Unknown } else { Explanation::Processes(names) }
 }

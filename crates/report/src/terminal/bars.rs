@@ -28,7 +28,7 @@ impl Bar {
 
 /// Meaning of the numbers at the axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum BarUnit {
     /// CPUs.
     Cpus,
     /// Shares of 1, written in percent.
@@ -37,7 +37,7 @@ pub(super) enum Unit {
 
 /// Draws bars, all to one scale, and their axis. The axis reaches at least to `full` on the right
 /// of the zero mark.
-pub(super) fn draw_bars(bars: &[Bar], full: f64, unit: Unit, style: &Style) -> Vec<String> {
+pub(super) fn draw_bars(bars: &[Bar], full: f64, unit: BarUnit, style: &Style) -> Vec<String> {
     let labels = bars.iter().map(|b| b.label.chars().count()).max().unwrap_or(0);
     let room = style.text_width() - labels - 2;
     let most = |sign: f64| bars.iter().map(|b| b.extent(sign)).fold(0.0, f64::max);
@@ -95,11 +95,18 @@ fn cells_text(cells: &[Part], style: &Style) -> String {
 }
 
 /// Draws the line below the bars and the numbers below the line.
-fn axis_lines(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, style: &Style) -> [String; 2] {
+fn axis_lines(
+    margin: usize,
+    room: usize,
+    scale: f64,
+    full: f64,
+    unit: BarUnit,
+    style: &Style,
+) -> [String; 2] {
     let (corner, line, tick) = if style.unicode { ('└', '─', '┬') } else { ('+', '-', '+') };
     let step = match unit {
-        Unit::Cpus => (0..32).map(|p| 2_f64.powi(p)).find(|s| s * scale >= LEAST_TICK_DISTANCE),
-        Unit::Share => [0.25, 0.5].into_iter().find(|s| s * scale >= LEAST_TICK_DISTANCE),
+        BarUnit::Cpus => (0..32).map(|p| 2_f64.powi(p)).find(|s| s * scale >= LEAST_TICK_DISTANCE),
+        BarUnit::Share => [0.25, 0.5].into_iter().find(|s| s * scale >= LEAST_TICK_DISTANCE),
     };
     let step = step.unwrap_or(full);
     let length = ((full * scale).round() as usize).min(room);
@@ -112,8 +119,8 @@ fn axis_lines(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, sty
             *cell = tick;
         }
         let number = match unit {
-            Unit::Cpus => format!("{at:.0}"),
-            Unit::Share => Quantity::Share.whole_text(at),
+            BarUnit::Cpus => format!("{at:.0}"),
+            BarUnit::Share => Quantity::Share.whole_text(at),
         };
         // The number's last digit stands below the tick, so that no number goes beyond the bar.
         let end = margin + 1 + column;
@@ -147,7 +154,7 @@ mod tests {
         let idle = Part::Component(Component::IdleTooLittleWork);
         let two = [bar("1", &[(Part::Speedup, 1.0)]), bar("2", &[(Part::Speedup, 1.5), (idle, 0.5)])];
         assert_eq!(
-            draw_bars(&two, 2.0, Unit::Cpus, &STYLE),
+            draw_bars(&two, 2.0, BarUnit::Cpus, &STYLE),
             [
                 "1 |###################",
                 "2 |############################.........",
@@ -161,7 +168,7 @@ mod tests {
     fn every_negative_part_is_drawn() {
         let user = Part::Component(Component::UserWork);
         let gained = [bar("2", &[(Part::Speedup, 2.02), (user, -0.02)])];
-        let lines = draw_bars(&gained, 2.0, Unit::Cpus, &STYLE);
+        let lines = draw_bars(&gained, 2.0, BarUnit::Cpus, &STYLE);
         assert_eq!(lines[0], format!("2 u|{}", "#".repeat(36)));
         assert!(lines[1].starts_with("   +"), "the zero of the axis is below that of the bar: {lines:?}");
     }
@@ -169,16 +176,16 @@ mod tests {
     #[test]
     fn both_sides_of_zero_have_one_scale() {
         let user = Part::Component(Component::UserWork);
-        let lines = draw_bars(&[bar("2", &[(Part::Speedup, 8.0), (user, -6.0)])], 2.0, Unit::Cpus, &STYLE);
+        let lines = draw_bars(&[bar("2", &[(Part::Speedup, 8.0), (user, -6.0)])], 2.0, BarUnit::Cpus, &STYLE);
         // 37 cells stand for 14 CPUs.
         assert_eq!(lines[0], format!("2 {}|{}", "u".repeat(16), "#".repeat(21)));
     }
 
     #[test]
     fn without_parts_no_bar_is_drawn() {
-        assert!(draw_bars(&[bar("1", &[(Part::Speedup, f64::NAN)])], 0.0, Unit::Cpus, &STYLE).is_empty());
+        assert!(draw_bars(&[bar("1", &[(Part::Speedup, f64::NAN)])], 0.0, BarUnit::Cpus, &STYLE).is_empty());
         assert!(
-            draw_bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, Unit::Cpus, &STYLE).is_empty()
+            draw_bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, BarUnit::Cpus, &STYLE).is_empty()
         );
     }
 }

@@ -5,7 +5,7 @@
 use morecores_view::View;
 
 use super::Style;
-use super::bars::{self, Bar, Unit};
+use super::bars::{self, Bar, BarUnit};
 use super::grid::Grid;
 use crate::causes;
 use crate::causes::cause_clauses;
@@ -34,7 +34,7 @@ pub(super) fn stack_section(view: &View, style: &Style) -> Option<Vec<String>> {
             Bar { label: stack.cpus.to_string(), parts }
         })
         .collect();
-    let (full, unit) = if shares { (1.0, Unit::Share) } else { (f64::from(largest.cpus), Unit::Cpus) };
+    let (full, unit) = if shares { (1.0, BarUnit::Share) } else { (f64::from(largest.cpus), BarUnit::Cpus) };
     lines.extend(bars::draw_bars(&bars, full, unit, style));
     lines.push(String::new());
     lines.extend(legend(view, &parts, style));

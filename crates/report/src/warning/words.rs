@@ -182,7 +182,7 @@ pub(super) fn group_words(group: &[&Warning], plan: &PlanSummary) -> Words {
                 "Other programs kept {} of {} busy during the runs {at}{}.",
                 figure_range(group, two_places),
                 cpus(*of_cpus),
-                neighbour_names(group)
+                other_program_names(group)
             ),
             "If they are not part of what you measure, stop them and repeat; if they are, start them inside the \
              command.",
@@ -198,7 +198,7 @@ pub(super) fn group_words(group: &[&Warning], plan: &PlanSummary) -> Words {
                 "Other programs kept {} of {} busy while nothing was measured{}.",
                 figure_range(group, two_places),
                 cpus(*of_cpus),
-                neighbour_names(group)
+                other_program_names(group)
             ),
             "Stop them and repeat.",
         ),
@@ -335,14 +335,16 @@ fn frequency_words(governor: Option<&str>, boost: Option<bool>) -> Words {
 }
 
 /// Names of the programs that disturbed the runs, each once, busiest first: ` (cc1plus, dockerd)`.
-fn neighbour_names(group: &[&Warning]) -> String {
+fn other_program_names(group: &[&Warning]) -> String {
     const SHOWN: usize = 3;
     let mut names: Vec<&str> = Vec::new();
     for warning in group {
-        if let Warning::WorkOutsideTree { neighbours, .. } | Warning::NotQuiet { neighbours, .. } = warning {
-            for neighbour in neighbours {
-                if names.len() < SHOWN && !names.contains(&neighbour.name.as_str()) {
-                    names.push(&neighbour.name);
+        if let Warning::WorkOutsideTree { other_programs, .. } | Warning::NotQuiet { other_programs, .. } =
+            warning
+        {
+            for program in other_programs {
+                if names.len() < SHOWN && !names.contains(&program.name.as_str()) {
+                    names.push(&program.name);
                 }
             }
         }

@@ -72,7 +72,7 @@ pub fn view(command: &[&str]) -> Synthetic {
             closing: Some(Closing {
                 ended_at_ns: Nanos(0),
                 reason: StopReason::Precise,
-                neighbours: Vec::new(),
+                other_programs: Vec::new(),
                 quiet: None,
             }),
             points: Vec::new(),
@@ -243,7 +243,7 @@ pub fn no_scaling() -> View {
 
 /// Every kind of warning, some at several CPU counts.
 pub fn all_warnings() -> Vec<Warning> {
-    let neighbour = |name: &str| Neighbour { name: name.to_owned(), cpu_ns: Nanos(4_000_000_000) };
+    let program = |name: &str| OtherProgram { name: name.to_owned(), cpu_ns: Nanos(4_000_000_000) };
     let mut all = vec![
         Warning::OtherCpusHelp,
         Warning::TooFewRuns { cpus: 1, runs: 3 },
@@ -263,7 +263,7 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::FrequencyScaling { governor: Some("powersave".to_owned()), boost: Some(true) },
         Warning::FrequencyScaling { governor: None, boost: None },
         Warning::ThreadsDidNotFollow { cpus: 2, used: 1.02, gets_count: true },
-        Warning::NotQuiet { busy_cpus: 0.82, of_cpus: 2, neighbours: vec![neighbour("dockerd")] },
+        Warning::NotQuiet { busy_cpus: 0.82, of_cpus: 2, other_programs: vec![program("dockerd")] },
         Warning::OnlyGetrusage,
         Warning::FailedRuns {
             cpus: 2,
@@ -289,7 +289,7 @@ pub fn all_warnings() -> Vec<Warning> {
         cpus,
         busy_cpus: 0.34 * f64::from(cpus),
         of_cpus: 2,
-        neighbours: vec![neighbour("sccache"), neighbour("dockerd")],
+        other_programs: vec![program("sccache"), program("dockerd")],
     }));
     all.push(Warning::KilledForMemory {
         cpus: 2,

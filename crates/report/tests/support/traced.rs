@@ -217,7 +217,7 @@ pub fn build_trace() -> TraceView {
         ];
         t.culprits = vec![culprit("ld", 11.8, Some("wait4")), culprit("make", 1.2, None)];
         t.others = vec![("Xorg".to_owned(), 2.9), ("kworker/0:1".to_owned(), 0.2)];
-        t.untraced = vec![Untraced {
+        t.untraced = vec![UntracedFact {
             what: "kernel spinlocks".to_owned(),
             why: "this hypervisor waits for them itself".to_owned(),
         }];

@@ -76,7 +76,7 @@ pub type KernelStack = Vec<KernelFrame>;
 /// or an event during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Untraced {
+pub struct UntracedFact {
     /// Missing fact, in words that follow "without".
     pub what: String,
     /// Reason for the gap.
@@ -155,7 +155,7 @@ pub struct TraceFacts {
     pub interrupts: BTreeMap<u32, String>,
     /// Facts that this trace does not record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub untraced: Vec<Untraced>,
+    pub untraced: Vec<UntracedFact>,
 }
 
 /// Map whose keys are numbers, from JSON, whose keys are strings. Serde's `flatten` holds a key

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_and_calls_take_time() {
+    fn pace_of_rounds_and_calls_is_positive() {
         let allowed = rustix::thread::sched_getaffinity(None).expect("CPUs");
         let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).expect("a CPU");
         let pace = Pace::measure(CpuId(first as u32)).expect("a pace");

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, FuncProto, Int, Struct, Typedef, Var};
 use libbpf_rs::btf::{BtfType, TypeId};
-use morecores_study::trace::{Need, TRACEPOINTS, Untraced};
+use morecores_study::trace::{Need, TRACEPOINTS, UntracedFact};
 
 use crate::TraceError;
 
@@ -71,16 +71,16 @@ impl Features {
     }
 
     /// Information that a trace on this kernel lacks.
-    pub(super) fn untraced(&self) -> Vec<Untraced> {
+    pub(super) fn untraced(&self) -> Vec<UntracedFact> {
         let mut untraced = Vec::new();
         if !self.locks {
-            untraced.push(Untraced {
+            untraced.push(UntracedFact {
                 what: "kernel locks".to_owned(),
                 why: "the kernel has no tracepoints for them: Linux 5.19 and later do".to_owned(),
             });
         }
         if self.preempt_count_from_runqueue.is_none() {
-            untraced.push(Untraced {
+            untraced.push(UntracedFact {
                 what: "wake-ups by interrupts from other CPUs: the interrupted thread counts as the waker".to_owned(),
                 why: "the kernel does not describe the address of its preempt_count (CONFIG_FAIR_GROUP_SCHED, per-CPU \
                       variables in BTF)"

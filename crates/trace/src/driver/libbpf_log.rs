@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rejected_program_s_reason_is_the_end_of_its_log() {
+    fn reason_of_a_rejected_program_is_the_end_of_its_log() {
         let log = "libbpf: prog 'on_waking': BPF program load failed: -EACCES\n\
                    libbpf: prog 'on_waking': -- BEGIN PROG LOAD LOG --\n0: R1=ctx(off=0,imm=0) R10=fp0\n\
                    17: R3 invalid mem access 'scalar'\nprocessed 17 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";

@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, IntoRawFd};
 
 use libbpf_rs::{Link, ProgramMut};
-use morecores_study::trace::Untraced;
+use morecores_study::trace::UntracedFact;
 use morecores_study::{CpuId, CpuSet, Nanos};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 use rustix::io::Errno;
@@ -44,8 +44,8 @@ impl SamplingClock {
     }
 
     /// CPUs without samples.
-    pub(super) fn untraced(&self) -> Option<Untraced> {
-        self.refused.as_ref().map(|(cpus, why)| Untraced {
+    pub(super) fn untraced(&self) -> Option<UntracedFact> {
+        self.refused.as_ref().map(|(cpus, why)| UntracedFact {
             what: format!("samples of the threads on CPUs {cpus}"),
             why: format!("no sampling clock could be started: {why}"),
         })

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use morecores_study::CpuSet;
-use morecores_study::trace::{KnownThread, Tid, Untraced};
+use morecores_study::trace::{KnownThread, Tid, UntracedFact};
 use procfs::process::StatFlags;
 
 /// CPUs that are present, online or not: a CPU that is offline now may be online at the beginning
@@ -24,10 +24,10 @@ const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
 /// All existing threads. If the threads' numbers in the events cannot be determined, the list is
 /// empty and a reason is given.
-pub(super) fn known_threads() -> (Vec<KnownThread>, Option<Untraced>) {
+pub(super) fn known_threads() -> (Vec<KnownThread>, Option<UntracedFact>) {
     let unknown = |why: String| {
         let what = "names of threads that existed before the trace, until they change".to_owned();
-        (Vec::new(), Some(Untraced { what, why }))
+        (Vec::new(), Some(UntracedFact { what, why }))
     };
     match fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino()) {
         Ok(FIRST_PID_NAMESPACE) => match list_threads() {

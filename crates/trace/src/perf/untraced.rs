@@ -1,14 +1,14 @@
 //! Descriptions of the information that context-switch records lack.
 
 use morecores_study::CpuSet;
-use morecores_study::trace::Untraced;
+use morecores_study::trace::UntracedFact;
 
 const RECORDS: &str = "context switches, the only events without privilege, do not show it";
 
 /// Information that such a trace lacks. `late_cpus` are CPUs that came online after the trace
 /// began.
-pub(super) fn list_untraced(late_cpus: &CpuSet) -> Vec<Untraced> {
-    let mut list: Vec<Untraced> = [
+pub(super) fn list_untraced(late_cpus: &CpuSet) -> Vec<UntracedFact> {
+    let mut list: Vec<UntracedFact> = [
         ("wake-ups, and so the reason of each wait and the time that a thread was runnable", RECORDS),
         ("waits for kernel locks", RECORDS),
         ("system calls", RECORDS),
@@ -27,11 +27,11 @@ pub(super) fn list_untraced(late_cpus: &CpuSet) -> Vec<Untraced> {
             "the kernel removes an ordinary user's perf events from them",
         ),
     ]
-    .map(|(what, why)| Untraced { what: what.to_owned(), why: why.to_owned() })
+    .map(|(what, why)| UntracedFact { what: what.to_owned(), why: why.to_owned() })
     .into();
     if !late_cpus.is_empty() {
         let what = format!("the threads on CPU {late_cpus}");
-        list.push(Untraced { what, why: "it came online after the trace had begun".to_owned() });
+        list.push(UntracedFact { what, why: "it came online after the trace had begun".to_owned() });
     }
     list
 }

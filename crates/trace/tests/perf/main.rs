@@ -208,8 +208,8 @@ fn a_sink_that_fails_ends_the_recording() {
 }
 
 #[test]
-fn a_recording_begins_once_ends_once_and_may_be_dropped() {
-    let Some(mut tracer) = tracer("a_recording_begins_once_ends_once_and_may_be_dropped") else { return };
+fn recording_begins_and_ends_once() {
+    let Some(mut tracer) = tracer("recording_begins_and_ends_once") else { return };
     assert!(matches!(tracer.end(), Err(PerfError::NotRunning)));
     tracer.begin(|_, _| Ok(())).unwrap();
     assert!(matches!(tracer.begin(|_, _| Ok(())), Err(PerfError::AlreadyRunning)));

@@ -29,8 +29,8 @@ pub struct LocksView {
     pub whole: bool,
     /// Number of lines of the study that cannot be read.
     pub damaged_lines: u64,
-    /// Share of the CPUs' time that the hypervisor took during contests; null if the hypervisor
-    /// does not report it.
+    /// Share of the CPUs' time that the hypervisor took during the measurements of contention;
+    /// null if the hypervisor does not report it.
     pub steal: Option<f64>,
     /// Costs of waiting on this machine.
     pub prices: Prices,
@@ -94,8 +94,8 @@ pub struct LockCosts {
     pub preempted_burned: Option<Estimate>,
     /// Length of the wait for an owner that is off its CPU.
     pub preempted_wait_ns: Option<Estimate>,
-    /// Longest wait of any thread in any watched contest of the study. Null for a kernel lock,
-    /// which cannot be watched, and if no contest was watched.
+    /// Longest wait of any thread in any measurement of contention with timed waits. Null for a
+    /// kernel lock, whose waits cannot be timed, and without such a measurement.
     pub longest_wait_ns: Option<u64>,
 }
 
@@ -134,7 +134,7 @@ pub struct LockResult {
     /// Share of the holds of the thread with the fewest, divided by an equal share. Median over
     /// rounds.
     pub unluckiest: f64,
-    /// Longest wait of any thread in the watched contests; null without a watched contest.
+    /// Longest wait of any thread in the measurements with timed waits; null without one.
     pub longest_wait_ns: Option<u64>,
 }
 

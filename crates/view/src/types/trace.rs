@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use morecores_study::trace::{TraceSource, Untraced};
+use morecores_study::trace::{TraceSource, UntracedFact};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
 use crate::{ComponentIntervals, Components, Losses};
@@ -307,7 +307,7 @@ pub struct TraceView {
     #[serde(default)]
     pub behind_user_lock: HolderWaits,
     /// Facts that this trace cannot tell, with the reasons.
-    pub untraced: Vec<Untraced>,
+    pub untraced: Vec<UntracedFact>,
 }
 
 fn one_run() -> u32 {

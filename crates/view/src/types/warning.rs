@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::Workers;
-use morecores_study::{CpuSet, Failure, Neighbour};
+use morecores_study::{CpuSet, Failure, OtherProgram};
 
 /// Evidence that a command ran on CPUs that were not allotted to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,7 +153,8 @@ pub enum Warning {
         /// Number of online CPUs of the machine.
         of_cpus: u32,
         /// Other programs that explain a good part of this work, busiest first.
-        neighbours: Vec<Neighbour>,
+        #[serde(rename = "neighbours")]
+        other_programs: Vec<OtherProgram>,
     },
     /// Command that is known to hand its work to a daemon.
     KnownClient {
@@ -170,7 +171,8 @@ pub enum Warning {
         of_cpus: u32,
         /// Programs that used a good part of the CPU time outside the command during the runs,
         /// busiest first.
-        neighbours: Vec<Neighbour>,
+        #[serde(rename = "neighbours")]
+        other_programs: Vec<OtherProgram>,
     },
     /// Processes of the command that the kernel killed for memory.
     KilledForMemory {

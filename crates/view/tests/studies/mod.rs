@@ -25,7 +25,7 @@ pub(crate) fn study(counts: &[u32]) -> Study {
         closing: Some(Closing {
             ended_at_ns: Nanos(9),
             reason: StopReason::RunsExhausted,
-            neighbours: vec![Neighbour { name: "daemon".into(), cpu_ns: seconds(3.0) }],
+            other_programs: vec![OtherProgram { name: "daemon".into(), cpu_ns: seconds(3.0) }],
             quiet: None,
         }),
         unknown: Default::default(),

@@ -38,7 +38,7 @@ const EXCLUDED_FILES: [&str; 10] = [
 
 /// Programs that the kernel's build calls, with Debian's packages: for the parsers of its
 /// configuration and for the constants of its timers.
-const PROGRAMS: [programs::Program; 3] = [("flex", "flex"), ("bison", "bison"), ("bc", "bc")];
+const PROGRAMS: [programs::RequiredProgram; 3] = [("flex", "flex"), ("bison", "bison"), ("bc", "bc")];
 
 /// Settings that make the kernel identical at every time and place of its build
 /// (Documentation/kbuild/reproducible-builds.rst).

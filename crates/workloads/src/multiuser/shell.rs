@@ -18,7 +18,7 @@ use crate::outcome::TMPDIR;
 use crate::{WorkloadError, processes, programs};
 
 /// Programs that the activities run, with Debian's packages.
-pub(super) const PROGRAMS: [programs::Program; 6] = [
+pub(super) const PROGRAMS: [programs::RequiredProgram; 6] = [
     ("sh", "dash"),
     ("cat", "coreutils"),
     ("sort", "coreutils"),

@@ -8,7 +8,7 @@ use morecores_measure::executor::Outcome;
 use morecores_report::{cpus, ratio};
 use morecores_statistics::median;
 use morecores_study::{
-    Better, Cell, Header, InCell, Nanos, Neighbour, Phase, Plan, Point, Run, RunRecord, Surroundings,
+    Better, Cell, Header, InCell, Nanos, OtherProgram, Phase, Plan, Point, Run, RunRecord, Surroundings,
 };
 
 use super::ProgressText;
@@ -27,7 +27,7 @@ pub(in crate::commands) struct RunningResults {
     around: VecDeque<Surroundings>,
     /// CPU time of other programs during all runs.
     others: Nanos,
-    neighbours: Vec<Neighbour>,
+    other_programs: Vec<OtherProgram>,
 }
 
 /// Values of one point.
@@ -49,7 +49,7 @@ impl RunningResults {
             points: plan.points.iter().map(values).collect(),
             around: VecDeque::new(),
             others: Nanos::ZERO,
-            neighbours: Vec::new(),
+            other_programs: Vec::new(),
         }
     }
 
@@ -71,8 +71,8 @@ impl RunningResults {
     }
 
     /// Stores the programs that have used the most CPU time so far.
-    fn set_neighbours(&mut self, neighbours: &[Neighbour]) {
-        self.neighbours = neighbours.to_vec();
+    fn set_other_programs(&mut self, other_programs: &[OtherProgram]) {
+        self.other_programs = other_programs.to_vec();
     }
 }
 
@@ -86,7 +86,7 @@ impl ProgressText for RunningResults {
 
     fn count(&mut self, outcome: &Outcome) -> bool {
         self.count_run(&outcome.run);
-        outcome.neighbours.iter().for_each(|neighbours| self.set_neighbours(neighbours));
+        outcome.other_programs.iter().for_each(|other_programs| self.set_other_programs(other_programs));
         outcome.run.counts(&self.plan)
     }
 
@@ -121,8 +121,8 @@ impl ProgressText for RunningResults {
         if busy.is_nan() || busy <= BUSY {
             return None;
         }
-        let part = self.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(self.others));
-        let names: Vec<&str> = part.map(|neighbour| neighbour.name.as_str()).collect();
+        let part = self.other_programs.iter().filter(|program| program.is_good_part_of(self.others));
+        let names: Vec<&str> = part.map(|program| program.name.as_str()).collect();
         let who = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
         Some(format!("others keep {busy:.2} of {} busy{who}", cpus(self.online)))
     }
@@ -165,8 +165,8 @@ mod tests {
         Run { surroundings: Some(surroundings), ..timed(1, 1.0) }
     }
 
-    fn neighbour(name: &str, seconds: f64) -> Neighbour {
-        Neighbour { name: name.to_owned(), cpu_ns: Nanos::from_secs_f64(seconds) }
+    fn program(name: &str, seconds: f64) -> OtherProgram {
+        OtherProgram { name: name.to_owned(), cpu_ns: Nanos::from_secs_f64(seconds) }
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(so_far.disturbance(), None);
         so_far.count_run(&run_with_others(0.95));
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy"));
-        so_far.set_neighbours(&[neighbour("rustc", 0.9), neighbour("kdamond.0", 0.06)]);
+        so_far.set_other_programs(&[program("rustc", 0.9), program("kdamond.0", 0.06)]);
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy (rustc)"));
         // One round later the disturbance has ended.
         (0..2).for_each(|_| so_far.count_run(&run_with_others(0.01)));

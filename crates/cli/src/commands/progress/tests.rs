@@ -66,7 +66,7 @@ impl Executor<Point> for &World {
             round: trial.round,
             ..morecores_testkit::run(&trial.cell, elapsed)
         };
-        Ok(Outcome { run, output: String::new(), no_figure: None, neighbours: None })
+        Ok(Outcome { run, output: String::new(), no_figure: None, other_programs: None })
     }
 }
 

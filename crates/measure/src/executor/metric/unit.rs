@@ -12,7 +12,7 @@ const LONGEST: usize = 16;
 
 /// A known unit.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Unit {
+pub(super) struct PrintedUnit {
     /// Measured quantity: units of one kind differ only by a factor.
     kind: String,
     /// Factor to the kind's base unit; absent if it depends on the program.
@@ -50,7 +50,8 @@ fn unit_before(before: &str) -> Option<String> {
     }
     let from = label.rfind(|c: char| !(c.is_alphabetic() || "/%$€".contains(c)));
     let word = &label[from.map_or(0, |at| at + label[at..].chars().next().map_or(1, char::len_utf8))..];
-    parse_word(word).filter(|word| Unit::parse(word).is_some() || ["$", "€", "%"].contains(&word.as_str()))
+    parse_word(word)
+        .filter(|word| PrintedUnit::parse(word).is_some() || ["$", "€", "%"].contains(&word.as_str()))
 }
 
 fn parse_word(word: &str) -> Option<String> {
@@ -58,7 +59,7 @@ fn parse_word(word: &str) -> Option<String> {
     (word.chars().count() <= LONGEST && WORD.is_match(word)).then(|| word.to_owned())
 }
 
-impl Unit {
+impl PrintedUnit {
     /// Parses a known unit.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (head, per) = match text.split_once('/') {
@@ -118,7 +119,7 @@ pub(super) fn conversion(from: Option<&str>, to: Option<&str>) -> Option<f64> {
     if from == to || is_plural(from, to) || is_plural(to, from) {
         return Some(1.0);
     }
-    let (from, to) = (Unit::parse(from?)?, Unit::parse(to?)?);
+    let (from, to) = (PrintedUnit::parse(from?)?, PrintedUnit::parse(to?)?);
     if from.kind == to.kind { Some(from.scale? / to.scale?) } else { None }
 }
 

@@ -32,7 +32,7 @@ fn assert_close(found: f64, expected: f64) {
 }
 
 #[test]
-fn amdahls_law_comes_out_of_serial_and_parallel_work() {
+fn serial_and_parallel_work_follow_amdahls_law() {
     let program = fork_join(100, vec![vec![Step::Run(ms(100))]; 16], 100);
     for cpus in [1, 2, 4, 8, 16, 32] {
         assert_close(elapsed_ms(cpus, &program), 200.0 + 1600.0 / f64::from(cpus.min(16)));
@@ -114,7 +114,7 @@ fn tokens_limit_the_working_threads() {
 }
 
 #[test]
-fn a_reader_waits_for_all_its_bytes() {
+fn reader_waits_until_all_its_bytes_are_written() {
     let writer = [Step::Run(ms(1)), Step::Put { channel: 0, tokens: 10 }].repeat(100);
     let reader = [Step::Take { channel: 0, tokens: 50 }, Step::Run(ms(5))].repeat(20);
     let mut program = fork_join(0, vec![writer, reader], 0);
@@ -131,7 +131,7 @@ fn marks_delay_the_waiting_threads() {
 }
 
 #[test]
-fn busy_cpus_slow_each_other_down() {
+fn work_takes_longer_with_more_busy_cpus() {
     let program = fork_join(0, vec![vec![Step::Run(ms(100))]; 4], 0);
     let machine = Machine { slowdown: vec![1.0, 1.2, 1.4, 1.6], ..Machine::new(4) };
     assert_close(replay(&program, &machine).elapsed.0 as f64 / MS as f64, 160.0);

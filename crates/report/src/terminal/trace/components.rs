@@ -5,7 +5,7 @@ use morecores_view::TraceView;
 
 use crate::format::{column_cells, percent};
 use crate::terminal::Style;
-use crate::terminal::bars::{self, Bar, Unit};
+use crate::terminal::bars::{self, Bar, BarUnit};
 use crate::terminal::grid::Grid;
 use crate::trace as run;
 
@@ -22,7 +22,7 @@ pub(super) fn component_lines(trace: &TraceView, style: &Style) -> Vec<String> {
         parts: parts.iter().map(|(p, s)| (*p, s / trace.elapsed_s)).collect(),
     };
     let mut lines = vec!["where the CPUs went".to_owned()];
-    lines.extend(bars::draw_bars(&[cpus], f64::from(trace.cpus), Unit::Cpus, style));
+    lines.extend(bars::draw_bars(&[cpus], f64::from(trace.cpus), BarUnit::Cpus, style));
     lines.push(String::new());
 
     let unit = Quantity::Time.column_scale([trace.elapsed_s]);

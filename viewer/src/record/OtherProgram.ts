@@ -4,7 +4,7 @@ import type { Nanos } from "./Nanos.ts";
 /**
  * Processes of one name, outside the measured tree, that used CPU time during the study.
  */
-export type Neighbour = { 
+export type OtherProgram = { 
 /**
  * Name of the processes.
  */

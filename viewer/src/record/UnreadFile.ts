@@ -3,7 +3,7 @@
 /**
  * Fact that the kernel did not report.
  */
-export type Unread = { 
+export type UnreadFile = { 
 /**
  * File or directory that could not be read.
  */

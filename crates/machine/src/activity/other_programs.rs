@@ -7,13 +7,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use morecores_study::{Nanos, Neighbour};
+use morecores_study::{Nanos, OtherProgram};
 
 use crate::clock::{monotonic, user_tick};
 use crate::process::all_stats;
 
 /// Number of the busiest programs that are kept.
-const MAX_NEIGHBOURS: usize = 5;
+const MAX_PROGRAMS: usize = 5;
 /// Smallest CPU time for which a program is named: five of the kernel's ticks.
 const LEAST_CPU_TIME: Nanos = Nanos::from_millis(50);
 /// Smallest interval between looks, as a multiple of the cost of a look. Looks thus take at most 1%
@@ -25,7 +25,7 @@ const LEAST_INTERVAL: Nanos = Nanos::from_millis(1_000);
 
 /// Other programs and their work since the first look.
 #[derive(Debug)]
-pub struct Neighbours {
+pub struct OtherProgramMonitor {
     last: Snapshot,
     sampled_at: Nanos,
     /// Duration of the last sample.
@@ -33,7 +33,7 @@ pub struct Neighbours {
     cpu_times: BTreeMap<String, Nanos>,
 }
 
-impl Neighbours {
+impl OtherProgramMonitor {
     /// Takes the first sample. Earlier work is not counted.
     pub fn start() -> Self {
         let before = monotonic();
@@ -63,12 +63,12 @@ impl Neighbours {
     }
 
     /// Programs that worked most, busiest first.
-    pub fn busiest(&self) -> Vec<Neighbour> {
+    pub fn busiest(&self) -> Vec<OtherProgram> {
         let candidates = self.cpu_times.iter().filter(|(_, cpu)| **cpu >= LEAST_CPU_TIME);
         let mut worked: Vec<_> =
-            candidates.map(|(name, cpu)| Neighbour { name: name.clone(), cpu_ns: *cpu }).collect();
-        worked.sort_by_key(|neighbour| std::cmp::Reverse(neighbour.cpu_ns));
-        worked.truncate(MAX_NEIGHBOURS);
+            candidates.map(|(name, cpu)| OtherProgram { name: name.clone(), cpu_ns: *cpu }).collect();
+        worked.sort_by_key(|program| std::cmp::Reverse(program.cpu_ns));
+        worked.truncate(MAX_PROGRAMS);
         worked
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_with_one_name_form_one_neighbour() {
+    fn processes_with_one_name_form_one_program() {
         let after = [(1, "rustc", 9, 5, 400, 0), (2, "rustc", 9, 9, 70, 0)];
         assert_eq!(cpu_times(&[], &after), [named("rustc", 470)]);
     }
@@ -212,11 +212,11 @@ mod tests {
 
     #[test]
     fn the_busiest_come_first_and_idle_ones_are_left_out() {
-        let mut neighbours = Neighbours::start();
+        let mut monitor = OtherProgramMonitor::start();
         for (name, ms) in [("b", 60), ("a", 700), ("c", 49)] {
-            neighbours.cpu_times.insert(name.to_owned(), Nanos::from_millis(ms));
+            monitor.cpu_times.insert(name.to_owned(), Nanos::from_millis(ms));
         }
-        let names: Vec<String> = neighbours.busiest().into_iter().map(|n| n.name).collect();
+        let names: Vec<String> = monitor.busiest().into_iter().map(|n| n.name).collect();
         assert_eq!(names, ["a", "b"]);
     }
 }

@@ -4,7 +4,7 @@
  * Fact that this trace does not record, and the reason: the kernel, the hypervisor, the privilege,
  * or an event during the run.
  */
-export type Untraced = { 
+export type UntracedFact = { 
 /**
  * Missing fact, in words that follow "without".
  */
