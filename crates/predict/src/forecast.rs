@@ -7,34 +7,32 @@
 
 mod abstention;
 mod band;
+mod caveats;
 mod compared_program;
 mod ensemble;
 mod evidence;
 mod limits;
 mod locked_program;
 mod model_set;
+mod quantiles;
 mod traced_program;
 mod what_if;
 
-use morecores_view::{Caveat, ModelName, PredictedPoint, Prediction};
+use morecores_view::{LimitBasis, ModelName, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson_speedup, karp_flatt_trend};
-use band::{JointForecast, ModelForecast, WIDE_BAND};
-use compared_program::ComparedProgram;
+use band::{JointForecast, ModelForecast};
+use limits::{LowerLimits, ProgramLimits};
+use model_set::ModelSet;
+use quantiles::Quantiles;
 
 pub use evidence::{Evidence, MeasuredPoint, MemoryBudget};
-use locked_program::LockedProgram;
-use model_set::ModelSet;
 pub use traced_program::TracedProgram;
 pub use what_if::{WhatIfChange, WhatIfError, what_if};
 
-/// Ratio of CPU times above which oversubscription matters: the CPU time of the oversubscribed run
-/// over that of a run with one CPU per thread. Beyond this ratio, the share of the extra CPU time
-/// that stays matters.
-const NOTABLE_OVERSUBSCRIPTION: f64 = 1.1;
-
-/// Ratio of forced waits to threads above which forced waits in a replay are no accident.
-const MAX_FORCED: f64 = 0.05;
+/// Largest speedup that formulas alone may predict. Beyond it, a trace must support the prediction.
+/// This value is a choice.
+const MAX_FIT_SPEEDUP: f64 = 100.0;
 
 /// Predicts the elapsed time at each of `targets` from `evidence`. `None` without a measured count.
 pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
@@ -45,26 +43,32 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     targets.dedup();
     let models = ModelSet::fit(evidence)?;
     let abstention = abstention::abstention(evidence, &models, &targets);
+    let mut limits = ProgramLimits::default();
     let mut points = Vec::new();
     let mut predicted = Vec::new();
-    let (mut last, mut forced) = (Vec::new(), 0.0_f64);
+    let (mut last, mut forced, mut fit_alone) = (Vec::new(), 0.0_f64, Vec::new());
     for &cpus in &targets {
         let forecasts = models.forecasts(cpus);
         let Some(mut joint) = JointForecast::combine(&forecasts) else { continue };
         if abstention.is_some() {
             joint.widen();
         }
+        let lower_limits = limits.at(&models, cpus);
+        joint.raise_to(lower_limits.map_or_else(
+            || Quantiles::certain(limits::least_by_serial_phases(evidence, cpus)),
+            |limits| limits.least_elapsed(cpus),
+        ));
+        let exceeds_fit = lower_limits.is_none() && base.elapsed / joint.elapsed() > MAX_FIT_SPEEDUP;
+        if exceeds_fit {
+            fit_alone.push(cpus);
+        }
         predicted.push((cpus, joint.elapsed(), joint.ends()[0]));
-        points.push(joint.predicted_point(cpus, base, evidence.is_time, abstention.is_some()));
+        points.push(joint.predicted_point(cpus, base, evidence.is_time, abstention.is_some() || exceeds_fit));
         forced = forecasts.iter().map(|forecast| forecast.forced_waits).fold(forced, f64::max);
         last = forecasts;
     }
-    let program = models.program(targets.last().copied().unwrap_or(largest.cpus));
-    let traced = program.map(|program| {
-        let compared = ComparedProgram::new(evidence, program);
-        let locked = LockedProgram::calibrate(program, compared.dedicated, models.inflation);
-        (compared, locked.program.bounds())
-    });
+    let lower_limits = limits.into_last().and_then(|limits| limits.within_points(&points));
+    let peak_cpus = peak_cpus(&models, evidence, &points, &predicted);
     let model = points.last().map_or_else(|| models.best_form(), |point| point.model);
     let weights = replay_and_form_weights(&last);
     let mut model_views = models.model_views();
@@ -76,12 +80,12 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         model,
         from: evidence.points.iter().map(|point| point.cpus).collect(),
         first_limit: limits::memory_size_limit(evidence, &targets).or_else(|| {
-            limits::first_limit(&models, traced.as_ref().map(|(compared, bounds)| (compared.program, bounds)))
+            let limit = limits::first_limit(&models, lower_limits.as_ref(), &points, peak_cpus);
+            // A fit that supports no point supports no limit.
+            limit.filter(|limit| abstention.is_none() || limit.basis != LimitBasis::Fit)
         }),
-        peak_cpus: peak_cpus(&models, evidence, &points, &predicted),
-        bounds: traced.as_ref().map(|(compared, bounds)| {
-            limits::bounds(compared.program, bounds, compared.untraced_elapsed_ratio)
-        }),
+        peak_cpus,
+        bounds: lower_limits.as_ref().map(LowerLimits::view),
         models: model_views,
         karp_flatt: karp_flatt_trend(&models.form_points, models.noise)
             .map_or(Vec::new(), |(fractions, _)| fractions),
@@ -90,7 +94,11 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
             .map_or(Vec::new(), |law| {
                 targets.iter().map(|n| (*n, gustafson_speedup(law.alpha.min(1.0), *n))).collect()
             }),
-        caveats: caveats(evidence, &models, &targets, &points, forced, abstention.is_some()),
+        caveats: caveats::caveats(
+            &models,
+            &targets,
+            &caveats::Outcome { points: &points, forced, fit_alone, is_withheld: abstention.is_some() },
+        ),
         abstained: abstention,
         points,
     })
@@ -127,59 +135,12 @@ fn peak_cpus(
         return Some(f64::from(best));
     }
     let by_form = points.last().is_none_or(|point| point.model != ModelName::Replay);
-    models.form_peak().filter(|_| by_form)
-}
-
-fn caveats(
-    evidence: &Evidence,
-    models: &ModelSet<'_>,
-    targets: &[u32],
-    points: &[PredictedPoint],
-    forced: f64,
-    withheld: bool,
-) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    if evidence.programs.is_empty() {
-        caveats.push(Caveat::Untraced);
-    } else {
-        let without: Vec<u32> =
-            targets.iter().copied().filter(|cpus| models.program(*cpus).is_none()).collect();
-        if !without.is_empty() {
-            caveats.push(Caveat::NotOversubscribed { cpus: without });
-        }
-        let used: Vec<_> = targets.iter().filter_map(|cpus| models.program(*cpus)).collect();
-        let lossy = used.iter().map(|program| program.lost_share).fold(0.0, f64::max);
-        if lossy > 0.0 {
-            caveats.push(Caveat::Lossy { share: lossy });
-        }
-        if used.iter().any(|program| !program.has_calls) {
-            caveats.push(Caveat::NoSystemCalls);
-        }
-    }
-    let has_one_cpu =
-        evidence.points.len() > 1 && evidence.points.first().is_some_and(|point| point.cpus == 1);
-    if !has_one_cpu || !evidence.is_time {
-        caveats.push(Caveat::OneCount);
-    }
-    let costs = targets
-        .iter()
-        .filter_map(|cpus| models.program(*cpus))
-        .map(|program| ComparedProgram::new(evidence, program).oversubscription_cost);
-    let times = costs.fold(1.0, f64::max);
-    if times > NOTABLE_OVERSUBSCRIPTION {
-        caveats.push(Caveat::Oversubscribed { times });
-    }
-    if forced > MAX_FORCED {
-        caveats.push(Caveat::Forced { share: forced });
-    }
-    // A rule that withholds the points is a reason of its own, so the width of their bands is not
-    // reported.
-    let wide = |point: &&PredictedPoint| !withheld && point.band90[1] / point.band90[0] > WIDE_BAND;
-    let wide: Vec<u32> = points.iter().filter(wide).map(|point| point.cpus).collect();
-    if !wide.is_empty() {
-        caveats.push(Caveat::Wide { cpus: wide, factor: WIDE_BAND });
-    }
-    caveats
+    // A fit may put its peak where the times still fall.
+    let is_plausible = |peak: &f64| {
+        let next = all.iter().map(|(cpus, ..)| *cpus).find(|cpus| f64::from(*cpus) >= *peak);
+        next.is_none_or(|next| best <= next)
+    };
+    models.form_peak().filter(|peak| by_form && is_plausible(peak))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! This module draws and lays out nothing, and adds no judgement to the prediction.
 
 use morecores_view::{
-    Abstention, BoundsView, Caveat, FirstLimit, ModelName, PredictedPoint, Prediction, Resource,
+    Abstention, BoundsView, Caveat, FirstLimit, LimitBasis, MAX_LIMIT_CPUS, ModelName, PredictedPoint,
+    Prediction, Resource,
 };
 
 use crate::format::{bytes as bytes_text, cpus, join_with_and, percent, ratio, time, two_digits};
@@ -109,6 +110,11 @@ fn first_limit_sentence(limit: &FirstLimit) -> String {
         Resource::Memory => "memory and caches, where busy CPUs slow each other down".to_owned(),
         Resource::Coherency => "the traffic between each pair of CPUs".to_owned(),
     };
+    let source = match limit.basis {
+        LimitBasis::Trace => "first limit",
+        LimitBasis::Fit => "first limit of the fit",
+    };
+    let band = limit.band90.map_or(String::new(), limit_band);
     match limit.resource {
         Resource::MemorySize { needed_bytes, limit_bytes, at_cpus } => format!(
             "The first limit is memory: {} need about {}, and {} are available, enough for {}.",
@@ -118,27 +124,41 @@ fn first_limit_sentence(limit: &FirstLimit) -> String {
             cpus(limit.cpus as u32)
         ),
         Resource::Coherency => {
-            format!("The first limit is {what}: the command is fastest on {}.", about_cpus(limit.cpus))
+            format!("The {source} is {what}: the command is fastest on {}{band}.", about_cpus(limit.cpus))
         }
         _ => {
             format!(
-                "The first limit is {what}: the command never keeps more than {} busy.",
+                "The {source} is {what}: the command never keeps more than {} busy{band}.",
                 about_cpus(limit.cpus)
             )
         }
     }
 }
 
+/// 90% band of a limit, in brackets.
+fn limit_band([low, high]: [f64; 2]) -> String {
+    if high >= MAX_LIMIT_CPUS {
+        format!(" (90% band {} or more)", two_digits(low))
+    } else {
+        format!(" (90% band {} to {})", two_digits(low), two_digits(high))
+    }
+}
+
 /// Lower limits of the elapsed time on any machine.
 fn bounds_sentence(bounds: &BoundsView) -> String {
+    let part = |seconds: f64, [low, high]: [f64; 2], what: &str| {
+        format!("{} ({what}; 90% band {} to {})", time(seconds), time(low), time(high))
+    };
     let mut parts = vec![
-        format!("{} divided by the number of CPUs (all its work)", time(bounds.work_s)),
-        format!("{} (its longest chain of dependent steps)", time(bounds.span_s)),
+        part(bounds.work_s, bounds.work_band90_s, "all its work, to be divided by the number of CPUs"),
+        part(bounds.span_s, bounds.span_band90_s, "its longest chain of dependent steps"),
     ];
-    let locks = bounds.locks.iter().filter(|(_, seconds)| *seconds > 0.0).take(2);
-    parts.extend(locks.map(|(name, seconds)| format!("{} (its work under {name})", time(*seconds))));
-    let devices = bounds.devices.iter().filter(|(_, seconds)| *seconds > 0.0);
-    parts.extend(devices.map(|(name, seconds)| format!("{} (its use of {name})", time(*seconds))));
+    let locks = bounds.locks.iter().zip(&bounds.lock_bands90_s).filter(|((_, time), _)| *time > 0.0).take(2);
+    parts.extend(
+        locks.map(|((name, seconds), band)| part(*seconds, *band, &format!("its work under {name}"))),
+    );
+    let devices = bounds.devices.iter().zip(&bounds.device_bands90_s).filter(|((_, time), _)| *time > 0.0);
+    parts.extend(devices.map(|((name, seconds), band)| part(*seconds, *band, &format!("its use of {name}"))));
     format!("Lower limits, by the trace: {}.", parts.join(", "))
 }
 
@@ -235,6 +255,25 @@ pub(crate) fn caveat_text(caveat: &Caveat) -> String {
             "With {{n}} above its CPU count, the command used {} times the CPU time for as many processes. How much of \
              this disappears when each has its own CPU is unknown, so the band spans both extremes.",
             ratio(*times)
+        ),
+        Caveat::FailedBackTest { cpus: count, error } => format!(
+            "The replay predicts {} {}, which is outside its band. It therefore gives no lower limit and no gain.",
+            cpus(*count),
+            error_text(*error)
+        ),
+        Caveat::FitAlone { cpus: counts, above } => format!(
+            "By the formulas alone, {} CPUs give more than {} times the speed. No trace supports this, so there is no \
+             point. `morecores run --predict` makes the traces.",
+            join_with_and(counts),
+            ratio(*above)
+        ),
+        Caveat::UnseenSharing => {
+            "Its threads share memory; how they disturb each other shows only on 2 CPUs or more.".to_owned()
+        }
+        Caveat::FixedTime { elapsed_s } => format!(
+            "The command runs for a fixed time ({}), so its elapsed time says nothing about its speed. Give the figure \
+             that it reports with --metric.",
+            time(*elapsed_s)
         ),
     }
 }

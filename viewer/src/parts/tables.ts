@@ -107,13 +107,20 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("without, or faster", (g) => g.change),
     ...counts.flatMap((point, i) => [
       column<Gain>(`saved on ${cpus(point.cpus)}`, (g) => time(g.points[i]?.saved_s), (g) => g.points[i]?.saved_s ?? null),
+      column<Gain>("90% band", (g) => range(g.points[i]?.saved_band90_s, time)),
       column<Gain>(`CPUs gained of ${point.cpus}`, (g) => figure(g.points[i]?.gained_cpus), (g) => g.points[i]?.gained_cpus ?? null),
+      column<Gain>("90% band", (g) => range(g.points[i]?.gained_cpus_band90, figure)),
     ]),
   ], gains);
   return {
     tables: all,
     keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as TaggedRow).about.some((key) => key === component))),
   };
+}
+
+/** Band by its ends. */
+function range(band: [number, number] | undefined, write: (value: number) => string): string {
+  return band ? `${write(band[0])} to ${write(band[1])}` : "–";
 }
 
 /** Component with the idle time that such an event ended. */

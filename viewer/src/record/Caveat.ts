@@ -27,4 +27,24 @@ share: number, } | { "caveat": "crowded",
 /**
  * Ratio of the two CPU times.
  */
-times: number, };
+times: number, } | { "caveat": "failed_back_test", 
+/**
+ * Largest measured count.
+ */
+cpus: number, 
+/**
+ * Relative error of the predicted elapsed time.
+ */
+error: number, } | { "caveat": "fit_alone", 
+/**
+ * CPU counts without a point.
+ */
+cpus: Array<number>, 
+/**
+ * Threshold of the speedup.
+ */
+above: number, } | { "caveat": "unseen_sharing" } | { "caveat": "fixed_time", 
+/**
+ * Elapsed time in seconds.
+ */
+elapsed_s: number, };

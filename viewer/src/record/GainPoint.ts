@@ -17,10 +17,19 @@ n: number,
  */
 elapsed_s: number, 
 /**
- * Elapsed time saved.
+ * Elapsed time saved; never so much that the rest is shorter than the lower limits of the
+ * changed program.
  */
 saved_s: number, 
 /**
+ * 90% band of `saved_s`, for this elapsed time without the change.
+ */
+saved_band90_s: [number, number], 
+/**
  * Gain in speedup over the smallest measured count, in CPUs.
  */
-gained_cpus: number, };
+gained_cpus: number, 
+/**
+ * 90% band of `gained_cpus`.
+ */
+gained_cpus_band90: [number, number], };

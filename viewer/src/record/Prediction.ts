@@ -32,7 +32,8 @@ first_limit: FirstLimit | null,
  */
 peak_cpus: number | null, 
 /**
- * Lower limits of the elapsed time on any number of these CPUs; null without a trace.
+ * Lower limits of the elapsed time on any number of these CPUs; null without a trace, and if
+ * the replay of the trace is refuted by a measurement.
  */
 bounds: BoundsView | null, 
 /**

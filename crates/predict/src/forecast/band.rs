@@ -18,6 +18,7 @@ pub(super) mod draws;
 use morecores_view::{ModelName, PredictedPoint};
 
 use super::evidence::MeasuredPoint;
+use super::quantiles::Quantiles;
 
 /// Number of standard deviations on each side of the mean that hold 90% of a normal distribution.
 const Z90: f64 = 1.644_853_6;
@@ -97,6 +98,12 @@ pub(super) fn replay_spread(drawn: Spread, trust: ReplayTrust) -> Spread {
     [own_error.hypot(drawn[0]), (own_error * hidden_wait_factor).hypot(drawn[1])]
 }
 
+/// Whether the truth is outside the 90% band of a prediction with this spread. `log_error` is the
+/// logarithm of the predicted elapsed time over the true one.
+pub(super) fn is_outside_band([less, more]: Spread, log_error: f64) -> bool {
+    log_error > Z90 * less || -log_error > Z90 * more
+}
+
 /// Facts that decide the error of the closed forms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormTrust {
@@ -143,6 +150,8 @@ pub(super) struct JointForecast {
     /// Mean of the logarithm of elapsed time.
     mean: f64,
     spread: Spread,
+    /// Least elapsed time by the lower limits, at their 5% quantile.
+    least: f64,
     /// Name of the model with the largest weight.
     model: ModelName,
 }
@@ -161,12 +170,19 @@ impl JointForecast {
         let model = forecasts.iter().fold(first, |best, o| if o.weight() > best.weight() { o } else { best });
         let spread =
             [0, 1].map(|side| (weighted_mean(&|forecast| forecast.spread[side].powi(2)) + between).sqrt());
-        Some(Self { mean, spread, model: model.model })
+        Some(Self { mean, spread, least: 0.0, model: model.model })
     }
 
     /// Widens the spread for a prediction that a rule advises against.
     pub(super) fn widen(&mut self) {
         self.spread = self.spread.map(|spread| DOUBT_FACTOR * spread);
+    }
+
+    /// Raises the forecast to the lower limits of elapsed time: the mean to their median, and the
+    /// lower end of the band to their 5% quantile.
+    pub(super) fn raise_to(&mut self, limits: Quantiles) {
+        self.mean = self.mean.max(limits.middle.ln());
+        self.least = limits.low;
     }
 
     /// Elapsed time at the mean.
@@ -177,7 +193,7 @@ impl JointForecast {
     /// Ends of the band of elapsed time, without the limit by the ideal speedup.
     pub(super) fn ends(&self) -> [f64; 2] {
         let [less, more] = self.spread;
-        [(self.mean - Z90 * less).exp(), (self.mean + Z90 * more).exp()]
+        [(self.mean - Z90 * less).exp().max(self.least), (self.mean + Z90 * more).exp()]
     }
 
     /// Point at `cpus` with its band, relative to `base`. The elapsed times are those of a time

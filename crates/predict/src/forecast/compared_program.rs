@@ -1,12 +1,8 @@
 //! Comparison of a traced program with the measurement on the same CPUs: the ratio of their elapsed
 //! times, and the part of it that oversubscription explains.
 
-use super::evidence::{Evidence, MeasuredPoint, measured_program, point_at};
+use super::evidence::{Evidence, MIN_JOBS, MeasuredPoint, measured_program, point_at};
 use super::traced_program::TracedProgram;
-
-/// Number of processes beyond one per CPU from which the process count indicates the amount of
-/// work.
-const MIN_JOBS: usize = 20;
 
 /// Relative error of a traced run's own figure for the tracer's cost.
 const TRACED_DEVIATION: f64 = 0.01;

@@ -1,13 +1,20 @@
 //! Ensemble of replays of one program, one for each draw of the quantities that a single replay
 //! takes as certain. The `draws` of the band decide what differs between them.
 
+mod change;
+mod lower_limits;
+
 use rayon::prelude::*;
 
-use super::band::draws::{DRAWS, Draw, DrawRanges};
+use super::band::draws::{DRAWS, DrawRanges};
 use super::band::{Middle, Spread};
 use super::compared_program::ComparedProgram;
 use super::evidence::{Evidence, MeasuredPoint};
+pub(super) use change::Change;
+pub(super) use lower_limits::DrawnLimits;
+
 use super::locked_program::{HoldGrowth, LockedProgram, hold_growth};
+use crate::demand::LockUse;
 use crate::replay::{Inflation, Program, Shape, replay};
 
 /// Replays of one program with drawn parameters.
@@ -15,6 +22,8 @@ pub(super) struct Ensemble<'e> {
     compared: ComparedProgram<'e>,
     /// Measured point at the traced count.
     measured: MeasuredPoint,
+    /// Locks with their shares.
+    pub(super) locks: Vec<LockUse>,
     /// Program with its locks.
     program_with_locks: Program,
     /// Known growth of each lock's hold time with more CPUs.
@@ -43,9 +52,19 @@ impl<'e> Ensemble<'e> {
         let measured = compared.measured?;
         let inflation = measured_inflation(evidence.is_time, known);
         let likely = Inflation::fit(Shape::Logarithmic, &inflation);
-        let locked = LockedProgram::calibrate(compared.program, compared.dedicated, likely);
+        let LockedProgram { locks, program: program_with_locks } =
+            LockedProgram::calibrate(compared.program, compared.dedicated, likely);
         let hold_growth = hold_growth(evidence, compared.program, likely);
-        Some(Self { compared, measured, program_with_locks: locked.program, hold_growth, inflation })
+        Some(Self { compared, measured, locks, program_with_locks, hold_growth, inflation })
+    }
+
+    fn draw_ranges(&self) -> DrawRanges<'_> {
+        DrawRanges {
+            threads: self.program_with_locks.threads.len(),
+            inflation: &self.inflation,
+            kernel: self.measured.kernel,
+            hold_growth: &self.hold_growth,
+        }
     }
 
     /// Elapsed time on `cpus` CPUs, scaled from the measured point at the traced count.
@@ -53,25 +72,15 @@ impl<'e> Ensemble<'e> {
         let ComparedProgram { program: traced, elapsed_ratio, oversubscription_cost, .. } = self.compared;
         let oversubscription = oversubscription_cost.ln();
         let program = &self.program_with_locks;
-        let ranges = DrawRanges {
-            threads: program.threads.len(),
-            inflation: &self.inflation,
-            kernel: self.measured.kernel,
-            hold_growth: &self.hold_growth,
-        };
+        let ranges = self.draw_ranges();
         let ratio = |number: u64| {
-            let Draw { inflation, pace, slice, hold_growth, vanishing_share } = ranges.draw(number);
+            let draw = ranges.draw(number);
             let replay_on = |cpus| {
-                let mut machine = traced.machine(cpus, inflation);
-                machine.pace.clone_from(&pace);
-                machine.hold_growth.clone_from(&hold_growth);
-                machine.growth_threshold = traced.cpus;
-                machine.slice = traced.demands.slice.unwrap_or(slice);
-                let replayed = replay(program, &machine);
+                let replayed = replay(program, &draw.machine(traced, cpus));
                 (replayed.elapsed.as_secs_f64(), replayed.forced_waits)
             };
             let ((target_elapsed, forced), (traced_elapsed, _)) = (replay_on(cpus), replay_on(traced.cpus));
-            ((target_elapsed / traced_elapsed).ln() - vanishing_share * oversubscription, forced)
+            ((target_elapsed / traced_elapsed).ln() - draw.vanishing_share * oversubscription, forced)
         };
         let (ratios, forced): (Vec<f64>, Vec<u32>) = (0..DRAWS).into_par_iter().map(ratio).unzip();
         let Middle { median, spread } = Middle::from_log_ratios(ratios);

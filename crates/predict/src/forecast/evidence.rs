@@ -62,8 +62,12 @@ pub struct MeasuredPoint {
     pub kernel: Option<f64>,
 }
 
+/// Number of processes beyond one per CPU from which the process count indicates the amount of
+/// work: the command is a graph of jobs.
+pub(super) const MIN_JOBS: usize = 20;
+
 /// Number of standard errors in half of a 95% interval.
-const Z95: f64 = 1.959_964;
+pub(super) const Z95: f64 = 1.959_964;
 
 /// Relative standard error of a median from too few runs for an interval.
 const DEFAULT_ERROR: f64 = 0.02;

@@ -3,7 +3,9 @@
 
 use morecores_view::{ModelName, ModelView};
 
-use super::band::{FormTrust, ModelForecast, ReplayTrust, error_beyond_noise, form_spread, replay_spread};
+use super::band::{
+    FormTrust, ModelForecast, ReplayTrust, error_beyond_noise, form_spread, is_outside_band, replay_spread,
+};
 use super::compared_program::ComparedProgram;
 use super::ensemble::{Ensemble, likely_inflation};
 use super::evidence::{Evidence, MeasuredPoint, program_for};
@@ -46,6 +48,8 @@ struct BackTest {
     error: f64,
     /// Error beyond noise, per doubling of the CPUs.
     error_per_doubling: f64,
+    /// Whether the truth is outside the band that the prediction would have had.
+    is_outside_band: bool,
 }
 
 impl<'e> ModelSet<'e> {
@@ -71,6 +75,11 @@ impl<'e> ModelSet<'e> {
     /// Trace that supports a prediction at this count.
     pub(super) fn program(&self, cpus: u32) -> Option<&'e TracedProgram> {
         program_for(self.evidence, self.largest.cpus, cpus)
+    }
+
+    /// Relative error of the replay's back-test, if the truth was outside its band.
+    pub(super) fn failed_back_test(&self) -> Option<f64> {
+        self.back_test.filter(|test| test.is_outside_band).map(|test| test.error)
     }
 
     pub(super) const fn average(&self) -> Option<&ModelAverage> {
@@ -159,6 +168,15 @@ fn replay_back_test(evidence: &Evidence, largest: MeasuredPoint, noise: f64) -> 
     let known: Vec<_> = evidence.points.iter().copied().filter(|p| p.cpus <= program.cpus).collect();
     let replayed = Ensemble::new(evidence, compared, &known)?.elapsed(largest.cpus);
     let error = replayed.median / largest.elapsed - 1.0;
-    let error_per_doubling = error_beyond_noise(error, noise) / doublings(program.cpus, largest.cpus);
-    Some(BackTest { error, error_per_doubling })
+    let doublings = doublings(program.cpus, largest.cpus);
+    let error_per_doubling = error_beyond_noise(error, noise) / doublings;
+    let trust = ReplayTrust {
+        doublings,
+        test_error_per_doubling: None,
+        measured_error: compared.measured?.error.hypot(largest.error),
+        lost_share: program.lost_share,
+        has_calls: program.has_calls,
+    };
+    let is_outside_band = is_outside_band(replay_spread(replayed.spread, trust), (1.0 + error).ln());
+    Some(BackTest { error, error_per_doubling, is_outside_band })
 }

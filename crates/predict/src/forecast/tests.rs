@@ -1,7 +1,7 @@
 //! Predictions from evidence with a known truth.
 
 use morecores_study::Nanos;
-use morecores_view::{Abstention, Resource};
+use morecores_view::{Abstention, Caveat, Resource};
 
 use super::*;
 use crate::demand::{Demands, LockId, LockUse, add_locks};
@@ -45,6 +45,9 @@ fn traced_program(cpus: u32, n: u32, elapsed: Nanos, program: Program) -> Traced
         lock_names: Vec::new(),
         commands: vec!["job".to_owned(); threads],
         serial_command: Some("first".to_owned()),
+        serial_s: 0.0,
+        meets_at_futexes: false,
+        timer_wait_share: 0.0,
         has_calls: true,
         processes: 1,
         lost_share: 0.0,
@@ -89,10 +92,14 @@ fn trace_on_one_cpu_predicts_many() {
     }
     assert_eq!((found.model, found.caveats), (ModelName::Replay, vec![Caveat::OneCount]));
     let bounds = found.bounds.unwrap();
-    assert!((bounds.work_s, bounds.span_s) == (1.0, 0.2));
+    assert!(is_within(bounds.work_s, 1.0, 1e-3) && is_within(bounds.span_s, 0.2, 0.02), "{bounds:?}");
+    let [low, high] = bounds.span_band90_s;
+    assert!(low < bounds.span_s && bounds.span_s < high && high < 1.1 * low, "{bounds:?}");
     let limit = found.first_limit.unwrap();
     let by_first = Resource::SerialWork { command: Some("first".to_owned()) };
-    assert!(limit.resource == by_first && is_within(limit.cpus, 5.0, 0.01));
+    assert!(
+        limit.resource == by_first && limit.basis == LimitBasis::Trace && is_within(limit.cpus, 5.0, 0.02)
+    );
     // No prediction, however optimistic, is below the bounds.
     assert!(found.points.iter().all(|point| point.elapsed_s.unwrap() >= 0.95 * bounds.span_s));
 }
@@ -130,7 +137,7 @@ fn bounds_are_at_the_pace_of_timed_runs() {
     let evidence = Evidence { programs: vec![slow], ..timed_evidence(&[(1, 1.0)]) };
     let found = forecast(&evidence, &[64]).unwrap();
     let bounds = found.bounds.unwrap();
-    assert!(is_within(bounds.work_s, 1.0, 1e-9) && is_within(bounds.span_s, 0.2, 1e-9), "{bounds:?}");
+    assert!(is_within(bounds.work_s, 1.0, 1e-3) && is_within(bounds.span_s, 0.2, 0.02), "{bounds:?}");
     assert!(found.points[0].elapsed_s.unwrap() >= 0.95 * bounds.span_s);
 }
 
@@ -289,10 +296,13 @@ fn gain_equals_the_removed_time() {
     // All threads run the command `job`. Twice the speed saves half of everything; dividing the
     // serial work saves half of its 400 ms; the program does not use the disk.
     assert!(
-        is_within(saved[0], 0.35, 0.01) && is_within(saved[1], 0.2, 0.01) && saved[2].abs() < 1e-9,
+        is_within(saved[0], 0.35, 0.01) && is_within(saved[1], 0.2, 0.03) && saved[2].abs() < 1e-9,
         "{saved:?}"
     );
-    assert!(is_within(gains[1].points[0].gained_cpus, 1.0 / 0.5 - 1.0 / 0.7, 0.01));
+    let serial = gains[1].points[0];
+    assert!(is_within(serial.gained_cpus, 1.0 / 0.5 - 1.0 / 0.7, 0.05));
+    let [low, high] = serial.saved_band90_s;
+    assert!(low < serial.saved_s && serial.saved_s < high && high < 1.2 * low, "{serial:?}");
     let all = what_if(&evidence, &[], None).unwrap();
     assert!(all.len() == 2 && all[0].points.iter().map(|point| point.cpus).eq([2, 4]), "{all:?}");
     let unknown = what_if(&evidence, &[WhatIfChange::RemoveNamed("ld".to_owned())], None).unwrap_err();

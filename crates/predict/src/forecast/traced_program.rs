@@ -9,7 +9,7 @@ use morecores_view::{LockView, TraceView};
 use crate::demand::{Demands, LockId, LockUse, lock_uses};
 use crate::replay::{Inflation, Machine};
 use morecores_explain::DecodedTrace;
-use morecores_explain::trace::Timeline;
+use morecores_explain::trace::{Cause, Timeline, awaited_futex, causes};
 
 /// Demands of a traced run, with the facts that decide the trust in its trace.
 #[derive(Clone, Debug)]
@@ -32,6 +32,12 @@ pub struct TracedProgram {
     pub commands: Vec<String>,
     /// Command that ran for most of the serial phases' time.
     pub serial_command: Option<String>,
+    /// Time of the serial phases in seconds, in the traced run.
+    pub serial_s: f64,
+    /// Whether threads of one process waited for each other at futexes, other than for their ends.
+    pub meets_at_futexes: bool,
+    /// Longest wait of the first thread for a timer, over the elapsed time.
+    pub timer_wait_share: f64,
     /// Whether the trace contains every system call with its object.
     pub has_calls: bool,
     /// Number of processes.
@@ -63,6 +69,7 @@ impl TracedProgram {
         for phase in &view.serial_phases {
             *phases.entry(&phase.culprit).or_default() += phase.duration_s;
         }
+        program.serial_s = phases.values().sum();
         program.serial_command = phases
             .into_iter()
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)))
@@ -112,6 +119,9 @@ impl TracedProgram {
             lock_names,
             demands,
             serial_command: None,
+            serial_s: 0.0,
+            meets_at_futexes: meets_at_futexes(timeline),
+            timer_wait_share: timer_wait_share(timeline),
             has_calls: !timeline.calls.is_empty(),
             processes: timeline.tree().filter(|(id, thread)| thread.leader == Some(*id)).count(),
             lost_share: 0.0,
@@ -127,6 +137,31 @@ impl TracedProgram {
         let slice = self.demands.slice.unwrap_or(any.slice);
         Machine { slowdown: inflation.slowdown(cpus), wake_latency, slice, ..any }
     }
+}
+
+/// Longest time between a thread's last wake-up of others and its end: the kernel wakes the threads
+/// that join it.
+const MAX_END_DELAY: Nanos = Nanos::from_millis(1);
+
+fn meets_at_futexes(timeline: &Timeline) -> bool {
+    timeline.waits.iter().any(|wait| {
+        let waker = wait.wake.and_then(|wake| Some((wake.at, timeline.thread(wake.by.thread()?))));
+        let waiter = timeline.thread(wait.thread);
+        waiter.in_tree
+            && awaited_futex(timeline, wait).is_some()
+            && waker.is_some_and(|(at, waker)| {
+                let ends = waker.ended.is_some_and(|ended| ended.since(at) <= MAX_END_DELAY);
+                waker.leader == waiter.leader && !ends
+            })
+    })
+}
+
+fn timer_wait_share(timeline: &Timeline) -> f64 {
+    let Some(root) = timeline.root else { return 0.0 };
+    let waits = timeline.waits.iter().zip(causes(timeline));
+    let by_timer = waits.filter(|(wait, cause)| wait.thread == root && *cause == Cause::Timer);
+    let longest = by_timer.map(|(wait, _)| wait.to.since(wait.from)).max().unwrap_or(Nanos::ZERO);
+    longest.as_secs_f64() / timeline.elapsed().as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
 /// Largest relative difference between the waits of a lock and the waits of its table row. The

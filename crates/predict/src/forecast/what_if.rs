@@ -1,4 +1,4 @@
-//! Gain from removing an obstacle: the same replay with and without it.
+//! Gain from removing an obstacle: the replays of the prediction, with and without it.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,15 @@ use morecores_study::Nanos;
 use morecores_view::{Gain, GainKind, GainPoint};
 
 use super::compared_program::ComparedProgram;
-use super::ensemble::likely_inflation;
+use super::ensemble::{Change, Ensemble};
 use super::evidence::{Evidence, MeasuredPoint, point_at, program_for};
 use super::forecast;
+use super::limits::LowerLimits;
 use super::locked_program::LockedProgram;
+use super::model_set::ModelSet;
+use super::quantiles::Quantiles;
 use super::traced_program::TracedProgram;
-use crate::demand::LockUse;
-use crate::replay::{Inflation, Machine, Program, Step, replay};
+use crate::replay::{Program, ReplayResult, Step};
 
 /// Hypothetical change to a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +54,12 @@ pub enum WhatIfError {
     /// No traced run has a measured count.
     #[error("no traced run has a measured CPU count, so there is nothing to compare with")]
     NoMeasuredTrace,
+    /// A measurement refutes the replay.
+    #[error(
+        "the replay of the traces contradicts the measured times, so it supports no estimate of a gain: see \
+         `morecores predict --explain`"
+    )]
+    Contradicted,
 }
 
 /// Number of commands to try without a request: those with the most CPU time.
@@ -62,6 +70,20 @@ const TRIAL_SPEEDUP: f64 = 2.0;
 
 /// Saved time over elapsed time below which a change is not listed.
 const MIN_SAVED_SHARE: f64 = 0.005;
+
+/// Number of draws for each gain. Each draw replays the program once for each change, so that all
+/// draws of a prediction would take too long. With 20 replays the 5% and 95% quantiles are the
+/// second smallest and second largest values.
+const GAIN_DRAWS: u64 = 20;
+
+/// Changes to replay with all draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filter {
+    /// Those that save a notable time in the first draw.
+    Notable,
+    /// All.
+    Everything,
+}
 
 /// Smallest share of the elapsed time that remains after any change.
 const MIN_LEFT_SHARE: f64 = 0.001;
@@ -102,21 +124,26 @@ pub fn what_if(
             all
         }
     };
-    let inflation = likely_inflation(evidence.is_time, &evidence.points);
+    let models = ModelSet::fit(evidence).ok_or(WhatIfError::NoMeasuredTrace)?;
     let mut scenarios = Vec::new();
     for &count in &counts {
-        let program = program_for(evidence, largest, count).ok_or(WhatIfError::Untraced(count))?;
+        if models.program(count).is_none() {
+            return Err(WhatIfError::Untraced(count));
+        }
         let elapsed = expected_elapsed(evidence, count).ok_or(WhatIfError::NoMeasuredTrace)?;
-        let compared = ComparedProgram::new(evidence, program);
-        scenarios.push(Scenario::new(compared, inflation, elapsed, count));
+        scenarios.push(Scenario::new(&models, count, elapsed)?);
     }
-    let changed = if changes.is_empty() { possible_changes(own) } else { changes.to_vec() };
+    let (changed, filter) = if changes.is_empty() {
+        (possible_changes(own), Filter::Notable)
+    } else {
+        (changes.to_vec(), Filter::Everything)
+    };
     let mut gains = Vec::new();
     for change in &changed {
         if let WhatIfChange::RemoveNamed(name) | WhatIfChange::SpeedUp { command: name, .. } = change {
             check_name(own, name, matches!(change, WhatIfChange::RemoveNamed(_)))?;
         }
-        let points = scenarios.iter().map(|scenario| scenario.gain(change, base)).collect();
+        let points = scenarios.iter().map(|scenario| scenario.gain(change, base, filter)).collect();
         gains.push(Gain { change: change.label(), kind: gain_kind(own, change), points });
     }
     if changes.is_empty() {
@@ -209,59 +236,102 @@ impl WhatIfChange {
 }
 
 /// Program on a number of CPUs.
-struct Scenario<'p> {
-    program: &'p TracedProgram,
-    locks: Vec<LockUse>,
-    machine: Machine,
+struct Scenario<'e> {
+    ensemble: Ensemble<'e>,
+    limits: LowerLimits<'e>,
+    program: &'e TracedProgram,
     cpus: u32,
-    /// Ratio of seconds on the machine to seconds in the replay.
-    scale: f64,
+    /// Elapsed time without a change.
     elapsed: f64,
-    serial: f64,
+    /// Replays without a change, one for each draw.
+    unchanged: Vec<ReplayResult>,
+    /// Work and span of the replayed program in seconds, before they are scaled to the timed runs.
+    unchanged_bounds: (f64, f64),
 }
 
-impl<'p> Scenario<'p> {
-    fn new(compared: ComparedProgram<'p>, inflation: Inflation, elapsed: f64, cpus: u32) -> Self {
-        let program = compared.program;
-        let LockedProgram { locks, program: program_with_locks } =
-            LockedProgram::calibrate(program, compared.dedicated, inflation);
-        let machine = program.machine(cpus, inflation);
-        let replayed = replay(&program_with_locks, &machine);
-        let scale = elapsed / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-        let serial = scale * replayed.serial.as_secs_f64();
-        Self { program, locks, machine, cpus, scale, elapsed, serial }
+impl<'e> Scenario<'e> {
+    fn new(models: &ModelSet<'e>, cpus: u32, elapsed: f64) -> Result<Self, WhatIfError> {
+        let program = models.program(cpus).ok_or(WhatIfError::Untraced(cpus))?;
+        let limits = LowerLimits::new(models, cpus).ok_or(WhatIfError::Contradicted)?;
+        let compared = ComparedProgram::new(models.evidence, program);
+        let ensemble = Ensemble::new(models.evidence, compared, &models.evidence.points)
+            .ok_or(WhatIfError::NoMeasuredTrace)?;
+        let unchanged = ensemble.replays(cpus, GAIN_DRAWS);
+        let unchanged_bounds = work_and_span(ensemble.unchanged());
+        Ok(Self { ensemble, limits, program, cpus, elapsed, unchanged, unchanged_bounds })
     }
 
-    fn gain(&self, change: &WhatIfChange, base: MeasuredPoint) -> GainPoint {
-        let then = match change {
-            WhatIfChange::RemoveSerial => self.elapsed - self.serial * (1.0 - 1.0 / f64::from(self.cpus)),
-            _ => self.elapsed_with(change),
+    /// Gain from a change. With [`Filter::Notable`], a change that saves hardly anything in the
+    /// first draw is not replayed further.
+    fn gain(&self, change: &WhatIfChange, base: MeasuredPoint, filter: Filter) -> GainPoint {
+        let (least, ratios) = match change {
+            WhatIfChange::RemoveSerial => {
+                (self.limits.work_and_span().0 / f64::from(self.cpus), self.without_serial())
+            }
+            _ => self.with_change(change, filter),
         };
-        // No change reduces the elapsed time to zero.
-        let then = then.max(self.elapsed * MIN_LEFT_SHARE);
+        let left = Quantiles::from_draws(ratios).unwrap_or(Quantiles::certain(1.0));
+        // No change reduces the elapsed time to zero or below the lower limits of what is left.
+        let least = least.max(self.elapsed * MIN_LEFT_SHARE);
+        let left = left.map(|ratio| (ratio * self.elapsed).max(least).min(self.elapsed));
+        let saved = left.map_decreasing(|left| self.elapsed - left);
+        let gained = left.map_decreasing(|left| {
+            f64::from(base.cpus) * (base.elapsed / left - base.elapsed / self.elapsed)
+        });
         GainPoint {
             cpus: self.cpus,
             n: self.program.n,
             elapsed_s: self.elapsed,
-            saved_s: self.elapsed - then,
-            gained_cpus: f64::from(base.cpus) * (base.elapsed / then - base.elapsed / self.elapsed),
+            saved_s: saved.middle,
+            saved_band90_s: saved.band(),
+            gained_cpus: gained.middle,
+            gained_cpus_band90: gained.band(),
         }
     }
 
-    fn elapsed_with(&self, change: &WhatIfChange) -> f64 {
+    /// Remaining share of the elapsed time of each draw, if serial work is divided among all CPUs.
+    fn without_serial(&self) -> Vec<f64> {
+        let divided_share = 1.0 - 1.0 / f64::from(self.cpus);
+        let share = |replayed: &ReplayResult| replayed.serial.as_secs_f64() / seconds(replayed);
+        self.unchanged.iter().map(|replayed| 1.0 - share(replayed) * divided_share).collect()
+    }
+
+    /// Lower limit of the elapsed time with a change, and the remaining share of the elapsed time
+    /// of each draw.
+    fn with_change(&self, change: &WhatIfChange, filter: Filter) -> (f64, Vec<f64>) {
+        let (program, locks) = self.changed_program(change);
+        let change = Change { program: &program, locks: &locks };
+        let ratios = |draws: u64| -> Vec<f64> {
+            let changed = self.ensemble.changed_replays(&change, self.cpus, draws);
+            changed
+                .iter()
+                .zip(&self.unchanged)
+                .map(|(changed, own)| seconds(changed) / seconds(own))
+                .collect()
+        };
+        let (limits, own) = (self.limits.work_and_span(), self.unchanged_bounds);
+        let first = ratios(1);
+        if filter == Filter::Notable && first.iter().all(|ratio| 1.0 - ratio <= MIN_SAVED_SHARE) {
+            return (0.0, first);
+        }
+        let (work, span) = work_and_span(&program);
+        let scaled = |limit: f64, changed: f64, own: f64| if own > 0.0 { limit * changed / own } else { 0.0 };
+        let least_work = scaled(limits.0, work, own.0) / f64::from(self.cpus);
+        (least_work.max(scaled(limits.1, span, own.1)), ratios(GAIN_DRAWS))
+    }
+
+    /// Program with a change, and the indices of its remaining locks.
+    fn changed_program(&self, change: &WhatIfChange) -> (Program, Vec<usize>) {
         let mut program = self.program.demands.program.clone();
-        let mut locks = self.locks.clone();
+        let is_free = |index: usize| match change {
+            WhatIfChange::RemoveNamed(name) => self.program.lock_names[index].contains(name.as_str()),
+            _ => false,
+        };
+        let kept: Vec<usize> = (0..self.ensemble.locks.len()).filter(|index| !is_free(*index)).collect();
         match change {
-            WhatIfChange::RemoveNamed(name) => {
-                let free = |lock: &LockUse| {
-                    let index = self.program.locks.iter().position(|own| own.id == lock.id);
-                    index.is_some_and(|index| self.program.lock_names[index].contains(name.as_str()))
-                };
-                locks.retain(|lock| !free(lock));
-                self.scale_command(&mut program, name, 0.0);
-            }
+            WhatIfChange::RemoveNamed(name) => self.scale_command(&mut program, name, 0.0),
             WhatIfChange::SpeedUp { command, factor } => {
-                self.scale_command(&mut program, command, 1.0 / factor)
+                self.scale_command(&mut program, command, 1.0 / factor);
             }
             WhatIfChange::RemoveDisk => {
                 for step in program.scripts_mut().flatten() {
@@ -272,8 +342,8 @@ impl<'p> Scenario<'p> {
             }
             WhatIfChange::RemoveSerial => {}
         }
-        let program = LockedProgram::insert_locks(&program, &locks);
-        self.scale * replay(&program, &self.machine).elapsed.as_secs_f64()
+        let locks: Vec<_> = kept.iter().map(|index| self.ensemble.locks[*index].clone()).collect();
+        (LockedProgram::insert_locks(&program, &locks), kept)
     }
 
     /// Multiplies the time of a command's work by `factor`.
@@ -292,4 +362,15 @@ impl<'p> Scenario<'p> {
             }
         }
     }
+}
+
+/// Elapsed time of a replay in seconds; never zero.
+fn seconds(replayed: &ReplayResult) -> f64 {
+    replayed.elapsed.as_secs_f64().max(1e-9)
+}
+
+/// Total work and longest chain of steps of a program, in seconds.
+fn work_and_span(program: &Program) -> (f64, f64) {
+    let bounds = program.bounds();
+    (bounds.work.as_secs_f64(), bounds.span.as_secs_f64())
 }

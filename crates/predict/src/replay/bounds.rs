@@ -34,33 +34,48 @@ impl Bounds {
 impl Program {
     /// Lower bounds on the elapsed time of this program.
     pub fn bounds(&self) -> Bounds {
+        self.bounds_at_pace(&[])
+    }
+
+    /// Lower bounds on the elapsed time of this program, with a factor on the time of each thread's
+    /// work, by the thread's number; 1 for threads beyond the list and for shared work.
+    pub fn bounds_at_pace(&self, pace: &[f64]) -> Bounds {
         let mut bounds = Bounds {
-            work: self.work(),
+            work: Nanos::ZERO,
             span: Nanos::ZERO,
             holds: vec![Nanos::ZERO; self.locks.len()],
             services: vec![Nanos::ZERO; self.devices.len()],
         };
-        for script in self.scripts() {
+        let pieces = self.shared_work.iter().flat_map(|work| &work.pieces);
+        let factors = pace.iter().copied().chain(std::iter::repeat(1.0));
+        let scripts = self.threads.iter().zip(factors).chain(pieces.zip(std::iter::repeat(1.0)));
+        for (script, factor) in scripts {
+            let paced = |time: Nanos| Nanos((time.0 as f64 * factor) as u64);
             let mut held_lock = None;
             for step in script {
+                bounds.work.add_assign(paced(step.work()));
                 match *step {
                     Step::Lock(lock) => held_lock = Some(lock),
                     Step::Unlock(_) => held_lock = None,
-                    Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(time),
+                    Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(paced(time)),
                     Step::UseDevice { device, time } => bounds.services[device as usize].add_assign(time),
                     _ => {}
                 }
-                if let (Some(lock), Step::Run(time) | Step::Sleep(time) | Step::UseDevice { time, .. }) =
-                    (held_lock, *step)
-                {
-                    bounds.holds[lock as usize].add_assign(time);
+                let under_lock = match *step {
+                    Step::Run(time) => paced(time),
+                    Step::Sleep(time) | Step::UseDevice { time, .. } => time,
+                    _ => continue,
+                };
+                if let Some(lock) = held_lock {
+                    bounds.holds[lock as usize].add_assign(under_lock);
                 }
             }
         }
         for (service, channels) in bounds.services.iter_mut().zip(&self.devices) {
             service.0 = if *channels == u32::MAX { 0 } else { service.0 / u64::from((*channels).max(1)) };
         }
-        bounds.span = replay(&self.without_queues(), &Machine::new(self.threads.len() as u32)).elapsed;
+        let machine = Machine { pace: pace.to_vec(), ..Machine::new(self.threads.len() as u32) };
+        bounds.span = replay(&self.without_queues(), &machine).elapsed;
         bounds
     }
 

@@ -6,7 +6,7 @@ use morecores_view::{Gain, GainPoint, View};
 use super::Style;
 use super::grid::Grid;
 use crate::command;
-use crate::format::{column_cells, cpus, time};
+use crate::format::{column_cells, cpus, ratio, time};
 
 /// Report of `morecores what-if`.
 pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
@@ -35,20 +35,26 @@ fn table_lines(gains: &[Gain], first: &Gain, style: &Style) -> Vec<String> {
     let mut grid = Grid::new(style);
     grid.add_names(0, "without, or faster", gains.iter().map(|gain| gain.change.clone()));
     for (index, point) in first.points.iter().enumerate() {
-        let values = |field: fn(&GainPoint) -> f64| -> Vec<f64> {
-            gains.iter().map(|gain| gain.points.get(index).map_or(f64::NAN, field)).collect()
-        };
-        let saved = values(|point| point.saved_s);
+        let points: Vec<Option<&GainPoint>> = gains.iter().map(|gain| gain.points.get(index)).collect();
+        let saved: Vec<f64> =
+            points.iter().map(|point| point.map_or(f64::NAN, |point| point.saved_s)).collect();
         let unit = Quantity::Time.column_scale(saved.iter().copied());
         let saved: Vec<f64> = saved.iter().map(|seconds| seconds / unit.size).collect();
-        let rank = u8::try_from(index).unwrap_or(u8::MAX).saturating_mul(2);
+        let gained = points.iter().map(|point| point.map_or(f64::NAN, |point| point.gained_cpus));
+        let range = |ends: [f64; 2]| format!("{} to {}", ratio(ends[0]), ratio(ends[1]));
+        let saved_band = |point: &GainPoint| range(point.saved_band90_s.map(|seconds| seconds / unit.size));
+        let bands = |band: &dyn Fn(&GainPoint) -> String| -> Vec<String> {
+            points.iter().map(|point| point.map_or(String::new(), band)).collect()
+        };
+        let rank = u8::try_from(index).unwrap_or(u8::MAX).saturating_mul(4);
         let cpus_text = cpus(point.cpus);
-        grid.add_figures(rank, &format!("{cpus_text}\nsaved ({})", unit.symbol), column_cells(&saved));
-        grid.add_figures(
-            rank.saturating_add(1),
-            &format!("{cpus_text}\nCPUs gained"),
-            column_cells(&values(|point| point.gained_cpus)),
-        );
+        let mut add = |further: u8, title: &str, cells: Vec<String>| {
+            grid.add_figures(rank.saturating_add(further), &format!("{cpus_text}\n{title}"), cells);
+        };
+        add(0, &format!("saved ({})", unit.symbol), column_cells(&saved));
+        add(2, "90% band", bands(&saved_band));
+        add(1, "CPUs gained", column_cells(&gained.collect::<Vec<_>>()));
+        add(3, "90% band", bands(&|point| range(point.gained_cpus_band90)));
     }
     grid.into_lines()
 }

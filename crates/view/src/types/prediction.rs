@@ -19,7 +19,8 @@ pub struct Prediction {
     pub first_limit: Option<FirstLimit>,
     /// CPU count beyond which more CPUs make the command slower; null if none was found.
     pub peak_cpus: Option<f64>,
-    /// Lower limits of the elapsed time on any number of these CPUs; null without a trace.
+    /// Lower limits of the elapsed time on any number of these CPUs; null without a trace, and if
+    /// the replay of the trace is refuted by a measurement.
     pub bounds: Option<BoundsView>,
     /// All models with their test results, the one with the largest weight first.
     pub models: Vec<ModelView>,
@@ -62,8 +63,28 @@ pub struct FirstLimit {
     pub resource: Resource,
     /// Largest number of CPUs that the resource lets work at a time, regardless of their number.
     /// For coherency this is the count at the peak, for the size of the memory the largest count
-    /// that fits.
+    /// that fits. Never below a speedup of the same prediction or of its measured counts.
     pub cpus: f64,
+    /// 90% band of `cpus`; null for the size of the memory. An upper end of [`MAX_LIMIT_CPUS`]
+    /// means that the limit may be absent.
+    pub band90: Option<[f64; 2]>,
+    /// Source of the limit.
+    pub basis: LimitBasis,
+}
+
+/// Number of CPUs beyond which a limit is not reported: its inputs are known only to about a
+/// percent.
+pub const MAX_LIMIT_CPUS: f64 = 512.0;
+
+/// Source of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum LimitBasis {
+    /// Trace: the resource and its use are those of a traced run.
+    Trace,
+    /// Formula fitted to the measured counts: the limit holds only if the formula does.
+    Fit,
 }
 
 /// Resource that only one thread can use at a time, or that all threads share.
@@ -102,18 +123,27 @@ pub enum Resource {
     Coherency,
 }
 
-/// Lower limits of the elapsed time on any number of CPUs like the traced ones.
+/// Lower limits of the elapsed time on any number of CPUs like the traced ones, each with its 90%
+/// band. No limit is above a measured or a predicted elapsed time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BoundsView {
     /// Total CPU time; the lower limit is this time divided by the number of CPUs.
     pub work_s: f64,
+    /// 90% band of `work_s`.
+    pub work_band90_s: [f64; 2],
     /// Longest chain of dependent work and waits.
     pub span_s: f64,
+    /// 90% band of `span_s`.
+    pub span_band90_s: [f64; 2],
     /// Total time under each lock, the longest first.
     pub locks: Vec<(String, f64)>,
+    /// 90% band of each value of `locks`.
+    pub lock_bands90_s: Vec<[f64; 2]>,
     /// Total service time of each device.
     pub devices: Vec<(String, f64)>,
+    /// 90% band of each value of `devices`.
+    pub device_bands90_s: Vec<[f64; 2]>,
 }
 
 /// Name of a model of elapsed times.
@@ -246,6 +276,30 @@ pub enum Caveat {
         /// Ratio of the two CPU times.
         times: f64,
     },
+    /// Replay that missed the largest measured count by more than its band. No limit and no gain
+    /// comes from it.
+    FailedBackTest {
+        /// Largest measured count.
+        cpus: u32,
+        /// Relative error of the predicted elapsed time.
+        error: f64,
+    },
+    /// Counts whose speedup would exceed a threshold by formulas alone. No trace supports so large
+    /// a speedup, so no point is given.
+    FitAlone {
+        /// CPU counts without a point.
+        cpus: Vec<u32>,
+        /// Threshold of the speedup.
+        above: f64,
+    },
+    /// Threads that share memory and wait for each other, seen on one CPU only. How they disturb
+    /// each other shows only on two CPUs or more.
+    UnseenSharing,
+    /// Command that runs for a fixed time. Its elapsed time says nothing about its speed.
+    FixedTime {
+        /// Elapsed time in seconds.
+        elapsed_s: f64,
+    },
 }
 
 /// Kind of obstacle that a what-if estimate removes or reduces.
@@ -286,8 +340,13 @@ pub struct GainPoint {
     pub n: u32,
     /// Elapsed time without the change, by the same replay.
     pub elapsed_s: f64,
-    /// Elapsed time saved.
+    /// Elapsed time saved; never so much that the rest is shorter than the lower limits of the
+    /// changed program.
     pub saved_s: f64,
+    /// 90% band of `saved_s`, for this elapsed time without the change.
+    pub saved_band90_s: [f64; 2],
     /// Gain in speedup over the smallest measured count, in CPUs.
     pub gained_cpus: f64,
+    /// 90% band of `gained_cpus`.
+    pub gained_cpus_band90: [f64; 2],
 }

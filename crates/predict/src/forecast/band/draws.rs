@@ -20,7 +20,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use morecores_study::Nanos;
 
 use crate::forecast::locked_program::HoldGrowth;
-use crate::replay::{Inflation, Shape};
+use crate::forecast::traced_program::TracedProgram;
+use crate::replay::{Inflation, Machine, Shape};
 
 /// Number of draws. With 40 replays the 5% and 95% quantiles are the third smallest and largest
 /// values, steady to some tenths of the spread.
@@ -75,6 +76,19 @@ pub(in crate::forecast) struct Draw {
     pub(in crate::forecast) hold_growth: Vec<f64>,
     /// Share of the extra work from oversubscription that disappears.
     pub(in crate::forecast) vanishing_share: f64,
+}
+
+impl Draw {
+    /// Machine with `cpus` CPUs like those of a traced run, with the values of this draw.
+    pub(in crate::forecast) fn machine(&self, traced: &TracedProgram, cpus: u32) -> Machine {
+        Machine {
+            pace: self.pace.clone(),
+            hold_growth: self.hold_growth.clone(),
+            growth_threshold: traced.cpus,
+            slice: traced.demands.slice.unwrap_or(self.slice),
+            ..traced.machine(cpus, self.inflation)
+        }
+    }
 }
 
 impl DrawRanges<'_> {
