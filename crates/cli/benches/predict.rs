@@ -2,13 +2,16 @@
 //! time on any number of CPUs is known. Also the speed of a replay, and the memory of a prediction.
 //!
 //! The bench asserts nothing: the targets stand beside the figures. An argument selects parts of
-//! the bench by a part of their names (`machine`, `corpus`, `scoring`, `speed`, `memory`). `corpus`
-//! evaluates the programs on which predictions are tuned; only `scoring` evaluates the others.
+//! the bench by a part of their names (`machine`, `corpus`, `scoring`, `forms`, `speed`, `memory`).
+//! `corpus` evaluates the programs on which predictions are tuned; only `scoring` evaluates the
+//! others. `forms` prints both halves of the cases for predictions from times alone.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
 #[path = "../../predict/tests/corpus/mod.rs"]
 mod corpus;
+#[path = "../../predict/tests/form_corpus/mod.rs"]
+mod form_corpus;
 #[path = "../../predict/tests/score/mod.rs"]
 mod score;
 
@@ -42,6 +45,12 @@ fn main() {
         score::score_corpus(corpus::TUNING, prints_each());
     } else if wants("scoring") {
         score::score_corpus(corpus::SCORING, prints_each());
+    }
+    if wants("forms") {
+        for (half, seeds) in [("tuning", form_corpus::TUNING), ("scoring", form_corpus::SCORING)] {
+            println!("closed forms, {half} half:");
+            form_corpus::FormScore::from_seeds(seeds).iter().for_each(form_corpus::FormScore::print);
+        }
     }
     if wants("machine") {
         quiet();

@@ -21,7 +21,7 @@ mod what_if;
 use morecores_view::{LimitBasis, ModelName, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson_speedup, karp_flatt_trend};
-use band::{JointForecast, ModelForecast};
+use band::{JointForecast, ModelForecast, PointLimits, wide_band};
 use limits::{LowerLimits, ProgramLimits};
 use model_set::ModelSet;
 use quantiles::Quantiles;
@@ -44,6 +44,11 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     let models = ModelSet::fit(evidence)?;
     let abstention = abstention::abstention(evidence, &models, &targets);
     let mut limits = ProgramLimits::default();
+    let best_efficiency = evidence
+        .points
+        .iter()
+        .map(|point| base.elapsed * f64::from(base.cpus) / point.elapsed / f64::from(point.cpus))
+        .fold(1.0, f64::max);
     let mut points = Vec::new();
     let mut predicted = Vec::new();
     let (mut last, mut forced, mut fit_alone) = (Vec::new(), 0.0_f64, Vec::new());
@@ -63,7 +68,9 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
             fit_alone.push(cpus);
         }
         predicted.push((cpus, joint.elapsed(), joint.ends()[0]));
-        points.push(joint.predicted_point(cpus, base, evidence.is_time, abstention.is_some() || exceeds_fit));
+        let point_limits = PointLimits { base, best_efficiency, wide: wide_band(largest.cpus, cpus) };
+        let is_withheld = abstention.is_some() || exceeds_fit;
+        points.push(joint.predicted_point(cpus, point_limits, evidence.is_time, is_withheld));
         forced = forecasts.iter().map(|forecast| forecast.forced_waits).fold(forced, f64::max);
         last = forecasts;
     }

@@ -326,6 +326,7 @@ proptest! {
                 cpus: *cpus,
                 elapsed: replayed.elapsed.as_secs_f64() * factor,
                 error,
+                speedup_error: 1.4 * error,
                 deviation: 2.0 * error,
                 work: Some(replayed.busy.as_secs_f64() * factor.max(1.0)),
                 kernel: Some(0.1),

@@ -51,6 +51,7 @@ pub(crate) const fn model_name(model: ModelName) -> &'static str {
         ModelName::Amdahl => "Amdahl's law",
         ModelName::Usl => "the universal scalability law",
         ModelName::KernelLock => "the model of one kernel lock",
+        ModelName::Ceiling => "the model of a ceiling",
         ModelName::NoModel => "none",
     }
 }

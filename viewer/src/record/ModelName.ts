@@ -3,4 +3,4 @@
 /**
  * Name of a model of elapsed times.
  */
-export type ModelName = "replay" | "ideal" | "Amdahl" | "USL" | "kernel lock" | "none";
+export type ModelName = "replay" | "ideal" | "Amdahl" | "USL" | "kernel lock" | "ceiling" | "none";

@@ -6,10 +6,11 @@
 use std::path::Path;
 
 use morecores_explain::{DecodedTrace, Lanes, lanes, trace_view};
+use morecores_machine::placement::CpuOrder;
 use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
 use morecores_study::trace::read_trace_events;
-use morecores_study::{Bytes, Cell, InCell, Study, StudyError};
+use morecores_study::{Bytes, Cell, CpuKind, InCell, Study, StudyError};
 use morecores_view::memory;
 use morecores_view::{Gain, Prediction, TraceView, View, order_of_traces};
 
@@ -107,7 +108,8 @@ impl LoadedStudy {
         let memory = room.map(|(demand, limit)| MemoryBudget { demand, limit: limit as f64 });
         let programs = std::mem::take(programs);
         let receives_n = study.header.plan.tells_n(&study.header.subject);
-        Evidence { memory, receives_n, ..Evidence::from_view(view, programs, from) }
+        let cpu_kinds = cpu_kinds(view);
+        Evidence { memory, receives_n, cpu_kinds, ..Evidence::from_view(view, programs, from) }
     }
 
     /// Adds a prediction to the view if the data support one.
@@ -131,6 +133,15 @@ impl LoadedStudy {
         self.view.prediction = usable_prediction(&evidence, &self.view);
         if has_programs { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() }
     }
+}
+
+/// Kind of each usable CPU of the measured machine, in the order in which the study's counts add
+/// them; empty for a study of listed CPUs.
+fn cpu_kinds(view: &View) -> Vec<CpuKind> {
+    let topology = &view.host.topology;
+    let Some(placement) = view.plan.placement else { return Vec::new() };
+    let order = CpuOrder::from_policy(topology, &topology.usable.cpus, placement);
+    order.steps().iter().map(|step| step.kind).collect()
 }
 
 /// Prediction for the default CPU counts; none if the evidence supports no count.

@@ -1,43 +1,53 @@
 //! Width of the band of a prediction. This module alone decides it.
 //!
-//! A spread is a standard deviation of the logarithm of elapsed time. It arises in four steps:
+//! The band is a pair of quantiles of a [`Distribution`]. It arises in four steps:
 //!
-//! 1. [`draws`]: the replays of one program differ by the quantities that no trace shows.
-//!    [`Middle::from_log_ratios`] turns them into a spread.
-//! 2. [`replay_spread`] and [`form_spread`] add the error of the model itself: by distance, by its
-//!    back-test, by the measurement, and by what its data lack.
-//! 3. [`JointForecast`] weighs the models and adds their disagreement.
-//! 4. [`JointForecast::widen`] widens the spread if a rule advises against predicting.
+//! 1. [`draws`]: the replays of one program differ by the quantities that no trace shows, and the
+//!    fits of the closed forms by the errors of the measured points. [`capacity`] draws what no
+//!    smaller machine shows.
+//! 2. [`replay_error`] and [`form_error`] are the errors of the models themselves: by distance, by
+//!    the back-test, by the measurement, and by what the data lack.
+//! 3. [`JointForecast`] mixes the models by their precision.
+//! 4. [`JointForecast::widen`] widens the distribution if a rule advises against predicting.
 //!    [`JointForecast::predicted_point`] turns it into the band and withholds a point whose band
 //!    carries no information.
 //!
 //! This module replays nothing, fits nothing and does not see the evidence.
 
+pub(super) mod capacity;
+pub(super) mod distribution;
 pub(super) mod draws;
 
 use morecores_view::{ModelName, PredictedPoint};
 
 use super::evidence::MeasuredPoint;
 use super::quantiles::Quantiles;
+use distribution::{Distribution, DrawnTime, Spread};
 
-/// Number of standard deviations on each side of the mean that hold 90% of a normal distribution.
+/// Shares of the distribution below the ends of a 90% band.
+const BAND90: [f64; 2] = [0.05, 0.95];
+
+/// Number of standard deviations on each side of the mean that hold 90% of a normal distribution,
+/// and that of Student's distribution with one degree of freedom: one back-test is one error, not a
+/// standard deviation.
 const Z90: f64 = 1.644_853_6;
+const STUDENT90: f64 = 6.313_751_5;
 
 /// Upper limit of a band, as a multiple of the ideal speedup. This limit is a choice: it leaves
 /// room for the gain from larger total caches.
 const MAX_SUPERLINEAR: f64 = 1.2;
 
-/// Ratio of a band's ends above which the prediction carries no information.
-pub(super) const WIDE_BAND: f64 = 4.0;
+/// Ratio of a band's ends above which the prediction carries no information, if it is also above
+/// the factor by which the count exceeds the measured ones.
+const WIDE_BAND: f64 = 4.0;
 
-/// Factor on the spread of the models when a rule advises against predicting. This factor is a
+/// Factor on the distances from the median when a rule advises against predicting. This factor is a
 /// choice.
 const DOUBT_FACTOR: f64 = 2.0;
 
 /// Relative standard errors of the replay and of the closed forms, per doubling of the CPUs; for
-/// the replay, beyond the traced count. The values come from the tuning half of the corpus: about
-/// half of the replay's median error, and all of the closed forms' median error. Other terms widen
-/// both.
+/// the replay, beyond the traced count. The values come from the tuning halves of the corpora.
+/// Other terms widen both.
 const REPLAY_ERROR: f64 = 0.02;
 const FORM_ERROR: f64 = 0.10;
 
@@ -46,26 +56,10 @@ const FORM_ERROR: f64 = 0.10;
 /// replay.
 const HIDDEN_WAIT_FACTOR: f64 = 1.5;
 
-/// Standard deviation of the logarithm of elapsed time, towards less and towards more time.
-pub(super) type Spread = [f64; 2];
-
-/// Median and spread of replays with drawn quantities.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Middle {
-    /// Median of the logarithms.
-    pub(super) median: f64,
-    pub(super) spread: Spread,
-}
-
-impl Middle {
-    /// Median of these logarithms of ratios, and the spread that puts their 5% and 95% quantiles at
-    /// the ends of a 90% band. There is at least one ratio.
-    pub(super) fn from_log_ratios(mut ratios: Vec<f64>) -> Self {
-        ratios.sort_unstable_by(f64::total_cmp);
-        let quantile = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
-        let median = quantile(0.5);
-        Self { median, spread: [(median - quantile(0.05)) / Z90, (quantile(0.95) - median) / Z90] }
-    }
+/// Ratio of the ends of a band from which it carries no information, for a count of `cpus` and the
+/// largest measured count. From no gain to an ideal one is no information at any distance.
+pub(super) fn wide_band(largest: u32, cpus: u32) -> f64 {
+    WIDE_BAND.max(f64::from(cpus) / f64::from(largest))
 }
 
 /// Error of a back-test beyond the noise of the measurement.
@@ -89,132 +83,138 @@ pub(super) struct ReplayTrust {
     pub(super) has_calls: bool,
 }
 
-/// Spread of the replay model: that of the drawn replays, with the replay's own error.
-pub(super) fn replay_spread(drawn: Spread, trust: ReplayTrust) -> Spread {
+/// Error of the replay itself, besides the differences between the drawn replays.
+pub(super) fn replay_error(trust: ReplayTrust) -> Spread {
     let ReplayTrust { doublings, test_error_per_doubling, measured_error, lost_share, has_calls } = trust;
-    let test_error = test_error_per_doubling.map_or(0.0, |error| error * doublings);
+    let test_error = test_error_per_doubling.map_or(0.0, |error| STUDENT90 / Z90 * error * doublings);
     let own_error = (REPLAY_ERROR * doublings).hypot(test_error).hypot(measured_error).hypot(lost_share);
     let hidden_wait_factor = if has_calls { 1.0 } else { HIDDEN_WAIT_FACTOR };
-    [own_error.hypot(drawn[0]), (own_error * hidden_wait_factor).hypot(drawn[1])]
+    [own_error, own_error * hidden_wait_factor]
 }
 
-/// Whether the truth is outside the 90% band of a prediction with this spread. `log_error` is the
-/// logarithm of the predicted elapsed time over the true one.
-pub(super) fn is_outside_band([less, more]: Spread, log_error: f64) -> bool {
-    log_error > Z90 * less || -log_error > Z90 * more
-}
-
-/// Facts that decide the error of the closed forms.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FormTrust {
-    /// Doublings from the largest measured count to the predicted one.
-    pub(super) doublings: f64,
-    /// Relative error of the best form's back-test; absent without a back-test.
-    pub(super) test_error: Option<f64>,
-    /// Relative noise of the measurement.
-    pub(super) noise: f64,
-    /// Extra time of work with a second busy CPU. The closed forms mistake this slowdown for serial
-    /// work.
-    pub(super) slowdown: f64,
-    /// Standard deviation between the forms.
-    pub(super) disagreement: f64,
-}
-
-/// Spread of the closed forms together.
-pub(super) fn form_spread(trust: FormTrust) -> Spread {
-    let FormTrust { doublings, test_error, noise, slowdown, disagreement } = trust;
-    let test_error = test_error.map_or(0.0, |error| error_beyond_noise(error, noise) * doublings);
-    let own_error = (FORM_ERROR * doublings).hypot(test_error).hypot(slowdown * doublings).hypot(noise);
-    [own_error.hypot(disagreement); 2]
+/// Error of the closed forms themselves, besides the differences between their fits: `doublings`
+/// are those beyond the largest measured count, `base_error` is the relative standard error of the
+/// smallest count's time.
+pub(super) fn form_error(doublings: f64, base_error: f64) -> Spread {
+    [(FORM_ERROR * doublings).hypot(base_error); 2]
 }
 
 /// Prediction of one model for one CPU count.
 pub(super) struct ModelForecast {
     pub(super) model: ModelName,
-    pub(super) elapsed: f64,
-    pub(super) spread: Spread,
+    distribution: Distribution,
+    /// Distribution of the draws without a knee. It decides the point and the weight: the chance of
+    /// a knee is a prior, which only the band must hold.
+    without_knee: Distribution,
     /// Forced waits per thread.
     pub(super) forced_waits: f64,
 }
 
 impl ModelForecast {
-    /// Weight by precision.
+    /// Forecast from draws and the error of the model itself. `None` without a draw.
+    pub(super) fn from_draws(
+        model: ModelName,
+        draws: &[DrawnTime],
+        own_error: Spread,
+        forced_waits: f64,
+    ) -> Option<Self> {
+        let distribution = Distribution::from_draws(draws, own_error)?;
+        let smooth = draws.iter().filter(|draw| draw.before_knee);
+        let without_knee =
+            Distribution::from_draws(smooth, own_error).unwrap_or_else(|| distribution.clone());
+        Some(Self { model, distribution, without_knee, forced_waits })
+    }
+
+    /// Precision of the forecast without a knee: its weight.
     pub(super) fn weight(&self) -> f64 {
-        let [less, more] = self.spread;
-        1.0 / (less * more).max(1e-12)
+        self.without_knee.precision()
     }
 }
 
 /// Joint forecast of all models for one CPU count.
 pub(super) struct JointForecast {
-    /// Mean of the logarithm of elapsed time.
-    mean: f64,
-    spread: Spread,
+    distribution: Distribution,
+    /// Median of the logarithm of elapsed time without a knee.
+    middle: f64,
     /// Least elapsed time by the lower limits, at their 5% quantile.
     least: f64,
     /// Name of the model with the largest weight.
     model: ModelName,
 }
 
+/// Known limits of a predicted point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PointLimits {
+    /// Smallest measured count.
+    pub(super) base: MeasuredPoint,
+    /// Largest measured speedup divided by the ideal one, at least 1: larger caches, for example.
+    pub(super) best_efficiency: f64,
+    /// Ratio of the ends of the band above which it carries no information.
+    pub(super) wide: f64,
+}
+
 impl JointForecast {
-    /// Combines forecasts, weighted by precision. The variance between the forecasts is added to
-    /// the variance of each forecast.
+    /// Mixes forecasts, weighted by precision.
     pub(super) fn combine(forecasts: &[ModelForecast]) -> Option<Self> {
-        let first = forecasts.first()?;
-        let all: f64 = forecasts.iter().map(ModelForecast::weight).sum();
-        let weighted_mean = |value: &dyn Fn(&ModelForecast) -> f64| {
-            forecasts.iter().map(|o| o.weight() / all * value(o)).sum::<f64>()
+        let best = forecasts.iter().max_by(|a, b| a.weight().total_cmp(&b.weight()))?;
+        let mix = |part: fn(&ModelForecast) -> &Distribution| {
+            Distribution::mix(forecasts.iter().map(|forecast| (forecast.weight(), part(forecast))))
         };
-        let mean = weighted_mean(&|forecast| forecast.elapsed.ln());
-        let between = weighted_mean(&|forecast| (forecast.elapsed.ln() - mean).powi(2));
-        let model = forecasts.iter().fold(first, |best, o| if o.weight() > best.weight() { o } else { best });
-        let spread =
-            [0, 1].map(|side| (weighted_mean(&|forecast| forecast.spread[side].powi(2)) + between).sqrt());
-        Some(Self { mean, spread, least: 0.0, model: model.model })
+        Some(Self {
+            distribution: mix(|forecast| &forecast.distribution)?,
+            middle: mix(|forecast| &forecast.without_knee)?.median(),
+            least: 0.0,
+            model: best.model,
+        })
     }
 
-    /// Widens the spread for a prediction that a rule advises against.
+    /// Widens the distribution for a prediction that a rule advises against.
     pub(super) fn widen(&mut self) {
-        self.spread = self.spread.map(|spread| DOUBT_FACTOR * spread);
+        self.distribution.widen(self.middle, DOUBT_FACTOR);
     }
 
-    /// Raises the forecast to the lower limits of elapsed time: the mean to their median, and the
+    /// Raises the forecast to the lower limits of elapsed time: the middle to their median, and the
     /// lower end of the band to their 5% quantile.
     pub(super) fn raise_to(&mut self, limits: Quantiles) {
-        self.mean = self.mean.max(limits.middle.ln());
+        let missing = (limits.middle.ln() - self.middle).max(0.0);
+        self.middle += missing;
+        self.distribution.shift(missing);
         self.least = limits.low;
     }
 
-    /// Elapsed time at the mean.
+    /// Predicted elapsed time.
     pub(super) fn elapsed(&self) -> f64 {
-        self.mean.exp()
+        self.middle.exp()
     }
 
     /// Ends of the band of elapsed time, without the limit by the ideal speedup.
     pub(super) fn ends(&self) -> [f64; 2] {
-        let [less, more] = self.spread;
-        [(self.mean - Z90 * less).exp().max(self.least), (self.mean + Z90 * more).exp()]
+        let [least, most] = BAND90.map(|share| self.distribution.quantile(share).exp());
+        [least.max(self.least), most]
     }
 
-    /// Point at `cpus` with its band, relative to `base`. The elapsed times are those of a time
-    /// only if `is_time`; the values between the ends are absent if `withheld`.
+    /// Point at `cpus` with its band, relative to the smallest measured count. The elapsed times
+    /// are those of a time only if `is_time`; the values between the ends are absent if `withheld`.
     pub(super) fn predicted_point(
         &self,
         cpus: u32,
-        base: MeasuredPoint,
+        limits: PointLimits,
         is_time: bool,
         withheld: bool,
     ) -> PredictedPoint {
+        let PointLimits { base, best_efficiency, wide } = limits;
         let elapsed = self.elapsed();
-        // Only caches can give a speedup above the ideal, and that gain has a limit.
-        let ideal = base.elapsed * f64::from(base.cpus) / f64::from(cpus);
+        // Only caches can give a speedup above the ideal, and that gain has a limit. A prediction
+        // beyond the limit keeps its band: it would otherwise end at the point.
+        let ideal = base.elapsed * f64::from(base.cpus) / f64::from(cpus) / best_efficiency;
+        let limit = ideal / MAX_SUPERLINEAR;
         let [least, most] = self.ends();
-        let least = least.max(ideal / MAX_SUPERLINEAR).min(elapsed);
-        let wide = most / least > WIDE_BAND;
+        let least = if limit < elapsed { least.max(limit) } else { least };
+        let given = !withheld && most / least <= wide;
         PredictedPoint {
             cpus,
-            elapsed_s: (is_time && !withheld && !wide).then_some(elapsed),
-            speedup: (!withheld && !wide).then_some(base.elapsed / elapsed),
+            elapsed_s: (is_time && given).then_some(elapsed),
+            speedup: given.then_some(base.elapsed / elapsed),
             band90: [base.elapsed / most, base.elapsed / least],
             elapsed_band90_s: is_time.then_some([least, most]),
             model: self.model,

@@ -2,7 +2,7 @@
 
 use morecores_view::{Caveat, PredictedPoint};
 
-use super::band::WIDE_BAND;
+use super::band::wide_band;
 use super::compared_program::ComparedProgram;
 use super::evidence::{Evidence, MeasuredPoint};
 use super::model_set::ModelSet;
@@ -94,12 +94,14 @@ pub(super) fn caveats(models: &ModelSet<'_>, targets: &[u32], outcome: &Outcome<
     if !outcome.fit_alone.is_empty() {
         caveats.push(Caveat::FitAlone { cpus: outcome.fit_alone.clone(), above: super::MAX_FIT_SPEEDUP });
     }
+    let largest = largest.map_or(1, |point| point.cpus);
     let wide = |point: &&PredictedPoint| {
-        !outcome.fit_alone.contains(&point.cpus) && point.band90[1] / point.band90[0] > WIDE_BAND
+        !outcome.fit_alone.contains(&point.cpus)
+            && point.band90[1] / point.band90[0] > wide_band(largest, point.cpus)
     };
     let wide: Vec<u32> = outcome.points.iter().filter(wide).map(|point| point.cpus).collect();
-    if !wide.is_empty() {
-        caveats.push(Caveat::Wide { cpus: wide, factor: WIDE_BAND });
+    if let Some(&first) = wide.first() {
+        caveats.push(Caveat::Wide { cpus: wide, factor: wide_band(largest, first) });
     }
     caveats
 }

@@ -67,8 +67,8 @@ fn elapsed_ratio(
         return 1.0;
     }
     let noise = 2.0 * (measured.deviation.powi(2) + TRACED_DEVIATION.powi(2));
-    // Shrinkage keeps the part of the square that chance does not explain: James & Stein 1961,
-    // for one value.
+    // Shrinkage keeps the part of the square that chance does not explain. For one value this is
+    // a choice: James & Stein 1961 prove a gain for three values or more only.
     let kept_share = if change != 0.0 { (1.0 - noise / change.powi(2)).max(0.0) } else { 0.0 };
     (change * kept_share).exp()
 }

@@ -4,10 +4,12 @@
 mod change;
 mod lower_limits;
 
+use morecores_study::CpuKind;
 use rayon::prelude::*;
 
+use super::band::capacity::CapacityRange;
+use super::band::distribution::DrawnTime;
 use super::band::draws::{DRAWS, DrawRanges};
-use super::band::{Middle, Spread};
 use super::compared_program::ComparedProgram;
 use super::evidence::{Evidence, MeasuredPoint};
 pub(super) use change::Change;
@@ -30,13 +32,16 @@ pub(super) struct Ensemble<'e> {
     hold_growth: Vec<Option<HoldGrowth>>,
     /// Pairs of the mean number of busy CPUs and the CPU time relative to one CPU.
     inflation: Vec<(f64, f64)>,
+    /// Largest measured count.
+    largest: u32,
+    /// Kind of each CPU of the measured machine.
+    kinds: &'e [CpuKind],
 }
 
 /// Result of the replays at one CPU count.
 pub(super) struct ReplayForecast {
-    /// Median elapsed time in seconds.
-    pub(super) median: f64,
-    pub(super) spread: Spread,
+    /// Elapsed time in seconds, in each replay.
+    pub(super) draws: Vec<DrawnTime>,
     /// Forced waits per thread in one replay: the maximum over all replays.
     pub(super) forced_waits: f64,
 }
@@ -45,7 +50,7 @@ impl<'e> Ensemble<'e> {
     /// Prepares the replays of a program and fits the slowdown to the `known` points. `None`
     /// without a measured point at the traced count.
     pub(super) fn new(
-        evidence: &Evidence,
+        evidence: &'e Evidence,
         compared: ComparedProgram<'e>,
         known: &[MeasuredPoint],
     ) -> Option<Self> {
@@ -55,15 +60,19 @@ impl<'e> Ensemble<'e> {
         let LockedProgram { locks, program: program_with_locks } =
             LockedProgram::calibrate(compared.program, compared.dedicated, likely);
         let hold_growth = hold_growth(evidence, compared.program, likely);
-        Some(Self { compared, measured, locks, program_with_locks, hold_growth, inflation })
+        let largest = known.iter().map(|point| point.cpus).max().unwrap_or(1);
+        let kinds = &evidence.cpu_kinds;
+        Some(Self { compared, measured, locks, program_with_locks, hold_growth, inflation, largest, kinds })
     }
 
-    fn draw_ranges(&self) -> DrawRanges<'_> {
+    /// Ranges of the draws for a machine with `cpus` CPUs.
+    fn draw_ranges(&self, cpus: u32) -> DrawRanges<'_> {
         DrawRanges {
             threads: self.program_with_locks.threads.len(),
             inflation: &self.inflation,
             kernel: self.measured.kernel,
             hold_growth: &self.hold_growth,
+            capacity: CapacityRange::for_target(self.largest, self.kinds, cpus),
         }
     }
 
@@ -72,30 +81,23 @@ impl<'e> Ensemble<'e> {
         let ComparedProgram { program: traced, elapsed_ratio, oversubscription_cost, .. } = self.compared;
         let oversubscription = oversubscription_cost.ln();
         let program = &self.program_with_locks;
-        let ranges = self.draw_ranges();
-        let ratio = |number: u64| {
+        let ranges = self.draw_ranges(cpus);
+        let scale = (self.measured.elapsed * elapsed_ratio).ln();
+        let drawn_time = |number: u64| {
             let draw = ranges.draw(number);
             let replay_on = |cpus| {
                 let replayed = replay(program, &draw.machine(traced, cpus));
                 (replayed.elapsed.as_secs_f64(), replayed.forced_waits)
             };
             let ((target_elapsed, forced), (traced_elapsed, _)) = (replay_on(cpus), replay_on(traced.cpus));
-            ((target_elapsed / traced_elapsed).ln() - draw.vanishing_share * oversubscription, forced)
+            let log_ratio = (target_elapsed / traced_elapsed).ln() - draw.vanishing_share * oversubscription;
+            let before_knee = !draw.capacity.has_knee_below(cpus);
+            (DrawnTime { weight: 1.0, log_elapsed: scale + log_ratio, before_knee }, forced)
         };
-        let (ratios, forced): (Vec<f64>, Vec<u32>) = (0..DRAWS).into_par_iter().map(ratio).unzip();
-        let Middle { median, spread } = Middle::from_log_ratios(ratios);
+        let (draws, forced): (Vec<DrawnTime>, Vec<u32>) = (0..DRAWS).into_par_iter().map(drawn_time).unzip();
         let most_forced = forced.into_iter().max().unwrap_or(0);
-        ReplayForecast {
-            median: self.measured.elapsed * elapsed_ratio * median.exp(),
-            spread,
-            forced_waits: f64::from(most_forced) / program.threads.len().max(1) as f64,
-        }
+        ReplayForecast { draws, forced_waits: f64::from(most_forced) / program.threads.len().max(1) as f64 }
     }
-}
-
-/// Most likely slowdown by these points.
-pub(super) fn likely_inflation(is_time: bool, points: &[MeasuredPoint]) -> Inflation {
-    Inflation::fit(Shape::Logarithmic, &measured_inflation(is_time, points))
 }
 
 /// Growth of CPU time with the number of busy CPUs, relative to one CPU; empty when it is unknown.

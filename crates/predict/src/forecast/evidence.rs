@@ -24,6 +24,9 @@ pub struct Evidence {
     pub is_time: bool,
     /// Whether larger counts use CPUs of another kind than smaller counts.
     pub mixed_kinds: bool,
+    /// Kind of each CPU of the measured machine, in the order in which counts add them; empty if
+    /// unknown.
+    pub cpu_kinds: Vec<CpuKind>,
     /// Disks and network devices by name, with the share of time that each was busy at the largest
     /// count, whichever program used it.
     pub busy_devices: Vec<(String, f64)>,
@@ -54,6 +57,8 @@ pub struct MeasuredPoint {
     pub elapsed: f64,
     /// Relative standard error of the median.
     pub error: f64,
+    /// Relative standard error of the speedup over the smallest count; zero for that count.
+    pub speedup_error: f64,
     /// Relative standard deviation of a single run.
     pub deviation: f64,
     /// Median CPU time of the process tree in seconds, if known.
@@ -102,13 +107,25 @@ impl Evidence {
                 continue;
             }
             let error = ci95.map_or(DEFAULT_ERROR, |[lo, hi]| (hi - lo) / 2.0 / Z95 / median);
+            let speedup_error = point
+                .speedup
+                .ci95
+                .map_or_else(|| error.hypot(DEFAULT_ERROR), |[lo, hi]| (hi / lo).ln() / 2.0 / Z95);
             let work = point.user_s.median + point.system_s.median;
             let work = (point.metric.is_none() && work > 0.0).then_some(work);
             // The standard error of the median of normal values is 1.2533 times the standard
             // deviation over the square root of the number of runs.
             let deviation = error * f64::from(point.runs).sqrt() / 1.2533;
             let kernel = point.kernel_ratio;
-            points.push(MeasuredPoint { cpus: point.cpus, elapsed: median, error, deviation, work, kernel });
+            points.push(MeasuredPoint {
+                cpus: point.cpus,
+                elapsed: median,
+                error,
+                speedup_error,
+                deviation,
+                work,
+                kernel,
+            });
             kinds.push(point.adds.clone());
         }
         points.sort_unstable_by_key(|point| point.cpus);
@@ -134,6 +151,7 @@ impl Evidence {
             receives_n: false,
             is_time,
             mixed_kinds,
+            cpu_kinds: Vec::new(),
             busy_devices,
             outside_share,
             machine_sized,

@@ -3,15 +3,14 @@
 
 use morecores_view::{ModelName, ModelView};
 
-use super::band::{
-    FormTrust, ModelForecast, ReplayTrust, error_beyond_noise, form_spread, is_outside_band, replay_spread,
-};
+use super::band::capacity::CapacityRange;
+use super::band::distribution::DrawnTime;
+use super::band::{JointForecast, ModelForecast, ReplayTrust, error_beyond_noise, form_error, replay_error};
 use super::compared_program::ComparedProgram;
-use super::ensemble::{Ensemble, likely_inflation};
+use super::ensemble::Ensemble;
 use super::evidence::{Evidence, MeasuredPoint, program_for};
 use super::traced_program::TracedProgram;
-use crate::models::{self, Form, Model, ModelAverage, average_models};
-use crate::replay::Inflation;
+use crate::models::{self, DrawnModel, Form, Model, ModelAverage, average_models};
 
 /// Lower limit of the relative noise of a measurement on a machine with an operating system.
 const MIN_NOISE: f64 = 0.002;
@@ -23,6 +22,7 @@ const fn model_name(form: Form) -> ModelName {
         Form::Amdahl => ModelName::Amdahl,
         Form::Usl => ModelName::Usl,
         Form::KernelLock => ModelName::KernelLock,
+        Form::Ceiling => ModelName::Ceiling,
     }
 }
 
@@ -33,8 +33,6 @@ pub(super) struct ModelSet<'e> {
     pub(super) form_points: Vec<models::Point>,
     /// Root mean square of the points' relative standard errors.
     pub(super) noise: f64,
-    /// Most likely slowdown by other busy CPUs, from all measured points.
-    pub(super) inflation: Inflation,
     largest: MeasuredPoint,
     average: Option<ModelAverage>,
     /// Back-test of the replays, if a trace supports one.
@@ -57,16 +55,17 @@ impl<'e> ModelSet<'e> {
     pub(super) fn fit(evidence: &'e Evidence) -> Option<Self> {
         let points = &evidence.points;
         let largest = *points.last()?;
-        let form_points: Vec<_> =
-            points.iter().map(|point| models::Point::new(point.cpus, point.elapsed)).collect();
+        let form_points: Vec<_> = points
+            .iter()
+            .map(|point| models::Point::new(point.cpus, point.elapsed).with_error(point.speedup_error))
+            .collect();
         let squares: f64 = points.iter().map(|point| point.error.powi(2)).sum();
         let noise = (squares / points.len() as f64).sqrt().max(MIN_NOISE);
         Some(Self {
             evidence,
             noise,
-            inflation: likely_inflation(evidence.is_time, points),
             largest,
-            average: average_models(&form_points, None, noise),
+            average: average_models(&form_points, MIN_NOISE),
             back_test: replay_back_test(evidence, largest, noise),
             form_points,
         })
@@ -102,30 +101,25 @@ impl<'e> ModelSet<'e> {
             lost_share: program.lost_share,
             has_calls: program.has_calls,
         };
-        Some(ModelForecast {
-            model: ModelName::Replay,
-            elapsed: replayed.median,
-            spread: replay_spread(replayed.spread, trust),
-            forced_waits: replayed.forced_waits,
-        })
+        let own_error = replay_error(trust);
+        ModelForecast::from_draws(ModelName::Replay, &replayed.draws, own_error, replayed.forced_waits)
     }
 
     fn form_forecast(&self, cpus: u32) -> Option<ModelForecast> {
         let average = self.average.as_ref()?;
-        let best = average.best();
-        let trust = FormTrust {
-            doublings: doublings(self.largest.cpus, cpus),
-            test_error: best.back_test,
-            noise: self.noise,
-            slowdown: self.inflation.second,
-            disagreement: average.disagreement(cpus),
+        let base = self.evidence.points.first()?;
+        let range = CapacityRange::for_target(self.largest.cpus, &self.evidence.cpu_kinds, cpus);
+        let drawn_time = |(number, draw): (u64, &DrawnModel)| {
+            let capacity = range.draw(number);
+            DrawnTime {
+                weight: draw.weight,
+                log_elapsed: draw.model.elapsed_at(capacity.effective_cpus(cpus)).ln(),
+                before_knee: !capacity.has_knee_below(cpus),
+            }
         };
-        Some(ModelForecast {
-            model: model_name(best.form),
-            elapsed: average.elapsed(cpus),
-            spread: form_spread(trust),
-            forced_waits: 0.0,
-        })
+        let draws: Vec<DrawnTime> = (0..).zip(&average.draws).map(drawn_time).collect();
+        let own_error = form_error(doublings(self.largest.cpus, cpus), base.error);
+        ModelForecast::from_draws(model_name(average.best().form), &draws, own_error, 0.0)
     }
 
     /// Name of the closed form with the largest weight.
@@ -140,18 +134,22 @@ impl<'e> ModelSet<'e> {
 
     /// All models; the weight of a closed form is its share among the closed forms.
     pub(super) fn model_views(&self) -> Vec<ModelView> {
-        let mut all = Vec::new();
+        let mut all: Vec<ModelView> = Vec::new();
         if !self.evidence.programs.is_empty() {
             let back_test = self.back_test.map(|test| test.error);
             all.push(ModelView { model: ModelName::Replay, back_test, residual: None, weight: 1.0 });
         }
-        let forms = self.average.iter().flat_map(|average| &average.candidates);
-        all.extend(forms.map(|candidate| ModelView {
-            model: model_name(candidate.form),
-            back_test: candidate.back_test,
-            residual: Some(candidate.residual),
-            weight: candidate.weight,
-        }));
+        for candidate in self.average.iter().flat_map(|average| &average.candidates) {
+            let (model, back_test) = (model_name(candidate.form), candidate.back_test);
+            // Forms without their distinctive terms are one and the same.
+            match all.iter_mut().find(|view| view.model == model) {
+                Some(same) => same.weight += candidate.weight,
+                None => {
+                    let residual = Some(candidate.residual);
+                    all.push(ModelView { model, back_test, residual, weight: candidate.weight });
+                }
+            }
+        }
         all
     }
 }
@@ -167,9 +165,7 @@ fn replay_back_test(evidence: &Evidence, largest: MeasuredPoint, noise: f64) -> 
     let compared = ComparedProgram::new(evidence, program);
     let known: Vec<_> = evidence.points.iter().copied().filter(|p| p.cpus <= program.cpus).collect();
     let replayed = Ensemble::new(evidence, compared, &known)?.elapsed(largest.cpus);
-    let error = replayed.median / largest.elapsed - 1.0;
     let doublings = doublings(program.cpus, largest.cpus);
-    let error_per_doubling = error_beyond_noise(error, noise) / doublings;
     let trust = ReplayTrust {
         doublings,
         test_error_per_doubling: None,
@@ -177,6 +173,11 @@ fn replay_back_test(evidence: &Evidence, largest: MeasuredPoint, noise: f64) -> 
         lost_share: program.lost_share,
         has_calls: program.has_calls,
     };
-    let is_outside_band = is_outside_band(replay_spread(replayed.spread, trust), (1.0 + error).ln());
+    let forecast = ModelForecast::from_draws(ModelName::Replay, &replayed.draws, replay_error(trust), 0.0)?;
+    let joint = JointForecast::combine(&[forecast])?;
+    let error = joint.elapsed() / largest.elapsed - 1.0;
+    let error_per_doubling = error_beyond_noise(error, noise) / doublings;
+    let [least, most] = joint.ends();
+    let is_outside_band = !(least..=most).contains(&largest.elapsed);
     Some(BackTest { error, error_per_doubling, is_outside_band })
 }

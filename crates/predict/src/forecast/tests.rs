@@ -3,13 +3,22 @@
 use morecores_study::Nanos;
 use morecores_view::{Abstention, Caveat, Resource};
 
+use super::compared_program::ComparedProgram;
 use super::*;
 use crate::demand::{Demands, LockId, LockUse, add_locks};
 use crate::models::{Model, Usl};
 use crate::replay::{Inflation, LockPolicy, Machine, Program, Step, replay};
 
 fn measured_point(cpus: u32, elapsed: f64) -> MeasuredPoint {
-    MeasuredPoint { cpus, elapsed, error: 0.002, deviation: 0.005, work: None, kernel: None }
+    MeasuredPoint {
+        cpus,
+        elapsed,
+        error: 0.002,
+        speedup_error: 0.003,
+        deviation: 0.005,
+        work: None,
+        kernel: None,
+    }
 }
 
 fn timed_evidence(points: &[(u32, f64)]) -> Evidence {
@@ -104,18 +113,19 @@ fn trace_on_one_cpu_predicts_many() {
     assert!(found.points.iter().all(|point| point.elapsed_s.unwrap() >= 0.95 * bounds.span_s));
 }
 
-/// Two threads took 1 s of CPU time, and eight threads on the same two CPUs took 2 s. The extra
+/// Two threads took 1 s of CPU time, and eight threads on the same two CPUs took 1.5 s. The extra
 /// time may disappear.
 #[test]
 fn bounds_exclude_the_oversubscription_cost() {
     let two = traced_program(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
-    let eight = traced_program(2, 8, MS(1000), fork_and_join(MS(0), &[MS(250); 8]));
+    let eight = traced_program(2, 8, MS(752), fork_and_join(MS(0), &[MS(188); 8]));
     let evidence =
         Evidence { receives_n: true, programs: vec![two, eight], ..timed_evidence(&[(1, 1.0), (2, 0.5)]) };
     let found = forecast(&evidence, &[8]).unwrap();
     let bounds = found.bounds.unwrap();
     assert!(is_within(bounds.work_s, 1.0, 0.05), "{bounds:?}");
-    assert!(found.points[0].elapsed_s.unwrap() >= 0.95 * bounds.span_s);
+    let [least, _] = found.points[0].elapsed_band90_s.unwrap();
+    assert!(least >= 0.8 * bounds.span_s, "{least} {bounds:?}");
 }
 
 #[test]
@@ -167,18 +177,21 @@ fn oversubscription_cost_may_disappear() {
         processes,
         ..traced_program(2, n, elapsed, fork_and_join(MS(0), &vec![job; n as usize]))
     };
-    let band = |processes: [usize; 2]| {
+    let evidence = |processes: [usize; 2]| {
         let programs =
             vec![program(2, MS(500), MS(500), processes[0]), program(8, MS(1000), MS(250), processes[1])];
-        let evidence = Evidence { receives_n: true, programs, ..timed_evidence(&[(1, 1.0), (2, 0.5)]) };
-        forecast(&evidence, &[8]).unwrap().points[0].elapsed_band90_s.unwrap()
+        Evidence { receives_n: true, programs, ..timed_evidence(&[(1, 1.0), (2, 0.5)]) }
     };
-    // All of it stays: 250 ms. None of it stays: 125 ms.
-    let [least, most] = band([1, 1]);
-    assert!(least < 0.13 && most > 0.2, "{least} {most}");
+    let cost = |processes: [usize; 2]| {
+        let evidence = evidence(processes);
+        ComparedProgram::new(&evidence, &evidence.programs[1]).oversubscription_cost
+    };
+    assert!(is_within(cost([1, 1]), 2.0, 1e-9));
     // Twice as many processes, not counting one per CPU, had twice as much work.
-    let [least, most] = band([102, 208]);
-    assert!(least > 0.13 && most > 0.25, "{least} {most}");
+    assert!(is_within(cost([102, 208]), 1.0, 1e-9));
+    // All of it stays: 250 ms. None of it stays: 125 ms.
+    let [least, most] = forecast(&evidence([1, 1]), &[8]).unwrap().points[0].elapsed_band90_s.unwrap();
+    assert!(least < 0.13 && most > 0.25, "{least} {most}");
 }
 
 #[test]
@@ -226,7 +239,7 @@ fn failed_back_test_lowers_the_weight_of_the_replay() {
     let replay = found.models.iter().find(|model| model.model == ModelName::Replay).unwrap();
     assert!(is_within(1.0 + replay.back_test.unwrap(), 0.5 / 0.9, 0.05));
     let [low, high] = found.points[0].band90;
-    assert!(replay.weight < 0.1 && high / low > 1.5, "{found:?}");
+    assert!(replay.weight < 0.1 && high / low > 1.3 && high < 1.5, "{found:?}");
 }
 
 #[test]

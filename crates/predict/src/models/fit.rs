@@ -74,6 +74,43 @@ fn fit_chosen_terms<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) ->
     Some(coefficients)
 }
 
+/// Scale and share, from 0 to 1, of the model `scale · shape(share, cpus)` that fits the points
+/// best, by least squares of relative errors. `None` with fewer than two CPU counts.
+pub(super) fn fit_share(points: &[Point], shape: impl Fn(f64, u32) -> f64) -> Option<(f64, f64)> {
+    let base = points.first()?;
+    if points.iter().all(|point| point.cpus == base.cpus) {
+        return None;
+    }
+    let error = |share: f64| {
+        let scale = fit_scale(points, |cpus| shape(share, cpus));
+        points
+            .iter()
+            .map(|point| (scale * shape(share, point.cpus) / point.elapsed - 1.0).powi(2))
+            .sum::<f64>()
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    while high - low > SHARE_STEP {
+        let step = (high - low) / SHARE_STEPS;
+        let shares = (0..=SHARE_STEPS as u32).map(|number| low + f64::from(number) * step);
+        let best = shares.map(|share| (error(share), share)).min_by(|a, b| a.0.total_cmp(&b.0))?.1;
+        (low, high) = ((best - step).max(0.0), (best + step).min(1.0));
+    }
+    // The lower end is exact: a share of zero has no term.
+    let share = if low == 0.0 && error(0.0) <= error(high) { 0.0 } else { low.midpoint(high) };
+    Some((fit_scale(points, |cpus| shape(share, cpus)), share))
+}
+
+/// Factor on `shape` that fits the points best.
+pub(super) fn fit_scale(points: &[Point], shape: impl Fn(u32) -> f64) -> f64 {
+    let ratios = points.iter().map(|point| shape(point.cpus) / point.elapsed);
+    let (sum, squares) = ratios.fold((0.0, 0.0), |(sum, squares), r| (sum + r, squares + r * r));
+    sum / squares
+}
+
+/// Precision of a fitted share, and number of steps of each search.
+const SHARE_STEP: f64 = 1e-6;
+const SHARE_STEPS: f64 = 16.0;
+
 /// Relative size below which a pivot, or a gain in the sum of squares, counts as rounding.
 const ROUNDING: f64 = 1e-12;
 

@@ -4,7 +4,8 @@
 //! decides the benefit of a second CPU. In this model the CPUs are the customers of a closed
 //! network, and the locks are its queues.
 
-use super::network::{birth_death, mean_value_analysis};
+use super::fit::{fit_scale, fit_share};
+use super::network::birth_death;
 use super::{Model, Point};
 
 /// Share of a program's time on one CPU during which it holds locks.
@@ -39,33 +40,18 @@ pub struct KernelLock {
 impl KernelLock {
     /// Fits the share to the times. `None` with fewer than two CPU counts.
     pub fn fit(points: &[Point]) -> Option<Self> {
-        let base = points.first()?;
-        if points.iter().all(|point| point.cpus == base.cpus) {
-            return None;
-        }
-        let error = |share: f64, _: f64| {
-            let Some(model) = Self::fit_time(points, LockShare(share)) else { return f64::INFINITY };
-            points.iter().map(|point| (model.elapsed(point.cpus) / point.elapsed - 1.0).powi(2)).sum::<f64>()
-        };
-        let (share, _) = minimise(error, (0.0, 1.0), (0.0, 0.0));
-        Self::fit_time(points, LockShare(share))
+        let (one_cpu_elapsed, share) = fit_share(points, relative_elapsed)?;
+        Some(Self { one_cpu_elapsed, share: LockShare(share) })
     }
 
     /// Fits only the time on one CPU, by least squares of relative errors; the share is known.
-    pub fn fit_time(points: &[Point], share: LockShare) -> Option<Self> {
-        let model = Self { one_cpu_elapsed: 1.0, share };
-        let ratios = points.iter().map(|point| model.elapsed(point.cpus) / point.elapsed);
-        let (sum, squares) = ratios.fold((0.0, 0.0), |(sum, squares), r| (sum + r, squares + r * r));
-        (squares > 0.0).then(|| Self { one_cpu_elapsed: sum / squares, ..model })
+    pub fn fit_time(points: &[Point], share: LockShare) -> Self {
+        Self { one_cpu_elapsed: fit_scale(points, |cpus| relative_elapsed(share.0, cpus)), share }
     }
 
     /// Time of a piece of work with 1, 2, … `cpus` busy CPUs, relative to one busy CPU.
     fn slowdown(&self, cpus: u32) -> Vec<f64> {
-        let LockShare(share) = self.share;
-        mean_value_analysis((1.0 - share).max(0.0), &[share], cpus)
-            .iter()
-            .map(|solution| solution.cycle)
-            .collect()
+        cycles(self.share.0).take(cpus as usize).collect()
     }
 
     /// Share of the CPUs' time spent waiting for locks when all CPUs are busy.
@@ -80,11 +66,29 @@ impl KernelLock {
     }
 }
 
+/// Cycle of 1, 2, … customers of a closed network with a delay of `1 - share` and one queue with
+/// the service time `share`.
+///
+/// The recursion of [`mean_value_analysis`](super::mean_value_analysis) for this case, without its
+/// lists: a fit needs it some ten thousand times.
+fn cycles(share: f64) -> impl Iterator<Item = f64> {
+    let mut queue = 0.0;
+    (1_u32..).map(move |customers| {
+        let at_queue = share * (1.0 + queue);
+        let cycle = (1.0 - share).max(0.0) + at_queue;
+        queue = f64::from(customers) * at_queue / cycle;
+        cycle
+    })
+}
+
+/// Elapsed time relative to that on one CPU.
+fn relative_elapsed(share: f64, cpus: u32) -> f64 {
+    cycles(share).nth(cpus.saturating_sub(1) as usize).unwrap_or(1.0) / f64::from(cpus)
+}
+
 impl Model for KernelLock {
     fn elapsed(&self, cpus: u32) -> f64 {
-        self.slowdown(cpus)
-            .last()
-            .map_or(self.one_cpu_elapsed, |slowdown| self.one_cpu_elapsed * slowdown / f64::from(cpus))
+        self.one_cpu_elapsed * relative_elapsed(self.share.0, cpus)
     }
 }
 
@@ -197,7 +201,18 @@ fn minimise(function: impl Fn(f64, f64) -> f64, x: (f64, f64), y: (f64, f64)) ->
 
 #[cfg(test)]
 mod tests {
+    use super::super::network::mean_value_analysis;
     use super::*;
+
+    #[test]
+    fn cycles_are_those_of_mean_value_analysis() {
+        for share in [0.0, 0.01, 0.3, 0.99, 1.0] {
+            let exact = mean_value_analysis(1.0 - share, &[share], 40);
+            for (cycle, solution) in cycles(share).zip(&exact) {
+                assert!((cycle / solution.cycle - 1.0).abs() < 1e-12, "{share}");
+            }
+        }
+    }
 
     #[test]
     fn without_locks_the_speedup_is_the_cpu_count() {

@@ -176,7 +176,15 @@ fn score_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, O
         .map(|&cpus| {
             let (elapsed, work) = median_times(program, cpus);
             let (elapsed, work) = (elapsed.as_secs_f64(), Some(work.as_secs_f64()));
-            MeasuredPoint { cpus, elapsed, error: 0.005, deviation: 0.01, work, kernel: None }
+            MeasuredPoint {
+                cpus,
+                elapsed,
+                error: 0.005,
+                speedup_error: 0.007,
+                deviation: 0.01,
+                work,
+                kernel: None,
+            }
         })
         .collect();
     let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();

@@ -164,6 +164,9 @@ pub enum ModelName {
     /// Model of one kernel lock.
     #[serde(rename = "kernel lock")]
     KernelLock,
+    /// Ceiling: perfect scaling up to a number of CPUs, and no gain beyond.
+    #[serde(rename = "ceiling")]
+    Ceiling,
     /// No model, because the study has too few counts.
     #[serde(rename = "none")]
     NoModel,

@@ -7,6 +7,7 @@
 //! - the time slice of a thread, if the trace does not show it;
 //! - the shape of the slowdown by other busy CPUs beyond the measured counts, and the growth of
 //!   lock hold times;
+//! - the capacity of the machine beyond the measured counts;
 //! - the share of the extra work from oversubscription that disappears with one CPU per thread.
 //!
 //! A wider range gives a wider band. This module replays nothing.
@@ -19,6 +20,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use morecores_study::Nanos;
 
+use super::capacity::{Capacity, CapacityRange};
 use crate::forecast::locked_program::HoldGrowth;
 use crate::forecast::traced_program::TracedProgram;
 use crate::replay::{Inflation, Machine, Shape};
@@ -63,6 +65,8 @@ pub(in crate::forecast) struct DrawRanges<'a> {
     pub(in crate::forecast) kernel: Option<f64>,
     /// Known growth of each lock's hold time with more CPUs.
     pub(in crate::forecast) hold_growth: &'a [Option<HoldGrowth>],
+    /// Known facts about the CPUs of the predicted machine.
+    pub(in crate::forecast) capacity: CapacityRange<'a>,
 }
 
 /// One value of each quantity.
@@ -76,17 +80,21 @@ pub(in crate::forecast) struct Draw {
     pub(in crate::forecast) hold_growth: Vec<f64>,
     /// Share of the extra work from oversubscription that disappears.
     pub(in crate::forecast) vanishing_share: f64,
+    /// Capacity of the machine.
+    pub(in crate::forecast) capacity: Capacity,
 }
 
 impl Draw {
     /// Machine with `cpus` CPUs like those of a traced run, with the values of this draw.
     pub(in crate::forecast) fn machine(&self, traced: &TracedProgram, cpus: u32) -> Machine {
+        let mut machine = traced.machine(cpus, self.inflation);
+        self.capacity.slow_down(&mut machine.slowdown);
         Machine {
             pace: self.pace.clone(),
             hold_growth: self.hold_growth.clone(),
             growth_threshold: traced.cpus,
             slice: traced.demands.slice.unwrap_or(self.slice),
-            ..traced.machine(cpus, self.inflation)
+            ..machine
         }
     }
 }
@@ -113,7 +121,8 @@ impl DrawRanges<'_> {
             .iter()
             .map(|known| draw_growth(unknown, *known, rng.random_range(0.001..0.999)))
             .collect();
-        Draw { inflation, pace, slice, hold_growth, vanishing_share: rng.random() }
+        let (vanishing_share, capacity) = (rng.random(), self.capacity.draw(number));
+        Draw { inflation, pace, slice, hold_growth, vanishing_share, capacity }
     }
 }
 

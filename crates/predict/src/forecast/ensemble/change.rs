@@ -22,7 +22,7 @@ impl Ensemble<'_> {
 
     /// Replays of the program without a change on `cpus` CPUs, for the first `draws` draws.
     pub(in crate::forecast) fn replays(&self, cpus: u32, draws: u64) -> Vec<ReplayResult> {
-        self.replays_by_draw(draws, |draw| {
+        self.replays_by_draw(cpus, draws, |draw| {
             replay(&self.program_with_locks, &draw.machine(self.compared.program, cpus))
         })
     }
@@ -34,7 +34,7 @@ impl Ensemble<'_> {
         cpus: u32,
         draws: u64,
     ) -> Vec<ReplayResult> {
-        self.replays_by_draw(draws, |draw| {
+        self.replays_by_draw(cpus, draws, |draw| {
             let growth = |lock: &usize| draw.hold_growth.get(*lock).copied().unwrap_or(0.0);
             let hold_growth = change.locks.iter().map(growth).collect();
             let machine = Machine { hold_growth, ..draw.machine(self.compared.program, cpus) };
@@ -44,10 +44,11 @@ impl Ensemble<'_> {
 
     fn replays_by_draw(
         &self,
+        cpus: u32,
         draws: u64,
         replay: impl Fn(&Draw) -> ReplayResult + Sync,
     ) -> Vec<ReplayResult> {
-        let ranges = self.draw_ranges();
+        let ranges = self.draw_ranges(cpus);
         (0..draws).into_par_iter().map(|number| replay(&ranges.draw(number))).collect()
     }
 }

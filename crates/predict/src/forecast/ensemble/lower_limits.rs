@@ -29,7 +29,7 @@ impl Ensemble<'_> {
     pub(in crate::forecast) fn lower_limits(&self) -> Option<DrawnLimits> {
         let compared = self.compared;
         let untraced = compared.program.net_elapsed_s * compared.untraced_elapsed_ratio;
-        let ranges = self.draw_ranges();
+        let ranges = self.draw_ranges(compared.program.cpus);
         let limits = |number: u64| {
             let draw = ranges.draw(number);
             let traced =

@@ -10,7 +10,7 @@ use super::Candidate;
 use crate::forecast::band::draws::DRAWS;
 use crate::forecast::model_set::ModelSet;
 use crate::forecast::quantiles::Quantiles;
-use crate::models::{Form, Model, Point, average_models};
+use crate::models::{Form, Model};
 use crate::replay::{Inflation, Shape};
 
 /// Inflation below which the value is noise: CPU time is known to about this precision.
@@ -22,10 +22,11 @@ const LIMIT_CPUS: u32 = 4096;
 /// Limit of the closed form with the largest weight. `peak` is the count at the peak of the
 /// prediction; a form with a peak has no limit without it.
 pub(super) fn form_limit(models: &ModelSet<'_>, peak: Option<f64>) -> Option<Candidate> {
-    let form = models.average()?.best().form;
+    let average = models.average()?;
+    let form = average.best().form;
     let resource = match form {
         Form::Ideal => return None,
-        Form::Amdahl => Resource::SerialWork { command: None },
+        Form::Amdahl | Form::Ceiling => Resource::SerialWork { command: None },
         Form::KernelLock => Resource::Lock { name: "one lock".to_owned() },
         Form::Usl => peak.map(|_| Resource::Coherency)?,
     };
@@ -35,14 +36,7 @@ pub(super) fn form_limit(models: &ModelSet<'_>, peak: Option<f64>) -> Option<Can
         Form::Usl => model.peak().unwrap_or(f64::INFINITY),
         _ => model.elapsed(1) / model.elapsed(LIMIT_CPUS),
     };
-    let drawn = draw_errors(models).filter_map(|errors| {
-        let points = models.form_points.iter().zip(errors);
-        let points: Vec<_> =
-            points.map(|(point, error)| Point::new(point.cpus, point.elapsed * error)).collect();
-        let fitted = average_models(&points, None, models.noise)?;
-        let refitted = fitted.candidates.into_iter().find(|candidate| candidate.form == form)?;
-        Some(limit(&*refitted.model))
-    });
+    let drawn = average.draws.iter().filter(|draw| draw.form == form).map(|draw| limit(&*draw.model));
     let cpus = Quantiles::from_draws(drawn.collect())?;
     Some(Candidate { resource, cpus, basis: LimitBasis::Fit })
 }

@@ -1,0 +1,116 @@
+//! Coverage of the bands of closed forms: for Amdahl's law with known noise, for knees, and for
+//! programs of a simulator.
+//!
+//! `cargo bench -p morecores --bench predict -- forms` prints the figures of more cases.
+#![allow(clippy::print_stdout, reason = "the table, for --nocapture")]
+
+mod form_corpus;
+
+use form_corpus::{FormScore, evidence_from_samples, noisy_times};
+use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
+use morecores_predict::models::{Model, Usl};
+use morecores_study::CpuKind;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Number of studies of each serial fraction and noise.
+const STUDIES: u64 = 20;
+
+/// Two counts of six runs with a serial fraction: the band covers the truth at any distance and any
+/// noise, and the prediction is not near perfect scaling.
+#[test]
+fn noise_makes_no_prediction_bolder() {
+    for noise in [0.01, 0.03, 0.05, 0.1] {
+        let (mut covered, mut all, mut bold) = ([0, 0, 0], 0, 0);
+        for alpha in [0.02, 0.05, 0.2] {
+            let law = Usl { one_cpu_elapsed: 1.0, alpha, beta: 0.0 };
+            for study in 0..STUDIES {
+                let mut rng = ChaCha8Rng::seed_from_u64(study);
+                let samples = [1, 2].map(|n| noisy_times(law.elapsed(n), noise, 6, &mut rng));
+                let found =
+                    forecast(&evidence_from_samples(&[1, 2], &samples), &[4, 16, 64]).expect("a prediction");
+                all += 1;
+                for (point, covered) in found.points.iter().zip(&mut covered) {
+                    let truth = law.elapsed(1) / law.elapsed(point.cpus);
+                    *covered += u32::from(point.band90[0] <= truth && truth <= point.band90[1]);
+                    bold +=
+                        u32::from(point.cpus == 64 && point.speedup.is_some_and(|speedup| speedup > 60.0));
+                }
+            }
+        }
+        let shares = covered.map(|covered| f64::from(covered) / f64::from(all));
+        println!("noise {noise}: coverage at 4, 16 and 64 CPUs {shares:.2?}, bold {bold} of {all}");
+        assert!(shares.iter().all(|share| *share >= 0.9), "{noise}: {shares:?}");
+        assert!(bold * 20 <= all, "{noise}: {bold} of {all}");
+    }
+}
+
+/// Evidence of exact times from the slowdown of each number of busy CPUs.
+fn evidence_with_slowdown(counts: &[u32], slowdown: fn(f64) -> f64) -> Evidence {
+    let point = |cpus: &u32| MeasuredPoint {
+        cpus: *cpus,
+        elapsed: truth(*cpus, slowdown),
+        error: 0.002,
+        speedup_error: 0.003,
+        deviation: 0.005,
+        work: None,
+        kernel: None,
+    };
+    Evidence { points: counts.iter().map(point).collect(), is_time: true, ..Evidence::default() }
+}
+
+/// Time of 64 equal tasks after a short start.
+fn truth(cpus: u32, slowdown: fn(f64) -> f64) -> f64 {
+    0.002 + 1.28 / f64::from(cpus) * slowdown(f64::from(cpus))
+}
+
+#[track_caller]
+fn assert_covers(evidence: &Evidence, targets: &[u32], slowdown: fn(f64) -> f64) {
+    let found = forecast(evidence, targets).expect("a prediction");
+    for point in &found.points {
+        let speedup = truth(1, slowdown) / truth(point.cpus, slowdown);
+        let [low, high] = point.band90;
+        println!("{} CPUs: {low:.1} to {high:.1}, true {speedup:.1}", point.cpus);
+        assert!(low <= speedup && speedup <= high, "{point:?}: {speedup}");
+    }
+}
+
+#[test]
+fn bands_hold_a_knee_beyond_the_measured_counts() {
+    let bandwidth_for_6 = |busy: f64| (busy / 6.0).max(1.0);
+    assert_covers(&evidence_with_slowdown(&[1, 2, 4], bandwidth_for_6), &[8, 16, 32], bandwidth_for_6);
+    let bandwidth_for_12 = |busy: f64| (busy / 12.0).max(1.0);
+    assert_covers(&evidence_with_slowdown(&[1, 2, 4, 8], bandwidth_for_12), &[16, 32, 64], bandwidth_for_12);
+    let turbo = |busy: f64| 4.0 / (4.0 - (busy - 2.0).clamp(0.0, 30.0) * 0.04);
+    assert_covers(&evidence_with_slowdown(&[1, 2, 4], turbo), &[8, 16, 32], turbo);
+    let none = |_: f64| 1.0;
+    assert_covers(&evidence_with_slowdown(&[1, 2, 4], none), &[8, 16, 32], none);
+}
+
+#[test]
+fn cpus_of_another_kind_have_their_own_factor() {
+    let width = |evidence: &Evidence| {
+        let point = &forecast(evidence, &[16]).expect("a prediction").points[0];
+        (point.band90[1] / point.band90[0], point.band90)
+    };
+    let sibling = |busy: f64| if busy <= 8.0 { 1.0 } else { busy / (8.0 + 0.3 * (busy - 8.0)) };
+    let cores = evidence_with_slowdown(&[1, 2, 4, 8], sibling);
+    let kinds = |other: CpuKind| [vec![CpuKind::Core; 8], vec![other; 8]].concat();
+    let siblings = Evidence { cpu_kinds: kinds(CpuKind::SmtSibling), ..cores.clone() };
+    assert_covers(&siblings, &[16], sibling);
+    let (alike, [_, high_alike]) = width(&cores);
+    let (mixed, [_, high_mixed]) = width(&siblings);
+    assert!(mixed > alike && high_mixed < 0.95 * high_alike, "{mixed} {alike} {high_mixed} {high_alike}");
+    let remote = |busy: f64| if busy <= 8.0 { 1.0 } else { 1.35 };
+    let node = evidence_with_slowdown(&[1, 2, 4, 8], remote);
+    assert_covers(&Evidence { cpu_kinds: kinds(CpuKind::OtherPackage), ..node }, &[16], remote);
+}
+
+/// A part of the tuning half; the bench prints the scoring half.
+#[test]
+fn bands_hold_for_simulated_programs() {
+    for score in FormScore::from_seeds(0..60) {
+        score.print();
+        assert!(score.coverage() >= 0.8, "{} times: {}", score.ratio, score.coverage());
+    }
+}
