@@ -83,28 +83,42 @@ pub(super) struct ReplayTrust {
     pub(super) has_calls: bool,
 }
 
-/// Error of the replay itself, besides the differences between the drawn replays.
-pub(super) fn replay_error(trust: ReplayTrust) -> Spread {
-    let ReplayTrust { doublings, test_error_per_doubling, measured_error, lost_share, has_calls } = trust;
-    let test_error = test_error_per_doubling.map_or(0.0, |error| STUDENT90 / Z90 * error * doublings);
-    let own_error = (REPLAY_ERROR * doublings).hypot(test_error).hypot(measured_error).hypot(lost_share);
-    let hidden_wait_factor = if has_calls { 1.0 } else { HIDDEN_WAIT_FACTOR };
-    [own_error, own_error * hidden_wait_factor]
+/// Error of a model itself, besides the differences between its draws.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnError {
+    /// Likely error. It decides the weight of the model.
+    likely: Spread,
+    /// Error whose normal 90% range holds the true one: what is known from one back-test alone is
+    /// less certain.
+    band: Spread,
 }
 
-/// Error of the closed forms themselves, besides the differences between their fits: `doublings`
-/// are those beyond the largest measured count, `base_error` is the relative standard error of the
-/// smallest count's time.
-pub(super) fn form_error(doublings: f64, base_error: f64) -> Spread {
-    [(FORM_ERROR * doublings).hypot(base_error); 2]
+/// Error of the replay itself.
+pub(super) fn replay_error(trust: ReplayTrust) -> OwnError {
+    let ReplayTrust { doublings, test_error_per_doubling, measured_error, lost_share, has_calls } = trust;
+    let test_error = test_error_per_doubling.map_or(0.0, |error| error * doublings);
+    let other_errors = (REPLAY_ERROR * doublings).hypot(measured_error).hypot(lost_share);
+    let hidden_wait_factor = if has_calls { 1.0 } else { HIDDEN_WAIT_FACTOR };
+    let spread = |test_error: f64| {
+        let error = other_errors.hypot(test_error);
+        [error, error * hidden_wait_factor]
+    };
+    OwnError { likely: spread(test_error), band: spread(STUDENT90 / Z90 * test_error) }
+}
+
+/// Error of the closed forms themselves. `doublings` are those beyond the largest measured count,
+/// `base_error` is the relative standard error of the smallest count's time.
+pub(super) fn form_error(doublings: f64, base_error: f64) -> OwnError {
+    let error = [(FORM_ERROR * doublings).hypot(base_error); 2];
+    OwnError { likely: error, band: error }
 }
 
 /// Prediction of one model for one CPU count.
 pub(super) struct ModelForecast {
     pub(super) model: ModelName,
     distribution: Distribution,
-    /// Distribution of the draws without a knee. It decides the point and the weight: the chance of
-    /// a knee is a prior, which only the band must hold.
+    /// Distribution of the draws without a knee, with the likely error. It decides the point and
+    /// the weight: the chance of a knee is a prior, which only the band must hold.
     without_knee: Distribution,
     /// Forced waits per thread.
     pub(super) forced_waits: f64,
@@ -115,13 +129,13 @@ impl ModelForecast {
     pub(super) fn from_draws(
         model: ModelName,
         draws: &[DrawnTime],
-        own_error: Spread,
+        own_error: OwnError,
         forced_waits: f64,
     ) -> Option<Self> {
-        let distribution = Distribution::from_draws(draws, own_error)?;
+        let distribution = Distribution::from_draws(draws, own_error.band)?;
         let smooth = draws.iter().filter(|draw| draw.before_knee);
-        let without_knee =
-            Distribution::from_draws(smooth, own_error).unwrap_or_else(|| distribution.clone());
+        let without_knee = Distribution::from_draws(smooth, own_error.likely)
+            .or_else(|| Distribution::from_draws(draws, own_error.likely))?;
         Some(Self { model, distribution, without_knee, forced_waits })
     }
 
