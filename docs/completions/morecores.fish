@@ -75,6 +75,7 @@ comma\t'Decimal comma: `1.234,5`'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'Trace one more run of each CPU count after the timed runs, to show where the CPUs went [default: auto]' -r -f -a "off\t'No run is traced'
 auto\t'Runs are traced as far as the machine and the privilege allow; context switches alone where they allow little'
 on\t'Runs are traced in full; the study does not start if that is impossible'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l traced-runs -d 'Traced runs of each CPU count, in shuffled rounds [default: 3; 1 if a run takes more than 20 s, if the time is too short, or if the traces are large]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l predict -d 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l out -d 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Pass the command\'s words to `/bin/sh -c` as one line'
@@ -86,7 +87,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Do 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'Treat the number as a cost, not as a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with its file, pipe or process, not only the blocking calls'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --syscalls, --predict, --success, --ignore-failure and --incremental. Missing traces are made'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success, --ignore-failure and --incremental. Missing traces are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Show every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print only errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'

@@ -251,6 +251,8 @@ fn memory() {
         "--min-runs",
         "1",
         "--predict=8",
+        "--traced-runs",
+        "1",
         "-q",
         "-o",
     ])

@@ -258,7 +258,7 @@ fn decoding(dir: &Path) {
     let command = "perf bench sched messaging -l 300".split(' ').map(str::to_owned).collect::<Vec<_>>();
     let view = traced(dir, 2, &command, &["-o", &study.to_string_lossy()]).unwrap();
     let stream =
-        fs::read(trace_events_path(&study, &Cell::from_counts(view.cpus, view.n, &Coordinates::new())))
+        fs::read(trace_events_path(&study, &Cell::from_counts(view.cpus, view.n, &Coordinates::new()), 0))
             .unwrap();
     fs::remove_dir_all(&study).unwrap();
     let mut one = CpuSet::new();

@@ -36,6 +36,8 @@ pub(crate) struct RunTracer {
 pub(crate) struct TraceRequest {
     pub(crate) allotted: CpuSet,
     pub(crate) syscalls: bool,
+    /// Number of the trace in its cell, from 0.
+    pub(crate) repetition: u32,
 }
 
 /// Function that prepares a tracer of runs of the study at a path.

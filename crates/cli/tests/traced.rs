@@ -31,8 +31,8 @@ fn can_trace(world: &World, test: &str) -> bool {
 }
 
 #[test]
-fn each_count_is_traced_once_after_the_timed_runs() {
-    const NAME: &str = "each_count_is_traced_once_after_the_timed_runs";
+fn each_count_is_traced_in_rounds_after_the_timed_runs() {
+    const NAME: &str = "each_count_is_traced_in_rounds_after_the_timed_runs";
     let world = World::new();
     if !can_trace(&world, NAME) {
         return;
@@ -43,9 +43,10 @@ fn each_count_is_traced_once_after_the_timed_runs() {
     ran.success();
     let counts: Vec<u64> = cpus.split(',').map(|n| n.parse().expect("a number")).collect();
     let runs = fs::read_to_string(world.path("ran")).expect("runs").lines().count();
-    // A slow traced run is repeated at most twice.
+    // There are three rounds, and a slow traced run is repeated at most twice.
     let attempts = runs - counts.len() * (1 + 2);
-    assert!((counts.len()..=counts.len() * 3).contains(&attempts), "{attempts} traced runs\n{ran}");
+    let rounds = counts.len() * 3;
+    assert!((rounds..=rounds * 3).contains(&attempts), "{attempts} traced runs\n{ran}");
 
     let study = world.study();
     assert_eq!(study.runs.len(), counts.len() * 3);
@@ -58,6 +59,8 @@ fn each_count_is_traced_once_after_the_timed_runs() {
         assert_eq!(trace["source"], "bpf");
         assert!(trace["events"].as_u64().expect("events") > 4, "{trace}");
         assert!(trace["overhead"].is_f64(), "{trace}");
+        assert_eq!(trace["runs"], 3);
+        assert!(trace["components_ci95"]["user_work"].is_array(), "{trace}");
     }
     // The resumed study lacks nothing: no run is made.
     world.morecores(&["run", "-q", "--resume", "-o", "study"]).success();
@@ -98,7 +101,7 @@ fn an_explicit_option_of_a_resumed_study_applies_even_if_it_equals_the_default()
     resume(&["-q", "--trace", "auto", "--precision", "1%"]).success();
     let study = world.study();
     assert_eq!((study.header.plan.trace, study.header.plan.stop.precision), (TraceMode::Auto, Some(0.01)));
-    assert_eq!(study.traces.len(), 1);
+    assert_eq!(study.traces.len(), 3);
     // The option has nothing left to do.
     resume(&["--syscalls"]).success().says(&["--syscalls applies to the missing traces"]);
     assert_eq!(world.study().traces, study.traces);

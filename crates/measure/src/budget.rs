@@ -150,6 +150,11 @@ impl Budget {
         self.allows(now, self.costs.traced_runs([cell]))
     }
 
+    /// Whether a traced run of each of `cells` may begin.
+    pub fn allows_traced_runs(&self, now: Nanos, cells: &[Cell]) -> bool {
+        self.allows(now, self.costs.traced_runs(cells))
+    }
+
     /// Expected duration of one run of each of `cells` and of the missing traces.
     pub fn round_and_traces(&self, cells: &[Cell]) -> Option<Nanos> {
         Some(self.costs.runs(cells)? + self.costs.traced_runs(&self.traces)?)

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 /// always give an equal order, so a resumed study continues as if it had not stopped.
 pub fn round_order(seed: u64, stream: Stream, round: u32, points: usize) -> Vec<usize> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream((u64::from(round) << 1) | stream as u64);
+    random.set_stream(stream.number(round));
     let mut order: Vec<usize> = (0..points).collect();
     order.shuffle(&mut random);
     order
@@ -23,9 +23,23 @@ pub fn round_order(seed: u64, stream: Stream, round: u32, points: usize) -> Vec<
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Timed rounds, which count.
-    Timed = 0,
+    Timed,
     /// Warm-up rounds, which precede them.
-    Warmup = 1,
+    Warmup,
+    /// Rounds of traced runs, which follow them.
+    Traced,
+}
+
+impl Stream {
+    /// Number of a round among the rounds of all streams.
+    fn number(self, round: u32) -> u64 {
+        let round = u64::from(round);
+        match self {
+            Self::Timed => round << 1,
+            Self::Warmup => (round << 1) + 1,
+            Self::Traced => (1 << 40) + round,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ pub(crate) fn growth_text(comparison: &Comparison) -> Option<String> {
         });
         let changes = join_with_and(changes);
         format!(
-            "The losses on {whole} that changed most, in CPUs: {changes}. They come from one traced run of each, without \
+            "The losses on {whole} that changed most, in CPUs: {changes}. They come from traced runs and have no \
              intervals."
         )
     };

@@ -21,6 +21,7 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
     TraceHeader {
         schema: TRACE_SCHEMA.into(),
         run: run(&Point { cpus, n, ..point(1) }, Nanos(569_000)),
+        repetition: 0,
         began_ns: Nanos(1),
         ended_ns: Nanos(569_001),
         facts: TraceFacts {
@@ -59,7 +60,7 @@ fn cell(cpus: u32, n: u32) -> Cell {
 
 /// Records a trace and stops before its commit.
 fn recorded(study: &Path, cpus: u32, n: u32, events: u64) -> TraceWriter {
-    let trace = TraceWriter::create(study, cell(cpus, n)).unwrap();
+    let trace = TraceWriter::create(study, cell(cpus, n), 0).unwrap();
     let mut stream = StreamWriter::new(trace.sink().unwrap()).unwrap();
     stream.frame(CpuId(0), &plain(0, 10, events)).unwrap();
     stream.finish().unwrap();
@@ -92,7 +93,7 @@ fn a_trace_is_read_back_with_its_events() {
         assert!(decoded.is_complete());
         assert_eq!(decoded.events, plain(0, 10, header.facts.events));
     }
-    assert_eq!(trace_events_path(&path, &cell(2, 4)), path.join("traces/2-n4.events"));
+    assert_eq!(trace_events_path(&path, &cell(2, 4), 0), path.join("traces/2-n4.events"));
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn a_kill_at_any_point_leaves_no_trace_or_a_complete_one() {
     let stream = {
         let (_dir, path) = empty_study();
         add(&path, 2, 2, 10);
-        fs::read(trace_events_path(&path, &cell(2, 2))).unwrap()
+        fs::read(trace_events_path(&path, &cell(2, 2), 0)).unwrap()
     };
     let json = serde_json::to_vec(&trace(2, 2, 10)).unwrap();
     let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
@@ -287,7 +288,7 @@ fn an_entry_without_a_number_is_damage() {
 fn events_that_are_not_a_stream_are_named() {
     let (_dir, path) = empty_study();
     add(&path, 1, 1, 5);
-    fs::write(trace_events_path(&path, &cell(1, 1)), "something else").unwrap();
+    fs::write(trace_events_path(&path, &cell(1, 1), 0), "something else").unwrap();
     let said = read_trace_events(&path, &trace(1, 1, 5)).unwrap_err().to_string();
     assert!(said.contains("1.events") && said.contains("trace again"), "{said}");
 }
@@ -301,7 +302,7 @@ fn traces_of_cells_with_different_further_axes_have_separate_files() {
     for (variant, events) in [("a/b", 10), ("a b", 20)] {
         let header = trace(2, 2, events);
         let header = TraceHeader { run: Run { axes: axes(variant), ..header.run }, ..header };
-        let trace = TraceWriter::create(&path, header.run.cell()).unwrap();
+        let trace = TraceWriter::create(&path, header.run.cell(), 0).unwrap();
         StreamWriter::new(trace.sink().unwrap()).unwrap().finish().unwrap();
         trace.commit(&header).unwrap();
     }
@@ -309,4 +310,24 @@ fn traces_of_cells_with_different_further_axes_have_separate_files() {
     assert_eq!(found.damaged_traces, []);
     assert_eq!(found.traces.iter().map(|trace| trace.facts.events).collect::<Vec<_>>(), [20, 10]);
     assert!(path.join("traces/2-variant=a%2fb.events").exists());
+}
+
+#[test]
+fn a_cell_keeps_several_traces() {
+    let (_dir, path) = empty_study();
+    add(&path, 2, 4, 10);
+    let second = TraceHeader { repetition: 1, ..trace(2, 4, 20) };
+    let writer = TraceWriter::create(&path, cell(2, 4), 1).unwrap();
+    let mut stream = StreamWriter::new(writer.sink().unwrap()).unwrap();
+    stream.frame(CpuId(0), &plain(0, 10, 20)).unwrap();
+    stream.finish().unwrap();
+    writer.commit(&second).unwrap();
+    assert_eq!(names(&path), ["2-n4-r1.events", "2-n4-r1.json", "2-n4.events", "2-n4.json"]);
+    let study = Study::read(&path).unwrap();
+    assert_eq!(study.traces, [trace(2, 4, 10), second.clone()]);
+    assert_eq!(read_trace_events(&path, &second).unwrap().events.len(), 20);
+    // A header belongs to its own number alone.
+    let writer = TraceWriter::create(&path, cell(2, 4), 2).unwrap();
+    assert!(matches!(writer.commit(&second), Err(StudyError::OtherTrace(_))));
+    assert_eq!(Study::read(&path).unwrap().traces.len(), 2);
 }

@@ -46,6 +46,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         input: InputSource::default(),
         output: Output::Captured,
         trace: TraceMode::Auto,
+        requested_traced_runs: None,
         syscalls: false,
         predict: Vec::new(),
     }

@@ -100,6 +100,11 @@ output: Output,
  */
 trace: TraceMode, 
 /**
+ * Traced runs of each point; absent if the time of a run decides: see
+ * [`traced_runs`](Self::traced_runs).
+ */
+traced_runs?: number, 
+/**
  * Whether a trace holds every system call with its object; otherwise it holds only blocking
  * calls, without their objects.
  */

@@ -137,6 +137,10 @@ pub(crate) struct RunArgs {
     /// [default: auto]
     #[arg(long, value_enum, help_heading = TRACE)]
     pub(crate) trace: Option<TraceMode>,
+    /// Traced runs of each CPU count, in shuffled rounds [default: 3; 1 if a run takes more than
+    /// 20 s, if the time is too short, or if the traces are large]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = TRACE)]
+    pub(crate) traced_runs: Option<u32>,
     /// Trace every system call with its file, pipe or process, not only the blocking calls
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
@@ -151,8 +155,8 @@ pub(crate) struct RunArgs {
     #[arg(long, short, alias = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) out: Option<PathBuf>,
     /// Continue the study at -o with its own command and plan. These options may differ: --runs,
-    /// --precision, --max-time, --trace, --syscalls, --predict, --success, --ignore-failure and
-    /// --incremental. Missing traces are made
+    /// --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success,
+    /// --ignore-failure and --incremental. Missing traces are made
     #[arg(long, requires = "out", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Show every column of the table, every warning and every note

@@ -101,9 +101,11 @@ impl<N: ProgressText> Progress<N> {
             self.with_state(|state| {
                 state.trial = Some(trial.clone());
                 state.trial_began = Instant::now();
-                if trial.phase == Phase::Traced {
+                // A repeated attempt is not a further trace.
+                if trial.phase == Phase::Traced && trial.round == 0 {
                     let cell = trial.cell.cell();
-                    state.traces.retain(|other| *other != cell);
+                    let position = state.traces.iter().position(|other| *other == cell);
+                    position.map(|at| state.traces.remove(at));
                 }
             });
         }
@@ -117,6 +119,13 @@ impl<N: ProgressText> Progress<N> {
                 count(&mut state.text);
                 (state.costs, state.traces) = (costs, traces);
             });
+        }
+    }
+
+    /// Sets the cells to be traced, one entry for each traced run.
+    pub(super) fn set_traces(&self, traces: Vec<Cell>) {
+        if self.bar.is_shown() {
+            self.with_state(|state| state.traces = traces);
         }
     }
 

@@ -86,7 +86,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
 /// Refuses `--trace on` if full tracing is unavailable, before anything is run or written.
 fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
     let (TraceMode::On, Some(point)) = (plan.trace, plan.points.last()) else { return Ok(()) };
-    let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls };
+    let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls, repetition: 0 };
     tracer::check_full(&wanted).context("--trace on")
 }
 

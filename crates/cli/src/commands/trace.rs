@@ -173,7 +173,8 @@ fn attempt(
     progress: &Progress<RunningResults>,
 ) -> Result<Option<TraceOutput>> {
     let point = &header.plan.points[0];
-    let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };
+    let wanted =
+        TraceRequest { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls, repetition: 0 };
     let mut tracer = tracer::open(&wanted, writer.path())?;
     let mut executor = ProcessExecutor::new(&header.subject, &header.plan, input, Arc::clone(control))?;
     if control.is_interrupted() {

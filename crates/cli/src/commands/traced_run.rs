@@ -35,6 +35,7 @@ impl TracedRun {
             let header = TraceHeader {
                 schema: TRACE_SCHEMA.to_owned(),
                 run: observed_run.outcome.run.clone(),
+                repetition: tracer.files.repetition(),
                 began_ns: observed_run.began,
                 ended_ns: observed_run.ended,
                 facts,

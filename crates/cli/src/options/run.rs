@@ -54,6 +54,7 @@ pub(crate) struct ResumeOptions {
     trace: Option<TraceMode>,
     success: Option<BTreeSet<u8>>,
     ignore_failure: bool,
+    traced_runs: Option<u32>,
     syscalls: bool,
     incremental: bool,
     /// Text of `--predict`.
@@ -98,6 +99,7 @@ impl RunOptions {
             input: input(args.input.as_deref()),
             output: args.output.clone(),
             trace: args.trace.unwrap_or_default(),
+            requested_traced_runs: args.traced_runs,
             syscalls: args.syscalls,
             predict: predicted,
         };
@@ -135,6 +137,7 @@ impl ResumeOptions {
             precision: args.precision.is_some().then_some(stop.precision),
             time: args.max_time.is_some().then_some((stop.max_time, stop.budget)),
             trace: args.trace,
+            traced_runs: args.traced_runs,
             syscalls: args.syscalls,
             incremental: args.incremental,
             predict: args.predict.clone(),
@@ -175,6 +178,7 @@ impl ResumeOptions {
     pub(crate) fn adjust(&self, plan: &mut Plan) {
         plan.trace = self.trace.unwrap_or(plan.trace);
         plan.syscalls |= self.syscalls;
+        plan.requested_traced_runs = self.traced_runs.or(plan.requested_traced_runs);
         plan.ignore_failure |= self.ignore_failure;
         if let Some(success) = &self.success {
             plan.success = success.clone();

@@ -52,6 +52,7 @@ impl TraceOptions {
             input: input(args.input.as_deref()),
             output: args.output.clone(),
             trace: TraceMode::Auto,
+            requested_traced_runs: Some(1),
             syscalls: args.syscalls,
             predict: Vec::new(),
         };

@@ -15,6 +15,7 @@ use morecores_study::{InCell, Point, StudyError};
 #[derive(Clone, Debug)]
 pub(crate) struct TraceFiles {
     study: PathBuf,
+    repetition: u32,
     current: Arc<Mutex<Option<UnfinishedTrace>>>,
 }
 
@@ -26,16 +27,22 @@ pub(crate) struct UnfinishedTrace {
 }
 
 impl TraceFiles {
-    /// Files in the study at this path; none yet.
-    pub(crate) fn new(study: &Path) -> Self {
-        Self { study: study.to_owned(), current: Arc::default() }
+    /// Files in the study at this path, of the traces with this number in their cells; none yet.
+    pub(crate) fn new(study: &Path, repetition: u32) -> Self {
+        Self { study: study.to_owned(), repetition, current: Arc::default() }
+    }
+
+    /// Number of the traces in their cells.
+    pub(crate) fn repetition(&self) -> u32 {
+        self.repetition
     }
 
     /// Creates the files of an attempt, and returns the receiver of its events. Nothing of an
     /// earlier attempt is kept.
     pub(crate) fn begin(&self, point: &Point) -> Result<EventSink, ObserverError> {
         drop(self.take());
-        let created = UnfinishedTrace::create(&self.study, point).map_err(ObserverError::new)?;
+        let created =
+            UnfinishedTrace::create(&self.study, point, self.repetition).map_err(ObserverError::new)?;
         self.with_current(|current| *current = Some(created));
         let files = self.clone();
         Ok(Box::new(move |cpu, events| {
@@ -57,8 +64,8 @@ impl TraceFiles {
 }
 
 impl UnfinishedTrace {
-    fn create(study: &Path, point: &Point) -> Result<Self, StudyError> {
-        let writer = TraceWriter::create(study, point.cell())?;
+    fn create(study: &Path, point: &Point, repetition: u32) -> Result<Self, StudyError> {
+        let writer = TraceWriter::create(study, point.cell(), repetition)?;
         let stream = StreamWriter::new(writer.sink()?).map_err(|source| StudyError::Io {
             action: "write a trace to",
             path: study.to_owned(),

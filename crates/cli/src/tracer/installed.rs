@@ -30,7 +30,7 @@ pub(crate) fn check_full(wanted: &TraceRequest) -> Result<()> {
 pub(crate) fn open(wanted: &TraceRequest, study: &Path) -> Result<RunTracer> {
     let tracer = open_any(wanted)?;
     let shortfall = tracer.bpf_refusal().map(with_remedy);
-    let files = TraceFiles::new(study);
+    let files = TraceFiles::new(study, wanted.repetition);
     let observer = Box::new(InstalledTracer { tracer, files: files.clone() });
     Ok(RunTracer { observer, files, shortfall })
 }

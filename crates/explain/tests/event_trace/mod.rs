@@ -47,6 +47,7 @@ impl EventTrace {
         let header = TraceHeader {
             schema: TRACE_SCHEMA.into(),
             run: studies::run(&made, cpus, elapsed_us as f64 / 1e6),
+            repetition: 0,
             began_ns: at(0),
             ended_ns: at(elapsed_us),
             facts: TraceFacts {

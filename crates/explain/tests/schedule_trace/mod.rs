@@ -110,6 +110,7 @@ impl ScheduleTrace {
         let header = TraceHeader {
             schema: TRACE_SCHEMA.to_owned(),
             run,
+            repetition: 0,
             began_ns: at(0.0),
             ended_ns: at(ended),
             facts: TraceFacts {

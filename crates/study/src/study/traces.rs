@@ -1,5 +1,6 @@
 //! Traces of a study on disk: `traces/CPUS.json` and `traces/CPUS.events`, or `CPUS-nN` if `{n}`
-//! was not the number of CPUs, followed by `-AXIS=VALUE` for each further axis.
+//! was not the number of CPUs, followed by `-AXIS=VALUE` for each further axis. The second trace of
+//! a cell has `-r1` after that, the third `-r2`.
 //!
 //! A trace exists if its JSON file exists. The JSON file is renamed into place last, and removed
 //! first if a trace is replaced. Resuming the study removes any other remains of a kill. The
@@ -29,9 +30,9 @@ pub struct DamagedTrace {
     pub reason: String,
 }
 
-/// Path of the events of a cell's trace.
-pub fn trace_events_path(study: &Path, cell: &Cell) -> PathBuf {
-    trace_path(study, cell, EVENTS)
+/// Path of the events of a trace of a cell; `repetition` counts the traces of the cell from 0.
+pub fn trace_events_path(study: &Path, cell: &Cell, repetition: u32) -> PathBuf {
+    trace_path(study, cell, repetition, EVENTS)
 }
 
 /// Reads the events of one of [`Study::traces`](crate::Study::traces).
@@ -40,18 +41,18 @@ pub fn trace_events_path(study: &Path, cell: &Cell) -> PathBuf {
 /// [`StudyError::Io`] if the file cannot be opened, [`StudyError::Events`] if its content cannot be
 /// read.
 pub fn read_trace_events(study: &Path, trace: &TraceHeader) -> Result<Decoded, StudyError> {
-    let path = trace_events_path(study, &trace.run.cell());
+    let path = trace_events_path(study, &trace.run.cell(), trace.repetition);
     let file = File::open(&path).map_err(io_error("open", &path))?;
     read_events(file).map_err(|source| StudyError::Events { path, source })
 }
 
-fn trace_path(study: &Path, cell: &Cell, extension: &str) -> PathBuf {
-    study.join(FOLDER).join(format!("{}.{extension}", stem(cell)))
+fn trace_path(study: &Path, cell: &Cell, repetition: u32, extension: &str) -> PathBuf {
+    study.join(FOLDER).join(format!("{}.{extension}", stem(cell, repetition)))
 }
 
-/// Name of a cell's files. Different cells have different names, because the values of an axis have
-/// one type.
-fn stem(cell: &Cell) -> String {
+/// Name of the files of a trace of a cell. Different cells have different names, because the values
+/// of an axis have one type.
+fn stem(cell: &Cell, repetition: u32) -> String {
     let mut stem = cell.get(CPUS_AXIS).map(ToString::to_string).unwrap_or_default();
     for (axis, value) in cell.coordinates().filter(|(axis, _)| *axis != CPUS_AXIS) {
         if axis != N_AXIS {
@@ -59,6 +60,9 @@ fn stem(cell: &Cell) -> String {
         } else if Some(value) != cell.get(CPUS_AXIS) {
             stem += &format!("-n{value}");
         }
+    }
+    if repetition > 0 {
+        stem += &format!("-r{repetition}");
     }
     stem
 }
@@ -76,6 +80,7 @@ fn escape(text: &str) -> String {
 pub struct TraceWriter {
     study: PathBuf,
     cell: Cell,
+    repetition: u32,
     events: File,
     committed: bool,
 }
@@ -86,12 +91,12 @@ impl TraceWriter {
     ///
     /// # Errors
     /// [`StudyError::Io`].
-    pub fn create(study: &Path, cell: Cell) -> Result<Self, StudyError> {
+    pub fn create(study: &Path, cell: Cell, repetition: u32) -> Result<Self, StudyError> {
         let folder = study.join(FOLDER);
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
-        let path = unfinished_path(&trace_path(study, &cell, EVENTS));
+        let path = unfinished_path(&trace_path(study, &cell, repetition, EVENTS));
         let events = File::create(&path).map_err(io_error("create", &path))?;
-        Ok(Self { study: study.to_owned(), cell, events, committed: false })
+        Ok(Self { study: study.to_owned(), cell, repetition, events, committed: false })
     }
 
     /// File of events, empty until the caller writes a stream to it.
@@ -102,13 +107,14 @@ impl TraceWriter {
         self.events.try_clone().map_err(io_error("open", &self.path(EVENTS)))
     }
 
-    /// Adds the trace to the study; it replaces a trace of the same cell, if there is one.
+    /// Adds the trace to the study; it replaces the trace of the same cell and repetition, if there
+    /// is one.
     ///
     /// # Errors
-    /// [`StudyError::OtherTrace`] if `header` is of a run of another cell; [`StudyError::Io`]. In
-    /// both cases the study is without this trace.
+    /// [`StudyError::OtherTrace`] if `header` is of another cell or repetition;
+    /// [`StudyError::Io`]. In both cases the study is without this trace.
     pub fn commit(mut self, header: &TraceHeader) -> Result<(), StudyError> {
-        if header.run.cell() != self.cell {
+        if (header.run.cell(), header.repetition) != (self.cell.clone(), self.repetition) {
             return Err(StudyError::OtherTrace(self.path(HEADER)));
         }
         let (json, events) = (self.path(HEADER), self.path(EVENTS));
@@ -123,7 +129,7 @@ impl TraceWriter {
     }
 
     fn path(&self, extension: &str) -> PathBuf {
-        trace_path(&self.study, &self.cell, extension)
+        trace_path(&self.study, &self.cell, self.repetition, extension)
     }
 }
 
@@ -140,7 +146,7 @@ impl Drop for TraceWriter {
 /// Traces found in the folder.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
-    /// Headers of the readable traces, sorted by cell.
+    /// Headers of the readable traces, sorted by cell and repetition.
     pub(super) whole: Vec<TraceHeader>,
     pub(super) damaged: Vec<DamagedTrace>,
 }
@@ -166,7 +172,7 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
             Err(reason) => traces.damaged.push(DamagedTrace { path, reason }),
         }
     }
-    traces.whole.sort_by_key(|trace| trace.run.cell());
+    traces.whole.sort_by_key(|trace| (trace.run.cell(), trace.repetition));
     Ok(traces)
 }
 
@@ -192,7 +198,7 @@ fn parse_header(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>,
 /// Header, if the file has the header's own name and its events are beside it.
 fn check_name(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
     let cell = header.run.cell();
-    if path.file_stem().is_none_or(|name| name.to_string_lossy() != stem(&cell)) {
+    if path.file_stem().is_none_or(|name| name.to_string_lossy() != stem(&cell, header.repetition)) {
         return Err(format!("its run is that of {cell}, but the file is named otherwise"));
     }
     if !path.with_extension(EVENTS).exists() {

@@ -90,6 +90,9 @@ pub struct TraceHeader {
     pub schema: String,
     /// Traced run, with the same figures as any other run; it is not a timed run.
     pub run: Run,
+    /// Number of this trace among those of its cell, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repetition: u32,
     /// `CLOCK_MONOTONIC` at the main process's exec.
     pub began_ns: Nanos,
     /// `CLOCK_MONOTONIC` at the main process's end.
@@ -100,6 +103,10 @@ pub struct TraceHeader {
     /// Fields that a later version wrote.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Facts about a trace that its tracer knows without knowing the run.

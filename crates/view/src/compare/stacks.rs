@@ -1,7 +1,6 @@
 //! Difference between two speedup stacks: the growth of each component.
 //!
-//! Each stack comes from one traced run, so there is no interval. This module reads finished views
-//! only.
+//! The difference has no interval. This module reads finished views only.
 
 use crate::{ComparedStack, StackView, View};
 

@@ -1,22 +1,24 @@
-//! Traced runs of a study, made after the timed runs have ended well: one of each CPU count and
-//! those for a prediction.
+//! Traced runs of a study, made after the timed runs have ended well: a round with one run of each
+//! CPU count and those for a prediction, then further rounds of the CPU counts.
 //!
 //! A failure here becomes a note and leaves the study as it is: its timed runs are on disk.
 
 #[cfg(test)]
 mod tests;
 
+use std::fs;
 use std::path::Path;
 
 use morecores_machine::clock::monotonic;
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
 use morecores_measure::executor::ProcessExecutor;
+use morecores_measure::schedule::{Stream, round_order};
 use morecores_measure::sweep::Trial;
 use morecores_report::{cpus, duration};
 use morecores_statistics::median;
-use morecores_study::trace::TraceHeader;
-use morecores_study::{Exit, InCell, Nanos, Phase, Plan, Point, Run, Study, TraceMode};
+use morecores_study::trace::{TraceHeader, trace_events_path};
+use morecores_study::{Cell, Exit, InCell, Nanos, Phase, Plan, Point, Run, Study, TraceMode};
 
 use super::super::progress::{Progress, RunningResults};
 use super::super::traced_run::{TracedRun, describe_end, missing_causes_note};
@@ -37,6 +39,10 @@ const SLOWER: f64 = 0.2;
 const SLOWER_BY: f64 = 0.001;
 /// Largest number of attempts at one trace.
 const ATTEMPTS: u32 = 3;
+
+/// Size of the traces of the first round above which there is no further one. A choice: three
+/// rounds then stay below 100 MiB, and a reader of the study decodes them in seconds.
+const LARGE_ROUND: u64 = 32 << 20;
 
 /// Outcome of the traced runs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -63,56 +69,145 @@ pub(super) struct TracePhase<'a> {
     pub(super) progress: &'a Progress<RunningResults>,
 }
 
+/// Progress of the traced runs over the rounds.
+#[derive(Debug, Default)]
+struct Session {
+    /// Index of the next traced run.
+    index: u32,
+    /// Names of the points for which the time was too short.
+    without_time: Vec<String>,
+    /// Cells whose traced run failed.
+    failed: Vec<Cell>,
+}
+
 impl TracePhase<'_> {
     /// Makes the missing traced runs for which there is time.
     pub(super) fn make(&self, executor: &mut ProcessExecutor, budget: &mut Budget) -> TraceOutcome {
         let mut traced = TraceOutcome::default();
-        let missing = missing_traces(self.study);
+        let mut session = Session { index: self.next, ..Session::default() };
+        let rounds = self.rounds();
+        let mut wanted = missing_traces(self.study);
+        let further = (1..rounds).flat_map(|repetition| self.points_of_round(repetition, &session));
+        self.progress.set_traces(wanted.iter().cloned().chain(further).map(|point| point.cell()).collect());
+        for repetition in 0..rounds {
+            if repetition > 0 {
+                wanted = self.points_of_round(repetition, &session);
+                if wanted.is_empty() {
+                    continue;
+                }
+                if let Some(why) = self.obstacle_to_round(&wanted, budget) {
+                    traced.note(format!("traced {} of each count, not {rounds}: {why}", runs(repetition)));
+                    break;
+                }
+            }
+            if !self.make_round(
+                repetition,
+                std::mem::take(&mut wanted),
+                &mut session,
+                executor,
+                budget,
+                &mut traced,
+            ) {
+                break;
+            }
+        }
+        self.control.set_limit(None);
+        traced.out_of_time |= self.control.is_out_of_time() || !session.without_time.is_empty();
+        if !session.without_time.is_empty() {
+            let points = session.without_time.join(", ");
+            traced.note(format!("not traced, because the time was too short: {points}"));
+        }
+        traced
+    }
+
+    /// Number of rounds of traced runs.
+    fn rounds(&self) -> u32 {
+        let longest = self.timed.iter().map(|run| run.elapsed_ns).max().unwrap_or_default();
+        self.study.header.plan.traced_runs(longest)
+    }
+
+    /// Points of the sweep without a trace of this number, in the shuffled order of the round. A
+    /// point whose first trace failed is left out.
+    fn points_of_round(&self, repetition: u32, session: &Session) -> Vec<Point> {
+        let plan = &self.study.header.plan;
+        let order = round_order(plan.seed, Stream::Traced, repetition, plan.points.len());
+        let points = order.into_iter().filter_map(|at| plan.points.get(at));
+        let is_missing = |point: &&Point| {
+            let cell = point.cell();
+            let has_one = |trace: &TraceHeader| trace.run.cell() == cell && trace.repetition == repetition;
+            !session.failed.contains(&cell) && !self.study.traces.iter().any(has_one)
+        };
+        let is_traced = plan.trace != TraceMode::Off;
+        points.filter(|_| is_traced).filter(is_missing).cloned().collect()
+    }
+
+    /// Reason why a further round of traced runs is not made; none if it is.
+    fn obstacle_to_round(&self, points: &[Point], budget: &Budget) -> Option<&'static str> {
+        let cells: Vec<Cell> = points.iter().map(InCell::cell).collect();
+        if self.control.is_out_of_time() || !budget.allows_traced_runs(monotonic(), &cells) {
+            return Some("the time was too short for more");
+        }
+        let size =
+            |cell: &Cell| fs::metadata(trace_events_path(self.path, cell, 0)).map_or(0, |file| file.len());
+        let is_large = cells.iter().map(size).sum::<u64>() > LARGE_ROUND;
+        (is_large && self.study.header.plan.requested_traced_runs.is_none())
+            .then_some("the traces are large; --traced-runs sets the number")
+    }
+
+    /// Makes one traced run of each of `points`. Returns whether another round may follow.
+    fn make_round(
+        &self,
+        repetition: u32,
+        points: Vec<Point>,
+        session: &mut Session,
+        executor: &mut ProcessExecutor,
+        budget: &mut Budget,
+        traced: &mut TraceOutcome,
+    ) -> bool {
         let is_beyond = |point: &Point| !self.study.header.plan.points.contains(point);
-        let beyond = missing.iter().filter(|point| is_beyond(point)).count();
-        let mut without_time = Vec::new();
-        let (mut index, mut is_limited) = (self.next, false);
-        for point in missing {
+        let beyond = points.iter().filter(|point| is_beyond(point)).count();
+        let mut is_limited = false;
+        for point in points {
             if self.control.is_interrupted() {
                 traced.interrupted = true;
-                break;
+                return false;
             }
             let began = monotonic();
             if self.control.is_out_of_time() || !budget.allows_traced_run(began, &point.cell()) {
-                without_time.push(name(&point));
+                session.without_time.push(name(&point));
                 continue;
             }
             if is_beyond(&point) && !is_limited {
                 self.limit_time(beyond);
                 is_limited = true;
             }
-            let mut trial = Trial { index, round: 0, phase: Phase::Traced, cell: point };
-            let attempts = Attempts::new(&self.timed, &trial.cell);
-            match self.trace_point(&mut trial, attempts, executor, budget) {
+            let mut trial = Trial { index: session.index, round: 0, phase: Phase::Traced, cell: point };
+            let mut attempts = Attempts::new(&self.timed, &trial.cell);
+            match self.trace_point(&mut trial, repetition, &mut attempts, executor, budget) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
                 // The time limit ended the user's `--prepare`.
-                Err(_) if self.control.is_out_of_time() => without_time.push(name(&trial.cell)),
+                Err(_) if self.control.is_out_of_time() => session.without_time.push(name(&trial.cell)),
                 Err(error) => {
                     // An obstacle to tracing one CPU count is also one for the others: a program, a
                     // buffer, a full disk.
-                    let is_first = index == self.next;
+                    let is_first = session.index == self.next;
                     let from =
                         if is_first { String::new() } else { format!(" from {} on", cpus(trial.cell.cpus)) };
-                    traced.note(format!("not traced{from}: {error:#}"));
-                    break;
+                    let what = if repetition == 0 { "not traced" } else { "not traced again" };
+                    traced.note(format!("{what}{from}: {error:#}"));
+                    return false;
                 }
             }
+            if attempts.best.is_none() {
+                session.failed.push(trial.cell.cell());
+            }
             budget.add(trial.phase, &trial.cell.cell(), monotonic().since(began));
-            index += 1;
+            session.index += 1;
         }
         self.control.set_limit(None);
-        traced.out_of_time |= self.control.is_out_of_time() || !without_time.is_empty();
-        if !without_time.is_empty() {
-            traced.note(format!("not traced, because the time was too short: {}", without_time.join(", ")));
-        }
-        traced
+        session.without_time.is_empty() && !traced.interrupted
     }
 
     /// Limits the time of each run for a prediction, and announces the cost of these runs. With
@@ -138,13 +233,14 @@ impl TracePhase<'_> {
     fn trace_point(
         &self,
         trial: &mut Trial<Point>,
-        mut attempts: Attempts,
+        repetition: u32,
+        attempts: &mut Attempts,
         executor: &mut ProcessExecutor,
         budget: &Budget,
     ) -> anyhow::Result<Option<String>> {
         loop {
             self.progress.on_begin(trial);
-            let note = self.attempt(trial, &mut attempts, executor)?;
+            let note = self.attempt(trial, repetition, attempts, executor)?;
             let has_time =
                 !self.control.is_out_of_time() && budget.allows_traced_run(monotonic(), &trial.cell.cell());
             if !attempts.needs_another() || self.control.is_interrupted() || !has_time {
@@ -159,6 +255,7 @@ impl TracePhase<'_> {
     fn attempt(
         &self,
         trial: &Trial<Point>,
+        repetition: u32,
         attempts: &mut Attempts,
         executor: &mut ProcessExecutor,
     ) -> anyhow::Result<Option<String>> {
@@ -166,8 +263,11 @@ impl TracePhase<'_> {
         let plan = &self.study.header.plan;
         let for_prediction =
             !plan.predict.is_empty() && (!receives_n(self.study) || plan.oversubscribed().contains(point));
-        let wanted =
-            TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls || for_prediction };
+        let wanted = TraceRequest {
+            allotted: point.cpu_set.clone(),
+            syscalls: plan.syscalls || for_prediction,
+            repetition,
+        };
         let mut tracer = (self.open)(&wanted, self.path)?;
         let traced_run = TracedRun::make(executor, &mut tracer, trial)?;
         if self.control.is_interrupted() {
@@ -197,7 +297,8 @@ impl TracePhase<'_> {
     }
 }
 
-/// Points of a study that still lack a trace: those of its sweep, then those for its prediction.
+/// Points of a study that still lack their first trace: those of its sweep, then those for its
+/// prediction.
 pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
     let plan = &study.header.plan;
     if plan.trace == TraceMode::Off {
@@ -219,6 +320,11 @@ fn receives_n(study: &Study) -> bool {
 pub(super) fn timed_runs<'a>(runs: impl IntoIterator<Item = &'a Run>, plan: &Plan) -> Vec<&'a Run> {
     let is_timed = |run: &&Run| run.phase == Phase::Timed && run.counts(plan);
     runs.into_iter().filter(is_timed).collect()
+}
+
+/// Number of runs: `1 run`, `2 runs`.
+fn runs(count: u32) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
 /// Name of a point: `2 CPUs`, with the value of `{n}` if that differs from the CPU count.

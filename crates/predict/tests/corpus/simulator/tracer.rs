@@ -187,6 +187,7 @@ impl Tracer {
         let header = TraceHeader {
             schema: TRACE_SCHEMA.to_owned(),
             run,
+            repetition: 0,
             began_ns: Nanos(BEGAN),
             ended_ns: Nanos(BEGAN) + elapsed,
             facts: TraceFacts {

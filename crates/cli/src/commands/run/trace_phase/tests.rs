@@ -46,6 +46,8 @@ impl Fixture {
         // traces.
         let point = |n| Point { n, cpu_set: one.clone(), ..morecores_testkit::point(1) };
         let mut plan = morecores_testkit::plan(vec![point(1), point(2)]);
+        // One round, so that a test about rounds says so.
+        plan.requested_traced_runs = Some(1);
         change(&mut plan);
         let header = new_header(Command::Shell { line: line.into() }, plan, host::read());
         let writer = StudyWriter::create(&dir.path().join("study"), header.clone()).expect("a study");
@@ -137,8 +139,8 @@ fn example_event() -> Event {
 
 impl Pretend {
     fn open(self) -> impl Fn(&TraceRequest, &Path) -> Result<RunTracer> + Send + 'static {
-        move |_, study| {
-            let files = TraceFiles::new(study);
+        move |wanted, study| {
+            let files = TraceFiles::new(study, wanted.repetition);
             let observer = Box::new(Pretending { pretend: self, files: files.clone(), sink: None });
             let shortfall = (self.source == TraceSource::Perf).then(|| "CAP_BPF is missing".to_owned());
             Ok(RunTracer { observer, files, shortfall })
@@ -201,6 +203,40 @@ fn every_count_gets_a_trace_that_is_not_a_run_of_the_study() {
         assert_eq!(events.events, [example_event()]);
     }
     assert_eq!(Study::read(&study.path()).expect("a study").runs, []);
+}
+
+#[test]
+fn further_rounds_trace_each_count_again() {
+    let study = Fixture::with("exit 0", |plan| plan.requested_traced_runs = Some(3));
+    assert_eq!(study.trace(Pretend::default().open()), TraceOutcome::default());
+    let traces = study.traces();
+    let made: Vec<(u32, u32)> = traces.iter().map(|trace| (trace.run.n, trace.repetition)).collect();
+    assert_eq!(made, [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]);
+    let mut indices: Vec<u32> = traces.iter().map(|trace| trace.run.index).collect();
+    indices.sort_unstable();
+    assert_eq!(indices, [10, 11, 12, 13, 14, 15]);
+    let LoadedStudy { view, unread, .. } =
+        LoadedStudy::read(&study.path(), Purpose::Figures).expect("a study");
+    assert!(unread.is_empty());
+    assert_eq!(view.traces.iter().map(|trace| (trace.n, trace.runs)).collect::<Vec<_>>(), [(1, 3), (2, 3)]);
+    assert_eq!(study.trace(|_, _| panic!("opened")), TraceOutcome::default(), "nothing is missing");
+}
+
+#[test]
+fn a_point_whose_first_trace_fails_is_not_traced_again() {
+    let study = Fixture::with("exit $(( {n} == 1 ? 3 : 0 ))", |plan| plan.requested_traced_runs = None);
+    let traced = study.trace(Pretend::default().open());
+    assert_eq!(traced.notes, ["the traced run at 1 CPU exited with status 3: its trace is not kept"]);
+    assert_eq!(study.traced(), [2, 2, 2]);
+}
+
+#[test]
+fn long_runs_are_traced_once_unless_the_user_asks_for_more() {
+    let plan = morecores_testkit::plan(Vec::new());
+    assert_eq!(plan.traced_runs(Nanos::from_millis(20_000)), 3);
+    assert_eq!(plan.traced_runs(Nanos::from_millis(20_001)), 1);
+    let asked = Plan { requested_traced_runs: Some(2), ..plan };
+    assert_eq!(asked.traced_runs(Nanos::from_millis(3_600_000)), 2);
 }
 
 /// Study of a shell line, with recorded timed runs of `elapsed` each.
