@@ -72,6 +72,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'Trace one more run of each CPU count after the timed runs, to show where the CPUs went [default: auto]')
             [CompletionResult]::new('--traced-runs', '--traced-runs', [CompletionResultType]::ParameterName, 'Traced runs of each CPU count, in shuffled rounds [default: 3; 1 if a run takes more than 20 s, if the time is too short, or if the traces are large]')
             [CompletionResult]::new('--predict', '--predict', [CompletionResultType]::ParameterName, 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]')
+            [CompletionResult]::new('--worth', '--worth', [CompletionResultType]::ParameterName, 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]')
             [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]')
             [CompletionResult]::new('--shell', '--shell', [CompletionResultType]::ParameterName, 'Pass the command''s words to `/bin/sh -c` as one line')
@@ -83,7 +84,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--cold', '--cold', [CompletionResultType]::ParameterName, 'Write back and drop the page cache before each run (root)')
             [CompletionResult]::new('--lower-is-better', '--lower-is-better', [CompletionResultType]::ParameterName, 'Treat the number as a cost, not as a rate')
             [CompletionResult]::new('--syscalls', '--syscalls', [CompletionResultType]::ParameterName, 'Trace every system call with its file, pipe or process, not only the blocking calls')
-            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success, --ignore-failure and --incremental. Missing traces are made')
+            [CompletionResult]::new('--exit-answer', '--exit-answer', [CompletionResultType]::ParameterName, 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet')
+            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success, --ignore-failure, --incremental and --worth. Missing traces are made')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Show every column of the table, every warning and every note')
             [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Show every column of the table, every warning and every note')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print only errors')
@@ -119,12 +121,14 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;show' {
+            [CompletionResult]::new('--worth', '--worth', [CompletionResultType]::ParameterName, 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the derived view as JSON; docs/format.md describes its keys')
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock at each point of contention')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'Print a table and the verdict in Markdown, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'Print JSON in the format of hyperfine --export-json, for scripts that read this format')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Show every column of the table, every warning and every note')
             [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Show every column of the table, every warning and every note')
+            [CompletionResult]::new('--exit-answer', '--exit-answer', [CompletionResultType]::ParameterName, 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')

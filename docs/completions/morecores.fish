@@ -77,6 +77,7 @@ auto\t'Runs are traced as far as the machine and the privilege allow; context sw
 on\t'Runs are traced in full; the study does not start if that is impossible'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l traced-runs -d 'Traced runs of each CPU count, in shuffled rounds [default: 3; 1 if a run takes more than 20 s, if the time is too short, or if the traces are large]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l predict -d 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l worth -d 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l out -d 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Pass the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count'
@@ -87,7 +88,8 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Do 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'Treat the number as a cost, not as a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with its file, pipe or process, not only the blocking calls'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success, --ignore-failure and --incremental. Missing traces are made'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l exit-answer -d 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success, --ignore-failure, --incremental and --worth. Missing traces are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Show every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print only errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
@@ -114,11 +116,13 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l syscalls -
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l json -d 'Print the figures as JSON; docs/format.md describes their keys'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l worth -d 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l json -d 'Print the derived view as JSON; docs/format.md describes its keys'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l csv -d 'Print CSV: one row for each CPU count, or for each lock at each point of contention'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l markdown -d 'Print a table and the verdict in Markdown, for a pull request or an issue'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l hyperfine-json -d 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Show every column of the table, every warning and every note'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l exit-answer -d 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -d 'Print help'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l cpus -d 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured count]' -r

@@ -5,6 +5,7 @@ use std::process::{self, ExitCode};
 
 use morecores_measure::executor::ExecuteError;
 use morecores_measure::program::ProgramError;
+use morecores_view::Answer;
 
 use crate::log;
 
@@ -16,6 +17,10 @@ pub(crate) const COMMAND_FAILED: u8 = 1;
 pub(crate) const BAD_INPUT: u8 = 2;
 /// Fulfilled condition of `--fail-if`.
 pub(crate) const CONDITION_HOLDS: u8 = 3;
+/// Answer "no" under `--exit-answer`.
+const ANSWER_NO: u8 = 3;
+/// Answer "it cannot be told yet" under `--exit-answer`.
+const ANSWER_UNKNOWN: u8 = 4;
 /// Command that exists but cannot be executed, as in shells.
 const NOT_EXECUTABLE: u8 = 126;
 /// Command that does not exist, as in shells.
@@ -26,6 +31,15 @@ const BY_SIGNAL: u8 = 128;
 /// Exit status for a signal that ended this process.
 pub(crate) fn signal_status(signal: i32) -> u8 {
     u8::try_from(signal).map_or(COMMAND_FAILED, |signal| BY_SIGNAL + signal)
+}
+
+/// Exit status for the answer of a study, under `--exit-answer`.
+pub(crate) fn answer_status(answer: Answer) -> u8 {
+    match answer {
+        Answer::Yes => SUCCESS,
+        Answer::No => ANSWER_NO,
+        Answer::Unknown => ANSWER_UNKNOWN,
+    }
 }
 
 /// Exit status for an error.

@@ -31,7 +31,7 @@ pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
 pub(crate) use run::{ResumeOptions, RunOptions};
 pub(crate) use suite::{SuiteOptions, study_in};
-pub(crate) use texts::percent;
+pub(crate) use texts::{percent, worth};
 pub(crate) use trace::TraceOptions;
 
 /// The fewest runs with a 95% interval (docs/methods/measure.md, "Median and its interval").

@@ -19,7 +19,7 @@ fn a_command_that_left_its_cpus_has_no_verdict() {
     });
     let shown = world.morecores(&["show", &study.to_string_lossy()]);
     shown.success().prints(&[
-        "Not known: the command did not stay on its CPUs.",
+        "It cannot be told yet: the command did not stay on its CPUs.",
         "at least 100%",
         "--limit cpuset",
     ]);
@@ -44,7 +44,7 @@ fn a_command_that_counts_all_cpus_has_no_baseline() {
                 (j=0; while [ $j -lt 100000 ]; do j=$((j+1)); done) & done; wait";
     let ran = world.run("--cpus 1,2 --runs 2 --warmup 0 --precision 0 --trace on", &["sh", "-c", line]);
     ran.success().prints(&[
-        "Not known: 1 CPU is no baseline.",
+        "It cannot be told yet: 1 CPU is no baseline.",
         "one for each CPU of the machine",
         "--limit hotplug",
     ]);

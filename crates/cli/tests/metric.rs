@@ -107,7 +107,7 @@ fn a_cost_of_zero_is_kept_without_a_ratio() {
     let options = "--cpus 1,2 --runs 6 --warmup 0 --precision 0 --lower-is-better --metric misses:.([0-9]+)";
     let zero = World::new();
     let ran = zero.run(options, &sh("echo misses: $((8 - 4 * {n}))"));
-    ran.success().prints(&["Not known: some figures are zero", "4.00 on 1 CPU and 0"]);
+    ran.success().prints(&["It cannot be told yet: some figures are zero", "4.00 on 1 CPU and 0"]);
     for form in ["--json", "--csv", "--markdown"] {
         zero.morecores(&["show", "study", form]).success();
     }

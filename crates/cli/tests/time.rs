@@ -33,7 +33,7 @@ fn the_time_limit_ends_the_current_run_and_the_study_can_be_resumed() {
     let ran = world.run("--cpus 1 --max-time 300ms", &["sleep", "600"]);
     ran.code(1)
         .says(&["the time limit (300 ms) ended the study. Continue with: morecores run --resume -o study\n"]);
-    ran.prints(&["Nothing measured yet: the time limit ended", "Ended after 300 ms, --max-time."]);
+    ran.prints(&["It cannot be told yet: the time limit ended", "Ended after 300 ms, --max-time."]);
     let study = world.study();
     assert_eq!(study.header.closing.map(|closing| closing.reason), Some(StopReason::TimeExhausted));
     assert_eq!(study.runs, []);

@@ -52,7 +52,6 @@ pub use terminal::{
 };
 pub use topology::topology_report;
 pub use verdict::{
-    Gain, OutsideTime, OversubscribedBase, PlanSummary, Remark, Subject, Verdict, VerdictKind, decide,
-    verdict_statement,
+    Beyond, Gain, PlanSummary, Remark, Subject, Taker, Verdict, VerdictKind, decide, verdict_statement,
 };
 pub use warning::{Notice, Severity, notices, success_list, warning_sentence};

@@ -202,5 +202,5 @@ fn join_sections(sections: Vec<Vec<String>>) -> String {
 
 /// Verdict, with its answer in colour.
 fn verdict_lines(verdict: &Verdict, style: &Style) -> Vec<String> {
-    style.wrap_statement(&verdict_statement(verdict), "", |lead| style.paint().verdict(&verdict.kind, lead))
+    style.wrap_statement(&verdict_statement(verdict), "", |lead| style.paint().verdict(verdict.answer, lead))
 }

@@ -1,29 +1,28 @@
-//! The answer of a study: decided as data first, worded second.
+//! The answer of a study: decided by the view, worded here.
 //!
-//! [`decide`] derives the answer from the view; [`verdict_statement`] puts the answer into words.
-//! Neither estimates anything. The intervals and the noise floor come from the view, and no
-//! difference inside them is called a difference.
+//! [`decide`] adds to the view's answer what the words need: the counts behind it, and remarks.
+//! [`verdict_statement`] puts all of it into words. Neither estimates anything.
 
 mod decide;
+mod remarks;
 mod text;
-mod validity;
 
 use morecores_study::Limit;
-use morecores_view::{Estimate, View, Workers};
+use morecores_view::{Answer, Estimate, OutsideTime, OversubscribedBase, View};
 
 use crate::{Cause, NoCauseReason};
 
 pub use decide::decide;
-pub(crate) use decide::leaves_worthwhile_gain;
 pub use text::verdict_statement;
 pub(crate) use text::{more_runs_advice, stricter_limit, thread_advice, unused_cpus_advice};
-pub(crate) use validity::{invalid_baseline, oversubscribed_base, time_outside_cpus};
 
 /// Answer to "will more cores help?", with remarks on the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// Quantity that the speedup compares.
     pub subject: Subject,
+    /// Answer.
+    pub answer: Answer,
     /// Kind of the verdict, with its figures.
     pub kind: VerdictKind,
     /// Remarks on the verdict, in the order of the text.
@@ -79,33 +78,22 @@ pub struct Gain {
     pub efficiency: f64,
     /// Number of runs at the count with fewer runs.
     pub runs: u32,
+    /// Speedup from which the added CPUs are worth it.
+    pub worth_from: f64,
 }
 
-/// Use of CPUs that the command was not allotted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OutsideTime {
-    /// CPU count of the runs.
-    pub cpus: u32,
-    /// CPU time on other CPUs over the time of the allotted CPUs.
-    pub share: f64,
-    /// Whether the share may be larger.
-    pub at_least: bool,
+/// Largest consumer of the CPU time that was not left to the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taker {
+    /// Other programs on the machine.
+    OtherPrograms,
+    /// Hypervisor of the machine.
+    Hypervisor,
+    /// CPU quota.
+    Quota,
 }
 
-/// Threads at the smallest count, where the command ran more threads than it had CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OversubscribedBase {
-    /// Smallest CPU count.
-    pub cpus: u32,
-    /// Name and number of the threads.
-    pub workers: Workers,
-    /// Whether there are as many threads as the machine has CPUs.
-    pub machine_sized: bool,
-    /// Whether the command was told how many threads to use.
-    pub gets_count: bool,
-}
-
-/// Answer to "will more cores help?".
+/// Answer with the figures that its words need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VerdictKind {
     /// No run succeeded.
@@ -136,40 +124,35 @@ pub enum VerdictKind {
         /// Largest count over the smallest, of limited value.
         gain: Gain,
     },
-    /// Too few runs for an interval; the runs of the two counts overlap or are fewer than three.
+    /// Too few runs for an interval.
     TooFewRuns(Gain),
-    /// Too few runs for an interval, but every run with more CPUs was faster, or every one was
-    /// slower.
-    Likely(Gain),
-    /// More CPUs help, including the last ones added.
-    Scales(Gain),
-    /// More CPUs help, but the last ones gave less than half of their possible gain.
-    DiminishingGain(Gain),
-    /// Two CPU counts only; the added CPUs gave less than a quarter of their possible gain.
-    SmallGain(Gain),
-    /// More CPUs help more than the ideal.
-    Superlinear {
-        /// Gain at the largest count.
+    /// Others took so much CPU time that the speedup may not be the command's own.
+    CpusTaken {
+        /// Gain as measured.
         gain: Gain,
-        /// Whether a trace of the smallest count shows no more threads than CPUs there.
-        without_oversubscription: bool,
+        /// CPU count that lost most.
+        cpus: u32,
+        /// Share of the time of its CPUs that was taken.
+        share: f64,
+        /// Main consumer of this time.
+        taker: Taker,
     },
-    /// CPUs help up to a count; CPUs beyond it make no difference.
-    Saturates {
-        /// Gain at the last count that helped.
-        enough: Gain,
-        /// Gain at the largest count.
-        largest: Gain,
-        /// Whether the largest count is slower than the last count that helped.
-        slower: bool,
-    },
-    /// No difference beyond the noise.
-    NoDifference {
-        /// Gain at the largest count.
+    /// The interval contains the speedup from which the added CPUs are worth it.
+    WideInterval {
+        /// Gain nearest to being worth it.
         gain: Gain,
-        /// Relative difference that chance alone gives.
-        noise: Option<f64>,
+        /// Number of rounds that would decide; none if no number would.
+        rounds: Option<u32>,
     },
+    /// More CPUs are worth it.
+    WorthIt {
+        /// Gain at the smallest count that is enough, or at the fastest one.
+        gain: Gain,
+        /// Counts beyond that of the gain.
+        beyond: Beyond,
+    },
+    /// More CPUs are not worth it.
+    NotWorthIt(Gain),
     /// More CPUs make the command slower.
     Slower(Gain),
     /// The command used no more CPUs, however many it had.
@@ -183,9 +166,37 @@ pub enum VerdictKind {
     },
 }
 
+/// Measured counts beyond the one that a verdict names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Beyond {
+    /// None: the largest count is needed.
+    Nothing,
+    /// Counts that add little to it.
+    LittleMore {
+        /// Largest CPU count.
+        largest: u32,
+        /// Largest share that they may add to the speedup.
+        at_most: f64,
+    },
+    /// Counts of which the largest is slower.
+    Slower {
+        /// Largest CPU count and its speedup.
+        largest: (u32, f64),
+    },
+    /// Counts that may add something or not.
+    NotKnown,
+}
+
 /// Remark on the points, beyond the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
+    /// Speedup above the growth in CPUs.
+    MoreThanIdeal {
+        /// Smallest CPU count.
+        base: u32,
+        /// Whether a trace of the smallest count shows no more threads than CPUs there.
+        without_oversubscription: bool,
+    },
     /// Gain of the last step.
     LastStep {
         /// Count before the last.

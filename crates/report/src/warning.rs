@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use morecores_view::Warning;
 
-use crate::verdict::{PlanSummary, Verdict, VerdictKind, leaves_worthwhile_gain};
+use crate::verdict::{PlanSummary, Verdict, VerdictKind};
 
 use rank::{Rank, rank};
 use words::{Words, group_words};
@@ -34,18 +34,14 @@ pub struct Notice {
 /// come first. Left out are a warning that the verdict already states and a precision that does not
 /// change the answer.
 pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
-    // More precision would not change the answer where the verdict gives one.
-    let is_settled = match &verdict.kind {
-        VerdictKind::OneCount { .. } => false,
-        VerdictKind::NoDifference { gain, .. } => !leaves_worthwhile_gain(gain),
-        _ => true,
-    };
     let in_verdict = |warning: &Warning| match verdict.kind {
-        _ if is_settled && matches!(warning, Warning::Imprecise { .. }) => true,
+        // An answer needs no more precision, and an open one says how many runs it needs.
+        VerdictKind::OneCount { .. } => false,
+        _ if matches!(warning, Warning::Imprecise { .. }) => true,
         VerdictKind::NoBaseline { .. } => matches!(warning, Warning::OversubscribedBase { .. }),
         VerdictKind::RanOutsideCpus(_) => matches!(warning, Warning::RanOutsideCpus { .. }),
         VerdictKind::UnusedCpus { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
-        VerdictKind::TooFewRuns(_) | VerdictKind::Likely(_) | VerdictKind::AlreadyDone => {
+        VerdictKind::TooFewRuns(_) | VerdictKind::AlreadyDone => {
             matches!(warning, Warning::TooFewRuns { .. })
         }
         _ => false,

@@ -15,6 +15,7 @@ mod mean;
 mod noise;
 mod ratio;
 mod scaling;
+mod separation;
 mod stopping;
 mod summary;
 
@@ -25,5 +26,6 @@ pub use mean::{mean, mean_interval};
 pub use noise::{AaTest, aa_test, noise_floor};
 pub use ratio::{ratio_interval, ratio_interval_with_alpha};
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
+pub use separation::rounds_until_width;
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{Summary, median, outliers, quantile};

@@ -233,6 +233,10 @@ pub struct Plan {
     /// predicted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predict: Vec<u32>,
+    /// Smallest share of a CPU that an added CPU must bring to be worth it, if the user gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub worth: Option<f64>,
 }
 
 /// Default set of successful exit statuses: 0 alone. It also applies to studies from before the set

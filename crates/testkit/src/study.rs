@@ -49,6 +49,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         requested_traced_runs: None,
         syscalls: false,
         predict: Vec::new(),
+        worth: None,
     }
 }
 

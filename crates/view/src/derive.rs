@@ -7,14 +7,14 @@ mod traces;
 mod warning_list;
 mod warnings;
 
-use crate::{Measurement, TraceView, VIEW_SCHEMA, View, cell_views};
-use morecores_statistics::Design;
-use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
+use crate::{Estimate, Measurement, PointView, TraceView, VIEW_SCHEMA, Verdict, View, cell_views, verdict};
+use morecores_statistics::{Design, Interval, speedup};
+use morecores_study::{Better, FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
 use crate::traced_runs::{TracedRuns, traced_runs};
-use crate::types::find_base;
+use crate::types::{find_base, find_in_cell};
 use warnings::study_warnings;
 
 /// Computes the view of a study, finished or not, from its runs and from the views of its traced
@@ -27,7 +27,9 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let plan = plan_with_printed_units(study);
     let measured = || samples.iter().filter(|sample| !sample.runs.is_empty());
     let base = |sample| find_base(measured(), &Sample::cell(sample)).unwrap_or(sample);
-    let points: Vec<_> = measured().map(|sample| sample.point_view(base(sample), &plan, design)).collect();
+    let mut points: Vec<_> =
+        measured().map(|sample| sample.point_view(base(sample), &plan, design)).collect();
+    set_ratios_to_larger(&mut points, &samples, &plan, design);
     let all_traces = traces::with_overhead(&points, traces);
     let traced_runs = traced_runs(&all_traces);
     let traces: Vec<TraceView> = traced_runs.iter().map(TracedRuns::to_view).collect();
@@ -43,19 +45,39 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let stack = speedup_stacks(&points, &traced_runs);
     let counted = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.counts(&header.plan));
     let cells = cell_views(&header.plan.experiment(), counted, |run| measurements(run, &plan));
-    View {
+    let mut view = View {
         schema: VIEW_SCHEMA.to_owned(),
         tool: header.tool.clone(),
         command: header.subject.words(),
         host: header.host.clone(),
         plan: header.plan.clone(),
         closing: header.closing.clone(),
+        verdict: Verdict::default(),
         points,
         cells,
         traces,
         stack,
         prediction: None,
         warnings: warnings.into_warnings(),
+    };
+    view.verdict = verdict(&view);
+    view
+}
+
+/// Sets the ratio of each point's speedup to that of the fastest point with more CPUs and the same
+/// values on further axes.
+fn set_ratios_to_larger(points: &mut [PointView], samples: &[Sample<'_>], plan: &Plan, design: Design) {
+    let better = plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
+    for place in 0..points.len() {
+        let (this, rest) = points[place..].split_first_mut().expect("the place is below the length");
+        let is_larger = |point: &&PointView| point.cpus > this.cpus && point.axes == this.axes;
+        let fastest =
+            rest.iter().filter(is_larger).max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value));
+        let sample = |point: &PointView| find_in_cell(samples, &point.cell());
+        let Some((fastest, own)) = fastest.and_then(sample).zip(sample(this)) else { continue };
+        let ratio = speedup(&fastest.values(), &own.values(), better, design);
+        this.ratio_to_larger =
+            ratio.map(|ratio| Estimate { value: ratio.value, ci95: ratio.interval.map(Interval::ends) });
     }
 }
 

@@ -3,6 +3,7 @@
 //! - `types` and `page` hold types.
 //! - `cells` computes the figures that the cells of every study have.
 //! - `derive` computes the view of a study of a command.
+//! - `verdict` decides the answer of a view.
 //! - `compare` computes the difference between two views.
 //!
 //! `morecores-explain` adds the figures from traces, `morecores-predict` those from models, and
@@ -22,6 +23,7 @@ mod stack;
 mod suite;
 mod traced_runs;
 mod types;
+mod verdict;
 
 pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::view;
@@ -29,13 +31,17 @@ pub use machine_noise::machine_noise;
 pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
 pub use traced_runs::order_of_traces;
 pub use types::{
-    Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
+    Abstention, Answer, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
     ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component, ComponentIntervals,
     Components, ConditionResult, CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance,
     Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause,
     Inconsistencies, KernelRatioEstimator, LOCKS_VIEW_SCHEMA, LimitBasis, LinePrice, LockAdvice, LockCosts,
     LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MAX_LIMIT_CPUS, MachineNoise,
     MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OutsideEvidence, Parallelism, PointView,
-    PredictedPoint, Prediction, Prices, Resource, SerialAndParallel, SerialPhase, SpinTuning, StackView,
-    Summary, TraceEstimator, TraceView, VIEW_SCHEMA, View, Warning, Workers,
+    PredictedPoint, Prediction, Prices, Reason, Resource, SerialAndParallel, SerialPhase, SpinTuning,
+    StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
+};
+pub use verdict::{
+    DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,
+    verdict,
 };

@@ -12,6 +12,7 @@ mod locks;
 mod noise;
 mod prediction;
 mod trace;
+mod verdict;
 mod warning;
 
 use std::collections::BTreeSet;
@@ -42,6 +43,7 @@ pub use trace::{
     CommandView, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LockView, NO_CULPRIT,
     Parallelism, SerialAndParallel, SerialPhase, StackView, TraceEstimator, TraceView, Workers,
 };
+pub use verdict::{Answer, Reason, Verdict};
 pub use warning::{FailureCount, OutsideEvidence, Warning};
 
 /// Name of the schema of [`View`].
@@ -180,6 +182,10 @@ pub struct PointView {
     /// Speedup over the base, the smallest CPU count: T(base)/T(n) of a time, X(n)/X(base) of a
     /// rate.
     pub speedup: Estimate,
+    /// Speedup of this count divided by the speedup of the fastest larger count; null at the
+    /// largest count.
+    #[serde(default)]
+    pub ratio_to_larger: Option<Estimate>,
     /// Speedup divided by the growth in CPUs.
     pub efficiency: f64,
     /// 95% confidence interval of the efficiency.
@@ -216,6 +222,8 @@ pub struct View {
     pub plan: Plan,
     /// End of the sweep and its reason; null while the sweep runs and after a kill.
     pub closing: Option<Closing>,
+    /// Answer to "will more cores help?".
+    pub verdict: Verdict,
     /// CPU counts with at least one successful run, ascending.
     pub points: Vec<PointView>,
     /// Measured cells with the figures that studies of every subject have, in the order of the
@@ -258,6 +266,21 @@ pub(crate) fn find_base<'a, T: InCell>(
 ) -> Option<&'a T> {
     let further = cell.further_coordinates();
     objects.into_iter().find(|object| object.cell().further_coordinates() == further)
+}
+
+impl PointView {
+    /// Returns the summary of the measurements behind the speedup.
+    pub fn deciding_summary(&self) -> &Summary {
+        self.metric.as_ref().map_or(&self.elapsed_s, |metric| &metric.summary)
+    }
+
+    /// Returns the CPU time that other programs, the hypervisor and a CPU quota took from the runs,
+    /// divided by the time of the allotted CPUs.
+    pub fn taken_share(&self) -> f64 {
+        let whole = f64::from(self.runs * self.cpus) * self.elapsed_s.mean;
+        let taken = [self.others_allotted_s, self.steal_s, self.throttled_s];
+        if whole > 0.0 { taken.into_iter().flatten().sum::<f64>() / whole } else { 0.0 }
+    }
 }
 
 impl InCell for PointView {

@@ -32,7 +32,7 @@ export function answerBlock(study: PageStudy): HTMLElement {
   return h(
     "div",
     { class: "answer" },
-    h("p", { class: "verdict" }, ...withBoldLead(verdict)),
+    h("p", { class: `verdict ${study.view.verdict.answer}` }, ...withBoldLead(verdict)),
     lineList("Where the lost CPUs went", causes),
     lineList("On larger machines", prediction),
     noticeList(notices),

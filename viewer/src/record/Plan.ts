@@ -115,6 +115,10 @@ syscalls?: boolean,
  */
 predict?: Array<number>, 
 /**
+ * Smallest share of a CPU that an added CPU must bring to be worth it, if the user gave one.
+ */
+worth?: number, 
+/**
  * Path of the file, or `-` for the standard input of morecores; absent for `/dev/null`.
  */
 input: string | null, 

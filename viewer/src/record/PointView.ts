@@ -143,6 +143,11 @@ further_metrics: Array<FigureView>,
  */
 speedup: Estimate, 
 /**
+ * Speedup of this count divided by the speedup of the fastest larger count; null at the
+ * largest count.
+ */
+ratio_to_larger: Estimate | null, 
+/**
  * Speedup divided by the growth in CPUs.
  */
 efficiency: number, 

@@ -6,6 +6,7 @@ import type { PointView } from "./PointView.ts";
 import type { Prediction } from "./Prediction.ts";
 import type { StackView } from "./StackView.ts";
 import type { TraceView } from "./TraceView.ts";
+import type { Verdict } from "./Verdict.ts";
 import type { Warning } from "./Warning.ts";
 
 /**
@@ -36,6 +37,10 @@ plan: Plan,
  * End of the sweep and its reason; null while the sweep runs and after a kill.
  */
 closing: Closing | null, 
+/**
+ * Answer to "will more cores help?".
+ */
+verdict: Verdict, 
 /**
  * CPU counts with at least one successful run, ascending.
  */

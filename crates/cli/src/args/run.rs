@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::AnswerArgs;
 use clap::Args;
 use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 
@@ -151,12 +152,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = TRACE)]
     pub(crate) predict: Option<String>,
 
+    #[command(flatten, next_help_heading = STUDY)]
+    pub(crate) answer: AnswerArgs,
+
     /// Directory of the study [default: NAME-DATE-TIME.study in the current directory]
     #[arg(long, short, alias = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) out: Option<PathBuf>,
     /// Continue the study at -o with its own command and plan. These options may differ: --runs,
     /// --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success,
-    /// --ignore-failure and --incremental. Missing traces are made
+    /// --ignore-failure, --incremental and --worth. Missing traces are made
     #[arg(long, requires = "out", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Show every column of the table, every warning and every note
@@ -195,4 +199,5 @@ Examples:
 
 Exit status: 0 measured; 1 the command failed, had nothing left to do after its first run, or had too little time for a \
 timed run; 2 bad input, nothing was run; 126 the command cannot be executed; 127 the command is not found; 129 ended by \
-SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM. Measurements made before a signal are kept.";
+SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM. With --exit-answer, a measured study gives 0 for yes, 3 for no, 4 for \
+\"it cannot be told yet\". Measurements made before a signal are kept.";

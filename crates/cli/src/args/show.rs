@@ -6,6 +6,7 @@ use clap::Args;
 
 /// Show a study of a command or of locks, as text or in a format for programs
 #[derive(Debug, Args)]
+#[command(after_help = EXIT)]
 pub(crate) struct ShowArgs {
     /// Directory of the study
     pub(crate) study: PathBuf,
@@ -14,6 +15,20 @@ pub(crate) struct ShowArgs {
     /// Show every column of the table, every warning and every note
     #[arg(long, short)]
     pub(crate) wide: bool,
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
+}
+
+/// Options of the answer to "will more cores help?".
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1
+    /// [default: that of the study, or 0.25]
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) worth: Option<String>,
+    /// Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet
+    #[arg(long)]
+    pub(crate) exit_answer: bool,
 }
 
 #[derive(Debug, Args)]
@@ -32,3 +47,7 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     pub(crate) hyperfine_json: bool,
 }
+
+const EXIT: &str = "\
+Exit status: 0 shown, or with --exit-answer the answer is yes; 2 bad input; 3 with --exit-answer: no; 4 with \
+--exit-answer: it cannot be told yet.";

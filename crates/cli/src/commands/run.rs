@@ -223,12 +223,18 @@ fn finish(
         return Ok(exit::COMMAND_FAILED);
     }
     let worth_showing = failed.is_none() || study.runs.len() > 1;
-    if worth_showing && !args.quiet {
+    let mut status = exit::SUCCESS;
+    if worth_showing && (!args.quiet || args.answer.exit_answer) {
         let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
-        loaded.predict_as_planned();
-        let style = Style { wide: args.wide, ..terminal::style() };
-        terminal::print(&morecores_report::run_report(&loaded.view, Some(path), &style))?;
-        terminal::notes(&loaded.unread);
+        if !args.quiet {
+            loaded.predict_as_planned();
+            let style = Style { wide: args.wide, ..terminal::style() };
+            terminal::print(&morecores_report::run_report(&loaded.view, Some(path), &style))?;
+            terminal::notes(&loaded.unread);
+        }
+        if args.answer.exit_answer {
+            status = exit::answer_status(loaded.view.verdict.answer);
+        }
         study = loaded.study;
     }
     if let Some(outcome) = failed {
@@ -253,7 +259,7 @@ fn finish(
     if reason == StopReason::TimeExhausted && study.runs.iter().all(|run| run.phase != Phase::Timed) {
         return Ok(exit::COMMAND_FAILED);
     }
-    Ok(exit::SUCCESS)
+    Ok(status)
 }
 
 /// Prints the end of a failed command's output and reports how the command ended.

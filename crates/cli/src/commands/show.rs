@@ -11,20 +11,35 @@ use morecores_lock_lab::locks_view;
 use morecores_report::{self as report, Style};
 use morecores_study::lock::LockStudy;
 use morecores_study::{AnyStudy, Study, StudyError, StudyHeader, StudyState, Subject};
+use morecores_view::Answer;
 use morecores_view::page::{ListedState, ListedStudy, Page};
 
 use super::loaded_study::{LoadedStudy, Purpose, study_name};
 use super::page::{Depth, page_study};
 use super::traced_run::{CUT_SHORT, has_cut_short_trace};
 use crate::args::{FormatArgs, ShowArgs};
-use crate::options::locks_command_line;
+use crate::options::{locks_command_line, worth};
 use crate::{exit, terminal};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let style = Style { wide: args.wide, ..terminal::style() };
-    ShownStudy::read(&args.study)?.print(&args.format, &style)?;
-    Ok(exit::SUCCESS)
+    let worth = worth(args.answer.worth.as_deref())?;
+    ensure!(
+        !(args.answer.exit_answer && args.format.hyperfine_json),
+        "--hyperfine-json holds no answer for --exit-answer: choose another format"
+    );
+    let mut shown = ShownStudy::read(&args.study)?;
+    if let AnyStudy::Command(study) = &mut shown.study {
+        study.header.plan.worth = worth.or(study.header.plan.worth);
+    } else {
+        ensure!(worth.is_none() && !args.answer.exit_answer, NO_ANSWER);
+    }
+    let answer = shown.print(&args.format, &style)?;
+    Ok(answer.filter(|_| args.answer.exit_answer).map_or(exit::SUCCESS, exit::answer_status))
 }
+
+/// Refusal of the options of an answer for a study of locks.
+const NO_ANSWER: &str = "--worth and --exit-answer ask whether more cores help a command, but this is a study of locks: leave them out";
 
 /// Study of any subject, and the path from which it was read.
 pub(super) struct ShownStudy {
@@ -36,6 +51,8 @@ pub(super) struct ShownStudy {
 struct StudyText {
     text: String,
     notes: Vec<String>,
+    /// Answer of a study of a command, if the format holds one.
+    answer: Option<Answer>,
 }
 
 impl ShownStudy {
@@ -49,17 +66,19 @@ impl ShownStudy {
         self.study.state(&self.path)
     }
 
-    /// Prints the study in the requested format, and notes about its traces.
-    pub(super) fn print(self, format: &FormatArgs, style: &Style) -> Result<()> {
-        let StudyText { text, notes } = match self.study {
+    /// Prints the study in the requested format, and notes about its traces. Returns the answer of
+    /// a study of a command.
+    pub(super) fn print(self, format: &FormatArgs, style: &Style) -> Result<Option<Answer>> {
+        let StudyText { text, notes, answer } = match self.study {
             AnyStudy::Command(study) => command_text(*study, &self.path, format, style)?,
             AnyStudy::Locks(study) => {
-                StudyText { text: locks_text(&study, &self.path, format, style)?, notes: Vec::new() }
+                let text = locks_text(&study, &self.path, format, style)?;
+                StudyText { text, notes: Vec::new(), answer: None }
             }
         };
         terminal::print(&text)?;
         terminal::notes(&notes);
-        Ok(())
+        Ok(answer)
     }
 
     /// Adds the study to a page, and returns one line for each trace that cannot be read. `depth`
@@ -124,7 +143,7 @@ fn list_entry<S: Subject>(
 
 fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -> Result<StudyText> {
     if format.hyperfine_json {
-        return Ok(StudyText { text: report::hyperfine_json(&study)?, notes: Vec::new() });
+        return Ok(StudyText { text: report::hyperfine_json(&study)?, notes: Vec::new(), answer: None });
     }
     let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
     // JSON is for programs: it holds a prediction even if nobody asked for one.
@@ -149,7 +168,7 @@ fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -
         report::run_report(&view, Some(path), style)
     };
     notes.extend(has_cut_short_trace(&study).then(|| CUT_SHORT.to_owned()));
-    Ok(StudyText { text, notes })
+    Ok(StudyText { text, notes, answer: Some(view.verdict.answer) })
 }
 
 /// Refusal of the format of hyperfine for a study of locks.

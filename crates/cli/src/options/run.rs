@@ -14,7 +14,7 @@ use morecores_study::{
 };
 
 use super::metrics::Metrics;
-use super::texts::{duration, percent, size, success, time_limit};
+use super::texts::{duration, percent, size, success, time_limit, worth};
 use super::{LEAST_RUNS, NewStudy, clock_seed, command, cpu_order, environment, input, points, predict};
 use crate::args::RunArgs;
 
@@ -59,6 +59,7 @@ pub(crate) struct ResumeOptions {
     incremental: bool,
     /// Text of `--predict`.
     predict: Option<String>,
+    worth: Option<f64>,
 }
 
 impl RunOptions {
@@ -102,6 +103,7 @@ impl RunOptions {
             requested_traced_runs: args.traced_runs,
             syscalls: args.syscalls,
             predict: predicted,
+            worth: worth(args.answer.worth.as_deref())?,
         };
         ensure!(
             !args.expect_n || plan.tells_n(&command),
@@ -141,6 +143,7 @@ impl ResumeOptions {
             syscalls: args.syscalls,
             incremental: args.incremental,
             predict: args.predict.clone(),
+            worth: worth(args.answer.worth.as_deref())?,
         })
     }
 
@@ -184,6 +187,7 @@ impl ResumeOptions {
             plan.success = success.clone();
         }
         plan.incremental |= self.incremental;
+        plan.worth = self.worth.or(plan.worth);
         // `check` has already parsed the list, so this cannot fail.
         plan.predict = self.predicted(plan).unwrap_or_default();
         let stop = &mut plan.stop;

@@ -14,6 +14,15 @@ pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
     Ok(percent / 100.0)
 }
 
+/// Parses the value of `--worth`, a share of a CPU.
+pub(crate) fn worth(text: Option<&str>) -> Result<Option<f64>> {
+    let Some(text) = text else { return Ok(None) };
+    match text.trim().parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(Some(share)),
+        _ => bail!("--worth `{text}`: write a share of a CPU above 0 and up to 1, like 0.25"),
+    }
+}
+
 /// Parses a time with its unit: `90s`, `10m`, `1h 30m`, `500ms`. A bare number is in seconds.
 pub(crate) fn duration(option: &str, text: &str) -> Result<Nanos> {
     let wrong = || anyhow!("{option} `{text}`: write a time like 90s, 10m or 1h30m");
@@ -99,6 +108,16 @@ mod tests {
         }
         for text in ["", "soon", "-5s", "0", "0s", "inf"] {
             assert!(duration("--timeout", text).is_err() || text == "inf", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_worth_is_a_share_of_a_cpu() {
+        assert_eq!(worth(None).unwrap(), None);
+        assert_eq!([worth(Some("0.1")).unwrap(), worth(Some("1")).unwrap()], [Some(0.1), Some(1.0)]);
+        for text in ["0", "-0.1", "1.01", "x", "", "NaN", "inf", "25%"] {
+            let error = worth(Some(text)).unwrap_err().to_string();
+            assert!(error.contains("above 0 and up to 1"), "{text}: {error}");
         }
     }
 

@@ -55,6 +55,7 @@ impl TraceOptions {
             requested_traced_runs: Some(1),
             syscalls: args.syscalls,
             predict: Vec::new(),
+            worth: None,
         };
         let notes = environment::notes(&args.env, &plan);
         Ok(Self { command, plan, notes, study: args.out.clone() })

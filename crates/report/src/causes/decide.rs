@@ -5,11 +5,11 @@
 use morecores_study::{InCell, OtherProgram};
 use morecores_view::{
     Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
+    invalid_baseline, oversubscribed_base, time_outside_cpus,
 };
 
 use super::{Cause, Explanation, NoCauseReason, SerialTime};
 use crate::component::idle_includes_others;
-use crate::verdict::{invalid_baseline, oversubscribed_base, time_outside_cpus};
 
 /// Largest number of causes in words; the table has the rest.
 const MAX_CAUSES: usize = 4;

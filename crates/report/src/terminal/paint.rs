@@ -4,8 +4,8 @@
 
 use anstyle::{AnsiColor, Style};
 use morecores_machine::State;
+use morecores_view::Answer;
 
-use crate::verdict::{VerdictKind, leaves_worthwhile_gain};
 use crate::warning::Severity;
 
 /// Efficiency from which a CPU count is green: four fifths of the allotted CPUs are used. A choice.
@@ -59,15 +59,11 @@ impl Paint {
     }
 
     /// Paints the first words of the verdict.
-    pub(super) fn verdict(self, kind: &VerdictKind, text: &str) -> String {
-        let colour = match kind {
-            VerdictKind::Scales(_) | VerdictKind::Superlinear { .. } => AnsiColor::Green,
-            VerdictKind::NoDifference { gain, .. } if leaves_worthwhile_gain(gain) => AnsiColor::Yellow,
-            VerdictKind::NoDifference { .. }
-            | VerdictKind::Slower(_)
-            | VerdictKind::UnusedCpus { .. }
-            | VerdictKind::NothingMeasured => AnsiColor::Red,
-            _ => AnsiColor::Yellow,
+    pub(super) fn verdict(self, answer: Answer, text: &str) -> String {
+        let colour = match answer {
+            Answer::Yes => AnsiColor::Green,
+            Answer::No => AnsiColor::Red,
+            Answer::Unknown => AnsiColor::Yellow,
         };
         self.styled(Style::new().bold().fg_color(Some(colour.into())), text)
     }

@@ -2,20 +2,15 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
-use super::decide::leaves_worthwhile_gain;
-use super::{Gain, OutsideTime, OversubscribedBase, PlanSummary, Remark, Subject, Verdict, VerdictKind};
+use super::{Beyond, Gain, PlanSummary, Remark, Subject, Taker, Verdict, VerdictKind};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
 use morecores_view::page::Statement;
-use morecores_view::{Estimate, Workers};
+use morecores_view::{Answer, Estimate, OutsideTime, OversubscribedBase, Workers};
 
 use crate::causes::no_cause_sentence;
 use crate::format::{cpus, figure_with_bounds, percent, ratio, serial_fraction, two_digits};
 use crate::main_causes_text;
-
-/// Runs that halve the width of an interval, over the runs so far: the width falls with the square
-/// root of the runs.
-const RUNS_FOR_HALF_WIDTH: u32 = 4;
 
 /// Verdict as one paragraph on one line, which begins with a short answer.
 pub fn verdict_statement(verdict: &Verdict) -> Statement {
@@ -26,112 +21,56 @@ pub fn verdict_statement(verdict: &Verdict) -> Statement {
 
 fn kind_statement(verdict: &Verdict) -> Statement {
     let (subject, plan) = (&verdict.subject, &verdict.plan);
-    match &verdict.kind {
-        VerdictKind::NothingMeasured if plan.out_of_time => Statement::new(
-            "Nothing measured yet",
-            "the time limit ended the first timed run. Use a longer --max-time.",
-        ),
-        VerdictKind::OneCount { cpus: count, .. } if plan.out_of_time && plan.counts > 1 => Statement::new(
-            "Nothing to compare yet",
-            format!(
-                "the time limit ended the study after the runs on {}. Use a longer --max-time.",
-                cpus(*count)
-            ),
-        ),
-        VerdictKind::NothingMeasured => Statement::new("Nothing measured", "no run succeeded."),
-        VerdictKind::AlreadyDone => Statement::new(
-            "Not known",
-            "the first run left the later runs almost nothing to do. Undo its results before each run \
-             (--prepare 'make clean'), or continue with the remaining work (--resume --incremental).",
-        ),
-        VerdictKind::OneCount { cpus: count, used } => Statement::new(
-            "Nothing to compare",
+    let (addition, rest) = match &verdict.kind {
+        VerdictKind::NothingMeasured if plan.out_of_time => {
+            ("", "the time limit ended the first timed run. Use a longer --max-time.".to_owned())
+        }
+        VerdictKind::NothingMeasured => ("", "no run succeeded.".to_owned()),
+        VerdictKind::OneCount { cpus: count, .. } if plan.out_of_time && plan.counts > 1 => {
+            let ended = "the time limit ended the study after the runs on";
+            ("", format!("{ended} {}. Use a longer --max-time.", cpus(*count)))
+        }
+        VerdictKind::OneCount { cpus: count, used } => (
+            "",
             format!(
                 "the command ran on {} only, and kept {} busy. Give --cpus two counts or more.",
                 cpus(*count),
                 busy_cpus(*used)
             ),
         ),
-        VerdictKind::NoBaseline { crowd, gain } => no_baseline_statement(crowd, gain, subject, plan.limit),
-        VerdictKind::RanOutsideCpus(outside) => outside_cpus_statement(outside, plan.limit),
-        VerdictKind::ZeroFigures { base, largest } => {
-            let unit = match subject {
-                Subject::Time => "elapsed time",
-                Subject::Rate(unit) | Subject::Cost(unit) => unit.as_deref().unwrap_or("cost"),
-            };
-            let medians = format!(
-                "some figures are zero, so they have no ratio. The median of {unit} is {} on {} and {} on {}.",
-                ratio(base.1),
-                cpus(base.0),
-                ratio(largest.1),
-                cpus(largest.0)
-            );
-            Statement::new("Not known", medians)
-        }
-        VerdictKind::TooFewRuns(gain) => Statement::new(
-            "Too few runs to tell",
-            format!("{}. {}", claim(gain, subject, &no_interval_text(gain)), more_runs_advice(plan)),
+        VerdictKind::AlreadyDone => (
+            "",
+            "the first run left the later runs almost nothing to do. Undo its results before each run \
+             (--prepare 'make clean'), or continue with the remaining work (--resume --incremental)."
+                .to_owned(),
         ),
-        VerdictKind::Likely(gain) => {
-            let lead = if gain.speedup.value > 1.0 { "It seems so" } else { "It seems not" };
-            let how = if gain.speedup.value > 1.0 { "better" } else { "worse" };
-            let comparison = format!(
-                "{}, and every run there was {how} than every run on {}. {}",
-                claim(gain, subject, &no_interval_text(gain)),
-                gain.base,
-                more_runs_advice(plan)
-            );
-            Statement::new(lead, comparison)
+        VerdictKind::NoBaseline { crowd, gain } => ("", no_baseline_text(crowd, gain, subject, plan.limit)),
+        VerdictKind::RanOutsideCpus(outside) => ("", outside_cpus_text(outside, plan.limit)),
+        VerdictKind::ZeroFigures { base, largest } => ("", zero_figures_text(subject, *base, *largest)),
+        VerdictKind::TooFewRuns(gain) => {
+            ("", format!("{}. {}", claim(gain, subject, &no_interval_text(gain)), more_runs_advice(plan)))
         }
-        VerdictKind::Scales(gain) => Statement::new("Yes", gain_sentence(gain, subject)),
-        VerdictKind::DiminishingGain(gain) => {
-            Statement::new("Yes, but less and less", gain_sentence(gain, subject))
+        VerdictKind::CpusTaken { gain, cpus: count, share, taker } => {
+            ("", cpus_taken_text(gain, subject, *count, *share, *taker))
         }
-        VerdictKind::SmallGain(gain) => Statement::new("A little", gain_sentence(gain, subject)),
-        VerdictKind::Superlinear { gain, without_oversubscription } => Statement::new(
-            "Yes, more than the ideal",
+        VerdictKind::WideInterval { gain, rounds } => ("", wide_interval_text(gain, *rounds, subject, plan)),
+        VerdictKind::WorthIt { gain, beyond } => {
+            return worth_it_statement(gain, *beyond, subject);
+        }
+        VerdictKind::NotWorthIt(gain) => (
+            "",
             format!(
-                "{} Possible reasons: the added CPUs bring more cache or memory bandwidth, {}something else slowed the \
-                 runs on {} down.",
-                gain_sentence(gain, subject),
-                if *without_oversubscription {
-                    "or "
-                } else {
-                    "more threads than CPUs ran there (a trace would tell), or "
-                },
-                gain.base
+                "{}. {} are worth it from {} times on.",
+                claim(gain, subject, &interval_text(gain)),
+                cpus(gain.cpus),
+                ratio(gain.worth_from)
             ),
         ),
-        VerdictKind::Saturates { enough, largest, slower } => {
-            let beyond = if *slower {
-                format!("{} CPUs are worse: a speedup of {}.", largest.cpus, ratio(largest.speedup.value))
-            } else {
-                format!("More CPUs, up to {}, made no difference beyond the noise.", largest.cpus)
-            };
-            Statement::new(
-                format!("Yes, up to {}", cpus(enough.cpus)),
-                format!("{} {beyond}", gain_sentence(enough, subject)),
-            )
+        VerdictKind::Slower(gain) => {
+            (", more CPUs make it worse", format!("{}.", claim(gain, subject, &interval_text(gain))))
         }
-        VerdictKind::NoDifference { gain, noise } if leaves_worthwhile_gain(gain) => {
-            not_known_statement(gain, *noise, subject)
-        }
-        VerdictKind::NoDifference { gain, noise } => {
-            let noise = noise.map(|n| format!(" of {}", percent(n))).unwrap_or_default();
-            Statement::new(
-                "No",
-                format!(
-                    "{}, no difference beyond the noise{noise}.",
-                    claim(gain, subject, &interval_text(gain))
-                ),
-            )
-        }
-        VerdictKind::Slower(gain) => Statement::new(
-            "No, more CPUs make it worse",
-            format!("{}.", claim(gain, subject, &interval_text(gain))),
-        ),
-        VerdictKind::UnusedCpus { gain, used, gets_count } => Statement::new(
-            "It does not use the extra CPUs",
+        VerdictKind::UnusedCpus { gain, used, gets_count } => (
+            ", it does not use the extra CPUs",
             format!(
                 "the command kept {} busy when it had {}, and {}. {}",
                 busy_cpus(*used),
@@ -140,60 +79,114 @@ fn kind_statement(verdict: &Verdict) -> Statement {
                 unused_cpus_advice(*gets_count)
             ),
         ),
+    };
+    Statement::new(format!("{}{addition}", answer_text(verdict.answer)), rest)
+}
+
+/// First words of a verdict.
+fn answer_text(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "Yes",
+        Answer::No => "No",
+        Answer::Unknown => "It cannot be told yet",
     }
 }
 
-/// Claim of a gain, with its share of the ideal.
-fn gain_sentence(gain: &Gain, subject: &Subject) -> String {
-    format!("{}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain))
+fn worth_it_statement(gain: &Gain, beyond: Beyond, subject: &Subject) -> Statement {
+    let sentence = format!("{}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain));
+    let more = match beyond {
+        Beyond::Nothing => None,
+        Beyond::NotKnown => Some("How many CPUs are enough cannot be told yet.".to_owned()),
+        Beyond::LittleMore { largest, at_most } => {
+            Some(format!("More CPUs, up to {largest}, add at most {}.", percent(at_most)))
+        }
+        Beyond::Slower { largest: (count, speedup) } => {
+            Some(format!("{} are worse: a speedup of {}.", cpus(count), ratio(speedup)))
+        }
+    };
+    let yes = answer_text(Answer::Yes);
+    let lead = match beyond {
+        Beyond::Nothing | Beyond::NotKnown => yes.to_owned(),
+        Beyond::LittleMore { .. } | Beyond::Slower { .. } => format!("{yes}, up to {}", cpus(gain.cpus)),
+    };
+    Statement::new(lead, [Some(sentence), more].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
-/// Answer for an interval that contains both no gain and a worthwhile one.
-fn not_known_statement(gain: &Gain, noise: Option<f64>, subject: &Subject) -> Statement {
-    let noise = noise.map_or(String::new(), |noise| {
-        format!(" By chance alone the medians differ by up to {}.", percent(noise))
-    });
-    let runs = gain.runs.saturating_mul(RUNS_FOR_HALF_WIDTH);
-    let range = format!(
-        "{}.{noise} Stop other programs and repeat, or halve the interval with four times the runs \
-         (--resume --runs {runs}).",
-        range_claim(gain, subject)
-    );
-    Statement::new("Not known yet", range)
+/// Sentences for an interval that contains the bound, with the number of runs that would tell.
+fn wide_interval_text(gain: &Gain, rounds: Option<u32>, subject: &Subject, plan: &PlanSummary) -> String {
+    let bound = ratio(gain.worth_from);
+    let range = format!("{}, and would be worth it from {bound} times on.", range_claim(gain, subject));
+    let advice = match rounds {
+        Some(rounds) => {
+            let time = if plan.out_of_time { " and a longer --max-time" } else { "" };
+            format!(
+                "About {} more runs of each count (--resume --runs {rounds}{time}), or a quieter machine, would tell.",
+                rounds.saturating_sub(gain.runs)
+            )
+        }
+        None => format!(
+            "No number of runs would tell: the estimate, {}, is too near to this bound.",
+            ratio(gain.speedup.value)
+        ),
+    };
+    format!("{range} {advice}")
 }
 
-fn outside_cpus_statement(outside: &OutsideTime, limit: Limit) -> Statement {
+/// Sentences for a gain that was measured while others used the CPUs.
+fn cpus_taken_text(gain: &Gain, subject: &Subject, count: u32, share: f64, taker: Taker) -> String {
+    let (taker, advice) = match taker {
+        Taker::OtherPrograms => ("other programs", "Stop them and repeat."),
+        Taker::Hypervisor => ("the hypervisor", "Repeat when its other guests are idle."),
+        Taker::Quota => ("a CPU quota", "Raise it and repeat."),
+    };
+    format!(
+        "{taker} took {} of the time of the {} during the runs on {}. In these runs {}. {advice}",
+        percent(share),
+        if count == 1 { "CPU" } else { "CPUs" },
+        cpus(count),
+        claim(gain, subject, &interval_text(gain))
+    )
+}
+
+fn zero_figures_text(subject: &Subject, base: (u32, f64), largest: (u32, f64)) -> String {
+    let unit = match subject {
+        Subject::Time => "elapsed time",
+        Subject::Rate(unit) | Subject::Cost(unit) => unit.as_deref().unwrap_or("cost"),
+    };
+    format!(
+        "some figures are zero, so they have no ratio. The median of {unit} is {} on {} and {} on {}.",
+        ratio(base.1),
+        cpus(base.0),
+        ratio(largest.1),
+        cpus(largest.0)
+    )
+}
+
+fn outside_cpus_text(outside: &OutsideTime, limit: Limit) -> String {
     let advice = stricter_limit(limit).map(|option| format!(" Use {option}.")).unwrap_or_default();
-    let reason = format!(
+    format!(
         "the command did not stay on its CPUs. With {} it also ran on other CPUs, for {}{} of its own CPUs' time, so \
          the CPU counts are not valid.{advice}",
         cpus(outside.cpus),
         if outside.at_least { "at least " } else { "" },
         percent(outside.share),
-    );
-    Statement::new("Not known", reason)
+    )
 }
 
-fn no_baseline_statement(
-    crowd: &OversubscribedBase,
-    gain: &Gain,
-    subject: &Subject,
-    limit: Limit,
-) -> Statement {
+fn no_baseline_text(crowd: &OversubscribedBase, gain: &Gain, subject: &Subject, limit: Limit) -> String {
     let Workers { name, threads } = &crowd.workers;
     let why = if crowd.machine_sized {
         ", one for each CPU of the machine and not for each CPU that it may use"
     } else {
         ", which took turns and slowed each other down"
     };
-    let reason = format!(
+    format!(
         "{base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. {}, but this does \
          not show what more CPUs give. {}",
         claim(gain, subject, &interval_text(gain)),
         thread_advice(crowd.gets_count, limit),
         base = cpus(crowd.cpus),
-    );
-    Statement::new("Not known", reason)
+    )
 }
 
 /// Reason why a command uses no more CPUs, or advice on how to make it use them.
@@ -235,6 +228,15 @@ pub(crate) fn stricter_limit(limit: Limit) -> Option<&'static str> {
 
 fn remark_text(remark: &Remark) -> String {
     match remark {
+        Remark::MoreThanIdeal { base, without_oversubscription } => format!(
+            "This is more than the ideal. Possible reasons: the added CPUs bring more cache or memory bandwidth, \
+             {}something else slowed the runs on {base} down.",
+            if *without_oversubscription {
+                "or "
+            } else {
+                "more threads than CPUs ran there (a trace would tell), or "
+            }
+        ),
         Remark::LastStep { from, to, factor, smt } => format!(
             "The last step, from {from} to {to} CPUs, multiplied the speedup by {}{}.",
             ratio(*factor),

@@ -75,6 +75,7 @@ pub fn view(command: &[&str]) -> Synthetic {
                 other_programs: Vec::new(),
                 quiet: None,
             }),
+            verdict: Verdict::default(),
             points: Vec::new(),
             cells: Vec::new(),
             traces: Vec::new(),
@@ -139,6 +140,7 @@ impl Synthetic {
             metric: None,
             further_metrics: Vec::new(),
             speedup: Estimate { value: 1.0, ci95: None },
+            ratio_to_larger: None,
             efficiency: 1.0,
             efficiency_ci95: None,
             serial_fraction: None,
@@ -174,20 +176,23 @@ impl Synthetic {
         self
     }
 
-    /// Finishes the view and computes its ratios.
+    /// Finishes the view: computes its ratios and its answer.
     pub fn build(mut self) -> View {
-        let Some(base) = self.view.points.first().cloned() else { return self.view };
-        for point in &mut self.view.points {
-            let measured = |p: &PointView| p.metric.as_ref().map_or(p.elapsed_s, |m| m.summary);
-            let (b, p) = (measured(&base), measured(point));
-            let rate = point.metric.as_ref().is_some_and(|m| m.better == Better::Higher);
-            let over = |b: f64, p: f64| if rate { p / b } else { b / p };
-            let is_base = point.cpus == base.cpus;
-            let relative = |s: &Summary| s.ci95.map(|[low, high]| (high - low) / 2.0 / s.median);
+        let Some(base) = self.view.points.first().cloned() else { return decided(self.view) };
+        let measured = |p: &PointView| p.metric.as_ref().map_or(p.elapsed_s, |m| m.summary);
+        let relative = |s: &Summary| s.ci95.map(|[low, high]| (high - low) / 2.0 / s.median);
+        // Speedup of one point over another, with the spreads of both.
+        let over = |b: &PointView, p: &PointView| {
+            let rate = p.metric.as_ref().is_some_and(|m| m.better == Better::Higher);
+            let (b, p) = (measured(b), measured(p));
+            let value = if rate { p.median / b.median } else { b.median / p.median };
             let spread = relative(&b).zip(relative(&p)).map(|(a, b)| a.hypot(b));
-            let value = over(b.median, p.median);
-            let ci95 =
-                spread.map(|s| if is_base { [1.0, 1.0] } else { [value / (1.0 + s), value * (1.0 + s)] });
+            Estimate { value, ci95: spread.map(|s| [value / (1.0 + s), value * (1.0 + s)]) }
+        };
+        for point in &mut self.view.points {
+            let is_base = point.cpus == base.cpus;
+            let Estimate { value, ci95 } = over(&base, point);
+            let ci95 = ci95.map(|ends| if is_base { [1.0, 1.0] } else { ends });
             point.speedup = Estimate { value, ci95 };
             let n = f64::from(point.cpus) / f64::from(base.cpus);
             point.efficiency = value / n;
@@ -197,8 +202,20 @@ impl Synthetic {
                 point.serial_fraction_ci95 = ci95.map(|[low, high]| [serial(high), serial(low)]);
             }
         }
-        self.view
+        let points = self.view.points.clone();
+        for (place, point) in self.view.points.iter_mut().enumerate() {
+            let larger = points[place + 1..].iter();
+            let fastest = larger.max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value));
+            point.ratio_to_larger = fastest.map(|fastest| over(fastest, point));
+        }
+        decided(self.view)
     }
+}
+
+/// The view with the answer that follows from its present figures and warnings.
+pub fn decided(mut view: View) -> View {
+    view.verdict = verdict(&view);
+    view
 }
 
 /// Two CPUs, nearly twice as fast: a small kernel build.

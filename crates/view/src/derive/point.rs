@@ -104,6 +104,7 @@ impl Sample<'_> {
                 .map(|metric| self.further_figure(metric, design))
                 .collect(),
             speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(Interval::ends) },
+            ratio_to_larger: None,
             efficiency: speedup.value / growth,
             efficiency_ci95: speedup.interval.map(|interval| interval.ends().map(|end| end / growth)),
             serial_fraction: serial.map(|serial| serial.value),

@@ -1,0 +1,96 @@
+//! Tests of the answer of a study, as words, in JSON and as exit status.
+
+mod harness;
+
+use std::path::Path;
+
+use harness::World;
+use harness::locks::lock_study;
+use harness::studies::{build, with_runs};
+use serde_json::Value;
+
+/// Statuses of `--exit-answer`.
+const YES: i32 = 0;
+const NO: i32 = 3;
+const UNKNOWN: i32 = 4;
+
+fn show(world: &World, study: &Path, options: &[&str]) -> harness::Ran {
+    let mut arguments = vec!["show", study.to_str().expect("a path")];
+    arguments.extend(options);
+    world.morecores(&arguments)
+}
+
+/// Study whose runs on each CPU count take the time that `seconds` returns for count and index.
+fn timed(world: &World, seconds: impl Fn(u64, u64) -> f64) -> std::path::PathBuf {
+    with_runs(world, |run| {
+        let number = |key: &str| run[key].as_u64().expect("a number");
+        let cpus = number("cpus");
+        let elapsed = (seconds(cpus, number("index")) * 1e9) as u64;
+        run["elapsed_ns"] = elapsed.into();
+        // The CPUs are busy nearly all the time.
+        run["cpu"]["user_ns"] = (elapsed * cpus / 10 * 9).into();
+        run["cpu"]["system_ns"] = 0.into();
+    })
+}
+
+#[test]
+fn the_answer_is_the_same_in_words_json_and_status() {
+    let near = |middle: f64, index: u64| middle + index as f64 * 1e-3;
+    let one_cpu = |cpus: u64| if cpus == 1 { 90.0 } else { 50.0 };
+    for (seconds, lead, answer, status) in [
+        (
+            Box::new(move |cpus, index| near(one_cpu(cpus), index)) as Box<dyn Fn(u64, u64) -> f64>,
+            "Yes:",
+            "yes",
+            YES,
+        ),
+        (Box::new(move |_, index| near(90.0, index)), "No", "no", NO),
+        (
+            Box::new(|_, index| 90.0 + 30.0 * (index * 7 % 5) as f64),
+            "It cannot be told yet:",
+            "unknown",
+            UNKNOWN,
+        ),
+    ] {
+        let world = World::new();
+        let study = timed(&world, seconds);
+        show(&world, &study, &[]).success().prints(&[lead]);
+        show(&world, &study, &["--exit-answer"]).code(status).prints(&[lead]);
+        let json = show(&world, &study, &["--json", "--exit-answer"]);
+        let view: Value = serde_json::from_str(&json.code(status).stdout).expect("JSON");
+        assert_eq!(view["verdict"]["answer"], answer, "{}", view["verdict"]);
+        assert_eq!(view["verdict"]["worth"], 0.25);
+    }
+}
+
+#[test]
+fn another_bound_changes_the_answer() {
+    let world = World::new();
+    // 1.29 times: 0.29 of the second CPU.
+    let study = timed(&world, |cpus, index| if cpus == 1 { 90.0 } else { 70.0 } + index as f64 * 1e-3);
+    show(&world, &study, &["--exit-answer"]).code(YES);
+    show(&world, &study, &["--exit-answer", "--worth", "0.5"]).code(NO).prints(&["from 1.50 times on"]);
+}
+
+#[test]
+fn bad_bounds_are_refused_in_one_line() {
+    let world = World::new();
+    for worth in ["0", "x", "1.01", "-1"] {
+        let option = format!("--worth={worth}");
+        show(&world, &build(), &[&option]).refused(2, &["--worth", worth, "above 0 and up to 1"]);
+    }
+    show(&world, &build(), &["--exit-answer", "--hyperfine-json"]).refused(2, &["--hyperfine-json"]);
+    let locks = lock_study(&world);
+    for option in ["--exit-answer", "--worth=0.5"] {
+        show(&world, &locks, &[option]).refused(2, &["study of locks"]);
+    }
+}
+
+#[test]
+fn a_measurement_keeps_its_bound_and_ends_with_its_answer() {
+    let world = World::new();
+    let ran = world.run("-q --trace off --cpus 1 --runs 6 --worth 0.4 --exit-answer", &["true"]);
+    ran.code(UNKNOWN);
+    assert_eq!(world.study().header.plan.worth, Some(0.4));
+    World::new().run("--exit-answer", &["false"]).code(1);
+}
