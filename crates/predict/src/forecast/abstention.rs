@@ -23,7 +23,7 @@ const MAX_SERIAL_FRACTION: f64 = 0.5;
 
 /// First rule that advises against a prediction.
 pub(super) fn abstention(evidence: &Evidence, models: &ModelSet<'_>, targets: &[u32]) -> Option<Abstention> {
-    if evidence.mixed_kinds {
+    if evidence.mixed_from.is_some() {
         return Some(Abstention::MixedKinds);
     }
     if evidence.outside_share > MAX_OUTSIDE {

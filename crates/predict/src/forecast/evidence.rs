@@ -22,8 +22,9 @@ pub struct Evidence {
     /// Whether the points hold elapsed time; otherwise they hold another metric, inverted when
     /// higher is better.
     pub is_time: bool,
-    /// Whether larger counts use CPUs of another kind than smaller counts.
-    pub mixed_kinds: bool,
+    /// Smallest measured count with CPUs of another kind than the smaller counts; absent if all are
+    /// alike.
+    pub mixed_from: Option<u32>,
     /// Kind of each CPU of the measured machine, in the order in which counts add them; empty if
     /// unknown.
     pub cpu_kinds: Vec<CpuKind>,
@@ -126,11 +127,12 @@ impl Evidence {
                 work,
                 kernel,
             });
-            kinds.push(point.adds.clone());
+            kinds.push((point.cpus, point.adds.clone()));
         }
         points.sort_unstable_by_key(|point| point.cpus);
         let is_other = |kind: &CpuKind| matches!(kind, CpuKind::SmtSibling | CpuKind::OtherCoreType);
-        let mixed_kinds = kinds.iter().flatten().any(is_other);
+        let mixed = kinds.iter().filter(|(_, kinds)| kinds.iter().any(is_other));
+        let mixed_from = mixed.map(|(cpus, _)| *cpus).min();
         let largest = points.last().map_or(0, |point| point.cpus);
         let programs = programs.into_iter().filter(|p| is_selected(p.cpus) && p.cpus <= largest).collect();
         let is_time = view.plan.metric.is_none();
@@ -150,13 +152,24 @@ impl Evidence {
             programs,
             receives_n: false,
             is_time,
-            mixed_kinds,
+            mixed_from,
             cpu_kinds: Vec::new(),
             busy_devices,
             outside_share,
             machine_sized,
             memory: None,
         }
+    }
+}
+
+impl Evidence {
+    /// Points that one curve may be fitted to: those without CPUs of another kind, if there are two
+    /// or more.
+    pub(super) fn alike_points(&self) -> &[MeasuredPoint] {
+        let alike =
+            self.points.iter().take_while(|point| self.mixed_from.is_none_or(|from| point.cpus < from));
+        let count = alike.count();
+        if count < 2 { &self.points } else { &self.points[..count] }
     }
 }
 

@@ -65,7 +65,7 @@ impl<'e> ModelSet<'e> {
             evidence,
             noise,
             largest,
-            average: average_models(&form_points, MIN_NOISE),
+            average: average_models(&form_points[..evidence.alike_points().len()], MIN_NOISE),
             back_test: replay_back_test(evidence, largest, noise),
             form_points,
         })
@@ -108,7 +108,8 @@ impl<'e> ModelSet<'e> {
     fn form_forecast(&self, cpus: u32) -> Option<ModelForecast> {
         let average = self.average.as_ref()?;
         let base = self.evidence.points.first()?;
-        let range = CapacityRange::for_target(self.largest.cpus, &self.evidence.cpu_kinds, cpus);
+        let largest = self.evidence.alike_points().last()?.cpus;
+        let range = CapacityRange::for_target(largest, &self.evidence.cpu_kinds, cpus);
         let drawn_time = |(number, draw): (u64, &DrawnModel)| {
             let capacity = range.draw(number);
             DrawnTime {
@@ -118,7 +119,7 @@ impl<'e> ModelSet<'e> {
             }
         };
         let draws: Vec<DrawnTime> = (0..).zip(&average.draws).map(drawn_time).collect();
-        let own_error = form_error(doublings(self.largest.cpus, cpus), base.error);
+        let own_error = form_error(doublings(largest, cpus), base.error);
         ModelForecast::from_draws(model_name(average.best().form), &draws, own_error, 0.0)
     }
 

@@ -264,7 +264,11 @@ fn abstains_if_the_data_support_no_prediction() {
     assert_eq!(with(&|_| {}), None);
     assert_eq!(with(&|p| p.unexplained_share = 0.2), Some(Abstention::Unexplained { share: 0.2 }));
     assert_eq!(with(&|p| p.spinning_share = 0.4), Some(Abstention::Spinning { share: 0.4 }));
-    let mixed = Evidence { mixed_kinds: true, ..base() };
+    let mixed = Evidence { mixed_from: Some(4), ..base() };
+    // One curve is not fitted across kinds.
+    let cores = Evidence { points: base().points[..2].to_vec(), ..base() };
+    let models = |evidence: &Evidence| forecast(evidence, &[8]).unwrap().models;
+    assert!(models(&mixed) == models(&cores) && models(&mixed) != models(&base()));
     assert_eq!(forecast(&mixed, &[8]).unwrap().abstained, Some(Abstention::MixedKinds));
     let wire = Evidence { busy_devices: vec![("the wire".to_owned(), 0.9)], ..base() };
     let reason = forecast(&wire, &[8]).unwrap().abstained;
