@@ -93,12 +93,11 @@ exam: build ## Examine predictions of 80 real commands (1 hour, quiet machine, r
 	@tools/install-deps.sh exam
 	@cargo bench --locked -p morecores --bench exam
 
-# The truth: published measurements, measurements on this machine, and simulated programs.
-validate-models: build ## Test predictions against the truth (30 minutes, quiet machine, root; ONLY=machine for one part)
-	@tools/install-deps.sh raytrace servers kernel-study models
-	@tools/kernel-part.sh prepare
+# The truth: published measurements, and simulated programs of which none was used for tuning.
+validate-models: build ## Test predictions against published and simulated truth (some minutes)
 	@cargo test --locked -q -p morecores-predict --test models_published -- --nocapture
-	@cargo bench --locked -p morecores --bench predict $(if $(ONLY),-- $(ONLY))
+	@cargo bench --locked -p morecores --bench predict -- scoring
+	@cargo bench --locked -p morecores --bench predict -- forms
 
 study-kernel: build ## Study a kernel build, into studies/ (40 minutes on 2 CPUs, quiet machine, root for hotplug)
 	@tools/install-deps.sh kernel-study
