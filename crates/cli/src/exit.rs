@@ -51,7 +51,7 @@ pub(crate) fn error_status(error: &anyhow::Error) -> u8 {
         });
     match program {
         Some(ProgramError::NotFound(_)) => NOT_FOUND,
-        Some(ProgramError::Refused { source, .. }) if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
+        Some(ProgramError::Refused { error, .. }) if error.kind() == io::ErrorKind::NotFound => NOT_FOUND,
         Some(ProgramError::NotExecutable(_) | ProgramError::Refused { .. }) => NOT_EXECUTABLE,
         _ => BAD_INPUT,
     }

@@ -108,21 +108,13 @@ pub(crate) fn diagnostic(text: &str) {
     }
 }
 
-/// Writes an error and its causes as one line. Many errors name their cause themselves; the line
-/// names each cause once.
+/// Writes an error and its causes as one line. The text of an error does not repeat its source, so
+/// that the line names each cause once.
 pub(crate) fn error(error: &anyhow::Error) {
     if let Some(ExecuteError::Hook(HookError::Failed { output, .. })) = error.downcast_ref() {
         quote_end(output);
     }
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string).filter(|cause| !cause.is_empty()) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    note(&text);
+    note(&format!("{error:#}"));
 }
 
 /// Writes the last lines of another program's output to standard error.

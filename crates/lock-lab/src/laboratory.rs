@@ -34,17 +34,17 @@ const CELL_TIME_LIMIT: Nanos = Nanos::from_millis(30_000);
 pub enum LockCellError {
     /// The laboratory does not exist, or cannot be executed.
     #[error("{0}; it is built and installed together with morecores")]
-    Program(#[from] ProgramError),
+    Program(ProgramError),
     /// The laboratory's process could not be started.
     #[error("cannot start the laboratory: {0}")]
-    Spawn(#[from] SpawnError),
+    Spawn(SpawnError),
     /// A system call failed.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {error}")]
     Io {
         /// Attempted action.
         action: &'static str,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The cell took too long.
     #[error("it had not ended after {} s", .0.as_secs_f64())]
@@ -95,9 +95,10 @@ impl ProcessLaboratory {
     /// # Errors
     /// The program does not exist.
     pub fn new(program: &Path, plan: &LockPlan, control: Arc<Control>) -> Result<Self, LockCellError> {
-        let program = program::resolve(program.as_os_str(), std::env::var_os("PATH").as_deref())?;
+        let program = program::resolve(program.as_os_str(), std::env::var_os("PATH").as_deref())
+            .map_err(LockCellError::Program)?;
         tracing::info!("the laboratory is {}, on CPUs {}", program.display(), plan.cpus);
-        let io_error = |action| move |source| LockCellError::Io { action, source };
+        let io_error = |action| move |error| LockCellError::Io { action, error };
         let pipe = || Capture::new(&Output::Captured).map_err(io_error("make a pipe for the output"));
         Ok(Self {
             program,
@@ -133,13 +134,14 @@ impl ProcessLaboratory {
 
     /// Runs the program for a cell.
     fn run_cell(&mut self, cell: &LockCell) -> Result<LaboratoryOutput, LockCellError> {
-        let io_error = |action| move |source| LockCellError::Io { action, source };
+        let io_error = |action| move |error| LockCellError::Io { action, error };
         for capture in [&self.output, &self.error_output] {
             capture.clear().map_err(io_error("read the output of the cell before"))?;
         }
         let window = self.plan.cell_window(cell);
         let limit = CELL_TIME_LIMIT + window;
-        let image = program::plain_image(&self.program, &cell_arguments(cell, &self.plan.cpus, window))?;
+        let image = program::plain_image(&self.program, &cell_arguments(cell, &self.plan.cpus, window))
+            .map_err(LockCellError::Program)?;
         let start = Start {
             image: &image,
             stdin: self.input.as_fd(),
@@ -152,7 +154,7 @@ impl ProcessLaboratory {
         self.control.begin();
         let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut Terminal::none());
         let timed_out = self.control.end();
-        let ended = ended?;
+        let ended = ended.map_err(LockCellError::Spawn)?;
         let exit = ended.exit;
         if timed_out {
             return Err(LockCellError::TimedOut(limit));

@@ -41,20 +41,20 @@ const LEAST_RUN: Duration = Duration::from_millis(120);
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
     /// The kernel refused to bind a thread to a CPU.
-    #[error("cannot run on CPU {cpu}: {source}; `morecores topology` shows which CPUs may be used")]
+    #[error("cannot run on CPU {cpu}: {error}; `morecores topology` shows which CPUs may be used")]
     Pin {
         /// CPU.
         cpu: CpuId,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The system allows no further thread.
-    #[error("cannot start a thread for CPU {cpu}: {source}; allow more (`ulimit -u`)")]
+    #[error("cannot start a thread for CPU {cpu}: {error}; allow more (`ulimit -u`)")]
     Thread {
         /// CPU.
         cpu: CpuId,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -103,7 +103,7 @@ fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
     };
     thread::scope(|scope| {
         let searching = thread::Builder::new().spawn_scoped(scope, search);
-        join(searching.map_err(|source| NoiseError::Thread { cpu, source })?)
+        join(searching.map_err(|error| NoiseError::Thread { cpu, error })?)
     })
 }
 
@@ -152,7 +152,7 @@ fn run_loop(
             };
             // After a failure the lock opens with the value false, so the waiting threads end.
             let thread = thread::Builder::new().spawn_scoped(scope, body);
-            started.push(thread.map_err(|source| NoiseError::Thread { cpu, source })?);
+            started.push(thread.map_err(|error| NoiseError::Thread { cpu, error })?);
         }
         *open = true;
         drop(open);
@@ -173,7 +173,7 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Binds the calling thread to a CPU; the thread ends afterwards.
 fn pin(cpu: CpuId) -> Result<(), NoiseError> {
-    process::set_affinity(0, &CpuSet::from_iter([cpu])).map_err(|source| NoiseError::Pin { cpu, source })
+    process::set_affinity(0, &CpuSet::from_iter([cpu])).map_err(|error| NoiseError::Pin { cpu, error })
 }
 
 /// Repeats the loop for `length`. A repetition that ends later does not count, because the other

@@ -24,18 +24,18 @@ use crate::process;
 
 /// Error of noting a change, which was therefore not made.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot record a change to the system in {}: {source}; nothing was changed", .path.display())]
+#[error("cannot record a change to the system in {}: {error}; nothing was changed", .path.display())]
 pub struct JournalError {
     path: PathBuf,
-    source: io::Error,
+    error: io::Error,
 }
 
 /// Reason for which the changes of an earlier process are unknown.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is not used: {source}; changes of an earlier morecores are not undone", .path.display())]
+#[error("{} is not used: {error}; changes of an earlier morecores are not undone", .path.display())]
 pub struct RepairError {
     path: PathBuf,
-    source: io::Error,
+    error: io::Error,
 }
 
 /// Content of a journal's file.
@@ -89,9 +89,9 @@ impl Journal {
         }
         debug!("to undo at the end: {change} (noted in {})", self.directory.join(&self.name).display());
         self.content.changes.push(change);
-        self.write().map_err(|source| {
+        self.write().map_err(|error| {
             self.content.changes.pop();
-            JournalError { path: self.directory.clone(), source }
+            JournalError { path: self.directory.clone(), error }
         })
     }
 
@@ -174,7 +174,7 @@ pub fn repair_leftovers() -> Result<Vec<Repair>, RepairError> {
 
 fn repair_directory(path: &Path) -> Result<Vec<Repair>, RepairError> {
     let opened =
-        JournalDirectory::open(path).map_err(|source| RepairError { path: path.to_owned(), source })?;
+        JournalDirectory::open(path).map_err(|error| RepairError { path: path.to_owned(), error })?;
     let Some(directory) = opened else { return Ok(Vec::new()) };
     let (journals, others): (Vec<_>, Vec<_>) =
         directory.names().into_iter().partition(|name| name.extension().is_some_and(|e| e == "json"));

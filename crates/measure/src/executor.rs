@@ -123,7 +123,7 @@ impl ProcessExecutor {
         control: Arc<Control>,
         accounting: Accounting,
     ) -> Result<Self, ExecuteError> {
-        let io_error = |action| move |source| ExecuteError::Io { action, source };
+        let io_error = |action| move |error| ExecuteError::Io { action, error };
         spawn::become_subreaper().map_err(io_error("adopt the command's orphans"))?;
         let environment = Environment::from_this_process(plan);
         let metrics = MetricReaders::new(plan, &environment.numeric_locale())?;
@@ -310,7 +310,7 @@ impl ProcessExecutor {
         }
         self.capture
             .clear()
-            .map_err(|source| ExecuteError::Io { action: "read the output of the run before", source })?;
+            .map_err(|error| ExecuteError::Io { action: "read the output of the run before", error })?;
 
         // An input that --prepare creates again may have another size each time.
         let is_made_anew = Hook::Prepare.is_given(&self.plan.hooks);

@@ -23,28 +23,28 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// The input cannot be opened.
-    #[error("cannot open --input {}: {source}", path.display())]
+    #[error("cannot open --input {}: {error}", path.display())]
     Open {
         /// File of the input.
         path: PathBuf,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The input can be opened, but not read.
-    #[error("cannot read --input {}: {source}", path.display())]
+    #[error("cannot read --input {}: {error}", path.display())]
     Read {
         /// File of the input.
         path: PathBuf,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The input cannot be copied.
-    #[error("cannot keep --input {} in a temporary file: {source}; name another directory with TMPDIR", path.display())]
+    #[error("cannot keep --input {} in a temporary file: {error}; name another directory with TMPDIR", path.display())]
     Keep {
         /// File of the input.
         path: PathBuf,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The input can be read only once, and is too large for a copy.
     #[error(
@@ -138,7 +138,7 @@ impl Input {
     /// # Errors
     /// The input cannot be opened, read or copied.
     pub fn open(path: &Path, readers: Readers) -> Result<Self, InputError> {
-        let open_error = |source| InputError::Open { path: path.to_owned(), source };
+        let open_error = |error| InputError::Open { path: path.to_owned(), error };
         let is_standard_input = [STANDARD_INPUT, STANDARD_INPUT_FILE].map(Path::new).contains(&path);
         let opened = if is_standard_input { standard_input() } else { File::open(path) };
         let mut file = opened.map_err(open_error)?;
@@ -162,7 +162,7 @@ impl Input {
 
     /// Copies the rest of `from` to a temporary file without a name.
     fn copy(path: &Path, from: &mut File, limit: Bytes) -> Result<Self, InputError> {
-        let keep_error = |source| InputError::Keep { path: path.to_owned(), source };
+        let keep_error = |error| InputError::Keep { path: path.to_owned(), error };
         let mut copy = tempfile::tempfile().map_err(keep_error)?;
         let content = read_to_end(path, from, |chunk, bytes| {
             if bytes > limit {
@@ -188,7 +188,7 @@ impl Input {
             return Ok(self.copied);
         }
         let mut file = self.rewind()?;
-        if !file.metadata().map_err(|source| self.read_error(source))?.is_file() {
+        if !file.metadata().map_err(|error| self.read_error(error))?.is_file() {
             return Ok(None);
         }
         read_to_end(&self.name, &mut file, |_, _| Ok(())).map(Some)
@@ -200,7 +200,7 @@ impl Input {
     /// The input is gone, or `size` is fixed and the size differs from the first run's.
     pub(crate) fn for_run(&mut self, size: Size) -> Result<File, InputError> {
         let file = self.rewind()?;
-        let metadata = file.metadata().map_err(|source| self.read_error(source))?;
+        let metadata = file.metadata().map_err(|error| self.read_error(error))?;
         if metadata.is_file() {
             let now = metadata.len();
             let then = *self.size.get_or_insert(now);
@@ -220,18 +220,18 @@ impl Input {
             Source::Named => (self.name.clone(), 0),
             Source::Held { file, start } => (descriptor_path(file), *start),
         };
-        let mut file = File::open(path).map_err(|source| match source.kind() {
+        let mut file = File::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => InputError::Gone { path: self.name.clone() },
-            _ => InputError::Open { path: self.name.clone(), source },
+            _ => InputError::Open { path: self.name.clone(), error },
         })?;
         if start > 0 {
-            file.seek(SeekFrom::Start(start)).map_err(|source| self.read_error(source))?;
+            file.seek(SeekFrom::Start(start)).map_err(|error| self.read_error(error))?;
         }
         Ok(file)
     }
 
-    fn read_error(&self, source: io::Error) -> InputError {
-        InputError::Read { path: self.name.clone(), source }
+    fn read_error(&self, error: io::Error) -> InputError {
+        InputError::Read { path: self.name.clone(), error }
     }
 }
 
@@ -250,7 +250,7 @@ fn read_to_end(
             Ok(0) => return Ok(InputContent { bytes, crc32: checksum.finalize() }),
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(source) => return Err(InputError::Read { path: path.to_owned(), source }),
+            Err(error) => return Err(InputError::Read { path: path.to_owned(), error }),
         };
         bytes.0 += length as u64;
         checksum.update(&chunk[..length]);

@@ -23,7 +23,7 @@ pub enum ProgramError {
     #[error("{0}: permission denied: is it executable?")]
     NotExecutable(String),
     /// The file looks like a program, but the kernel refuses it.
-    #[error("cannot execute {name}: {source}{}", if .source.kind() == io::ErrorKind::NotFound {
+    #[error("cannot execute {name}: {error}{}", if .error.kind() == io::ErrorKind::NotFound {
         ": the interpreter in its first line or its header does not exist"
     } else {
         ""
@@ -32,7 +32,7 @@ pub enum ProgramError {
         /// Program as the user wrote it.
         name: String,
         /// Error of the kernel.
-        source: io::Error,
+        error: io::Error,
     },
     /// An argument holds a null byte.
     #[error("an argument of the command holds a null byte")]

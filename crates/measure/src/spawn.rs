@@ -96,12 +96,12 @@ pub enum SpawnError {
     #[error("the kernel cannot start a process inside a cgroup (clone3): {0}")]
     IntoCgroup(io::Error),
     /// The child failed before its program began.
-    #[error("cannot {step}: {source}")]
+    #[error("cannot {step}: {error}")]
     Child {
         /// Step that failed in the child.
         step: &'static str,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// `execve(2)` failed.
     #[error("{0}")]

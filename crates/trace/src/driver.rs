@@ -6,12 +6,12 @@
 
 mod costs;
 mod features;
-mod libbpf_log;
+mod libbpf;
 mod reader;
 mod ring;
 mod samples;
 mod stacks;
-mod threads;
+mod system_state;
 mod tid_query;
 
 use std::fmt;
@@ -32,13 +32,13 @@ use crate::wire::PROBES;
 use crate::{ContextChecks, Options, TraceError};
 use costs::{Costs, Pace};
 use features::Features;
-use libbpf_log::{collect_messages, refusal};
+use libbpf::{collect_messages, refusal};
 use reader::{Reader, ReaderSummary};
 use ring::{Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
 use tid_query::TidQuery;
 
-pub use libbpf_log::libbpf_version;
+pub use libbpf::libbpf_version;
 
 /// Generated from `bpf/trace.bpf.c`.
 #[allow(
@@ -109,7 +109,7 @@ impl BpfTracer {
         collect_messages();
         let features = Features::read_kernel(options.syscalls)?;
         debug!("the kernel offers {features:?}");
-        let cpus = threads::present_cpus().map_err(TraceError::io("read which CPUs there are"))?;
+        let cpus = system_state::present_cpus().map_err(TraceError::io("read which CPUs there are"))?;
         let highest = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
         if highest >= MAX_CPUS {
             return Err(TraceError::TooManyCpus(highest));
@@ -199,7 +199,7 @@ impl BpfTracer {
             }
         };
         // Forks are recorded from now on, so that each thread is in the list or in the events.
-        let (known, unknown) = threads::known_threads();
+        let (known, unknown) = system_state::known_threads();
         // A trace without samples is still useful.
         let clock = SamplingClock::start(&self.skel.progs.on_sample, &self.cpus);
         self.active = Some(ActiveTrace { links, clock, reader, known, unknown, missed_before });
@@ -241,7 +241,7 @@ impl BpfTracer {
             wake_latency_ns: None,
             stack_share: self.features.locks.then_some(STACK_SHARE),
             stacks: stacks::read_stacks(&self.skel.maps.stacks).unwrap_or_default(),
-            interrupts: threads::interrupt_names().unwrap_or_default(),
+            interrupts: system_state::interrupt_names().unwrap_or_default(),
             untraced,
         })
     }

@@ -63,17 +63,17 @@ pub enum TraceError {
     #[error("the trace does not hold the command's start: its first events were lost")]
     NoRoot,
     /// A system call failed.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {error}")]
     Io {
         /// Attempted action.
         action: &'static str,
         /// Reason of the failure.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
 impl TraceError {
     pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { action, source }
+        move |error| Self::Io { action, error }
     }
 }

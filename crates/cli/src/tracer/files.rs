@@ -66,10 +66,10 @@ impl TraceFiles {
 impl UnfinishedTrace {
     fn create(study: &Path, point: &Point, repetition: u32) -> Result<Self, StudyError> {
         let writer = TraceWriter::create(study, point.cell(), repetition)?;
-        let stream = StreamWriter::new(writer.sink()?).map_err(|source| StudyError::Io {
+        let stream = StreamWriter::new(writer.sink()?).map_err(|error| StudyError::Io {
             action: "write a trace to",
             path: study.to_owned(),
-            source,
+            error,
         })?;
         Ok(Self { stream, writer })
     }

@@ -289,6 +289,8 @@ impl Ran {
         self.code(status);
         assert_eq!(self.stderr.lines().count(), 1, "one line of error\n{self}");
         assert!(self.stderr.starts_with("morecores: "), "{self}");
+        let causes: Vec<&str> = self.stderr.trim_end().split(": ").collect();
+        assert_eq!(causes.iter().collect::<BTreeSet<_>>().len(), causes.len(), "each cause once\n{self}");
         assert_eq!(self.stdout, "", "{self}");
         self.says(parts)
     }

@@ -5,6 +5,7 @@
 
 mod number_map;
 mod records;
+mod sources;
 mod states;
 
 use std::collections::{HashMap, HashSet};

@@ -23,14 +23,14 @@ use crate::undo::{Change, Journal, JournalError};
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
     /// A system call failed.
-    #[error("cannot {action} {}: {source}", .path.display())]
+    #[error("cannot {action} {}: {error}", .path.display())]
     Io {
         /// Attempted action.
         action: &'static str,
         /// File or directory of the action.
         path: PathBuf,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The change could not be noted in the journal.
     #[error(transparent)]
@@ -285,7 +285,7 @@ impl StudyGroup {
     /// A refusal by the kernel.
     pub fn set_share(&mut self, cpus: usize) -> Result<(), GroupError> {
         let Some(share) = &mut self.share else { return Ok(()) };
-        share.set(cpus).map_err(|source| io_error("write", share.file())(source))
+        share.set(cpus).map_err(|error| io_error("write", share.file())(error))
     }
 
     /// CPU time of the tree so far.
@@ -362,5 +362,5 @@ const fn yes_or_no(there: bool) -> &'static str {
 
 pub(super) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupError {
     let path = path.to_owned();
-    move |source| GroupError::Io { action, path, source }
+    move |error| GroupError::Io { action, path, error }
 }

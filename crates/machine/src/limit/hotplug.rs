@@ -32,14 +32,14 @@ pub enum HotplugError {
     )]
     NeedsCpu0,
     /// The kernel refused to switch a CPU.
-    #[error("cannot switch CPU {cpu} {}: {source}", if *.online { "on" } else { "off" })]
+    #[error("cannot switch CPU {cpu} {}: {error}", if *.online { "on" } else { "off" })]
     Switch {
         /// CPU.
         cpu: CpuId,
         /// Intended state: true for online.
         online: bool,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// A cpuset could not be restored.
     #[error("cannot {0}")]
@@ -111,7 +111,7 @@ impl Hotplug {
         for (set, online) in [(&on, true), (&off, false)] {
             for cpu in set.iter() {
                 let switched = if online { bring_online(cpu) } else { take_offline(cpu) };
-                switched.map_err(|source| HotplugError::Switch { cpu, online, source })?;
+                switched.map_err(|error| HotplugError::Switch { cpu, online, error })?;
                 debug!("switched CPU {cpu} {}", if online { "online" } else { "offline" });
             }
         }

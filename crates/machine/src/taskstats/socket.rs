@@ -43,12 +43,12 @@ const MAX_DATAGRAM: usize = 8192;
 #[derive(Debug, thiserror::Error)]
 pub enum TaskstatsError {
     /// A system call failed.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {error}")]
     Io {
         /// Attempted action.
         action: &'static str,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The kernel has no taskstats.
     #[error("the kernel has no taskstats (CONFIG_TASKSTATS), or this is a network namespace of a container")]
@@ -65,9 +65,9 @@ pub enum TaskstatsError {
 /// question.
 pub fn probe() -> Result<(), Errno> {
     let errno = |error| match error {
-        TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut => Errno::AGAIN,
-        TaskstatsError::Io { source, .. } | TaskstatsError::Refused(source) => {
-            Errno::from_io_error(&source).unwrap_or(Errno::IO)
+        TaskstatsError::Io { error, .. } if error.kind() == io::ErrorKind::TimedOut => Errno::AGAIN,
+        TaskstatsError::Io { error, .. } | TaskstatsError::Refused(error) => {
+            Errno::from_io_error(&error).unwrap_or(Errno::IO)
         }
         TaskstatsError::NoFamily => Errno::NOENT,
     };
@@ -95,7 +95,7 @@ impl Listener {
         let family = resolve_family(&socket)?;
         let possible = "/sys/devices/system/cpu/possible";
         let cpus = fs::read_to_string(possible)
-            .map_err(|source| TaskstatsError::Io { action: "read the list of possible CPUs", source })?;
+            .map_err(|error| TaskstatsError::Io { action: "read the list of possible CPUs", error })?;
         sockopt::set_socket_recv_buffer_size_force(&socket, buffer_bytes)
             .map_err(|error| TaskstatsError::Refused(error.into()))?;
         let listener = Self { socket, family, cpus: cpus.trim().to_owned() };
@@ -203,11 +203,11 @@ fn receive<T>(
 
 fn io_error(action: &'static str) -> impl FnOnce(Errno) -> TaskstatsError {
     move |error| {
-        let source = match error {
+        let error = match error {
             Errno::AGAIN => io::Error::new(io::ErrorKind::TimedOut, "the kernel does not answer"),
             error => error.into(),
         };
-        TaskstatsError::Io { action, source }
+        TaskstatsError::Io { action, error }
     }
 }
 
@@ -222,8 +222,6 @@ mod tests {
         let received = receive(&socket, RecvFlags::empty(), |_| ());
         assert_eq!(received, Err(Errno::AGAIN));
         let error = io_error("ask for exit records")(Errno::AGAIN);
-        assert!(
-            matches!(error, TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut)
-        );
+        assert!(matches!(error, TaskstatsError::Io { error, .. } if error.kind() == io::ErrorKind::TimedOut));
     }
 }

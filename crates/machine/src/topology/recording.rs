@@ -52,12 +52,12 @@ pub enum RecordingError {
         why: String,
     },
     /// A file could not be written.
-    #[error("cannot unpack {path}: {source}")]
+    #[error("cannot unpack {path}: {error}")]
     Write {
         /// File or directory.
         path: PathBuf,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -100,7 +100,7 @@ impl Recording {
             let parent = path.parent().unwrap_or(dir);
             fs::create_dir_all(parent)
                 .and_then(|()| fs::write(&path, format!("{text}\n")))
-                .map_err(|source| RecordingError::Write { path: path.clone(), source })?;
+                .map_err(|error| RecordingError::Write { path: path.clone(), error })?;
         }
         Ok(())
     }

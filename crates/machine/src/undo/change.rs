@@ -80,12 +80,12 @@ pub enum Change {
 
 /// Reason for which a change is still in force.
 #[derive(Debug, thiserror::Error)]
-#[error("{change}: {source}")]
+#[error("{change}: {error}")]
 pub struct UndoError {
     /// Description of the change that says what to restore.
     pub change: String,
     /// Reason given by the system.
-    pub source: io::Error,
+    pub error: io::Error,
 }
 
 impl fmt::Display for Change {
@@ -145,7 +145,7 @@ impl Change {
             },
             Self::Unmounted { source, target, fs_type, options } => mount(source, target, fs_type, options),
         };
-        done.map_err(|source| UndoError { change: self.to_string(), source })
+        done.map_err(|error| UndoError { change: self.to_string(), error })
     }
 }
 

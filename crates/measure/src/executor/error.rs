@@ -39,11 +39,11 @@ pub enum ExecuteError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// A system call failed.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {error}")]
     Io {
         /// Attempted action.
         action: &'static str,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
 }

@@ -52,14 +52,14 @@ impl Hook {
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     /// The hook could not be started.
-    #[error("cannot run {option} `{line}`: {source}")]
+    #[error("cannot run {option} `{line}`: {error}")]
     Start {
         /// Option that specifies the hook.
         option: &'static str,
         /// Command line of the hook.
         line: String,
         /// Reason given by the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// The hook failed.
     #[error("{option} `{line}` failed ({status})")]
@@ -101,7 +101,7 @@ pub(super) fn run(
         Ok((reaper.wait_for_command()?, reaper.pid(), file))
     });
     let (status, reaper, mut file) =
-        captured.map_err(|source| HookError::Start { option, line: readable(&line), source })?;
+        captured.map_err(|error| HookError::Start { option, line: readable(&line), error })?;
     debug!("{option} `{}`: {status}, {:.3} s", readable(&line), monotonic().since(began).as_secs_f64());
     if status.success() {
         return Ok(Some(reaper));

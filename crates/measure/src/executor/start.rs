@@ -44,24 +44,24 @@ impl ProcessExecutor {
             let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut self.terminal);
             let observed = observer.on_end();
             match ended {
-                Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
-                    self.start_outside_cgroup(&source);
+                Err(SpawnError::IntoCgroup(error)) if self.plan.limit != Limit::Cpuset => {
+                    self.start_outside_cgroup(&error);
                 }
                 Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
                     let script = program::script_image(&self.command, point, &self.environment)?;
                     self.images.insert(point.cell(), script);
                 }
-                Err(SpawnError::Exec(source)) => {
+                Err(SpawnError::Exec(error)) => {
                     let name = self.command.with_n(point.n).words().into_iter().next().unwrap_or_default();
-                    return Err(ProgramError::Refused { name, source }.into());
+                    return Err(ProgramError::Refused { name, error }.into());
                 }
                 ended => return Ok((ended?, observed)),
             }
         }
     }
 
-    fn start_outside_cgroup(&mut self, source: &io::Error) {
-        info!("the kernel starts no process inside the version 2 cgroup (clone3): {source}");
+    fn start_outside_cgroup(&mut self, error: &io::Error) {
+        info!("the kernel starts no process inside the version 2 cgroup (clone3): {error}");
         if let Some(group) = &mut self.group {
             group.disable_spawn_cgroup();
             if !group.counts_cpu() {

@@ -64,15 +64,15 @@ impl Plan {
     /// Reason for which the child did not become the program, if any.
     pub(super) fn failure(&self) -> Option<SpawnError> {
         let (step, errno) = self.failed?;
-        let source = io::Error::from_raw_os_error(errno);
+        let error = io::Error::from_raw_os_error(errno);
         let step = match step {
             Step::ProcessGroup => "give the command a process group",
             Step::DieWithParent => "tie the command to this process",
             Step::Descriptors => "connect the command's input and output",
             Step::Affinity => "hold the command to its CPUs",
-            Step::Exec => return Some(SpawnError::Exec(source)),
+            Step::Exec => return Some(SpawnError::Exec(error)),
         };
-        Some(SpawnError::Child { step, source })
+        Some(SpawnError::Child { step, error })
     }
 }
 

@@ -47,12 +47,12 @@ pub enum StudyError {
         reason: String,
     },
     /// The events of a trace are damaged.
-    #[error("{}: {source}", .path.display())]
+    #[error("{}: {error}", .path.display())]
     Events {
         /// Path of the file.
         path: PathBuf,
         /// Defect of the file.
-        source: StreamError,
+        error: StreamError,
     },
     /// A trace was to be kept under the name of another run's trace.
     #[error("{} is the trace of another cell: move it back to its own directory", .0.display())]
@@ -61,14 +61,14 @@ pub enum StudyError {
     #[error("{} is being written by another morecores: wait for it, or name another study with -o", .0.display())]
     Busy(PathBuf),
     /// A system call failed.
-    #[error("cannot {action} {}: {source}", .path.display())]
+    #[error("cannot {action} {}: {error}", .path.display())]
     Io {
         /// Attempted action.
         action: &'static str,
         /// Path of the action.
         path: PathBuf,
         /// Error of the system call.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -85,5 +85,5 @@ fn not_a_study(path: &Path) -> String {
 /// Adds the attempted action and its path to the error of a system call.
 pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StudyError {
     let path = path.to_owned();
-    move |source| StudyError::Io { action, path, source }
+    move |error| StudyError::Io { action, path, error }
 }

@@ -43,7 +43,7 @@ pub fn trace_events_path(study: &Path, cell: &Cell, repetition: u32) -> PathBuf 
 pub fn read_trace_events(study: &Path, trace: &TraceHeader) -> Result<Decoded, StudyError> {
     let path = trace_events_path(study, &trace.run.cell(), trace.repetition);
     let file = File::open(&path).map_err(io_error("open", &path))?;
-    read_events(file).map_err(|source| StudyError::Events { path, source })
+    read_events(file).map_err(|error| StudyError::Events { path, error })
 }
 
 fn trace_path(study: &Path, cell: &Cell, repetition: u32, extension: &str) -> PathBuf {

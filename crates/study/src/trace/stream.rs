@@ -56,5 +56,11 @@ pub enum StreamError {
     },
     /// A system call failed.
     #[error("cannot read the event stream: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for StreamError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }

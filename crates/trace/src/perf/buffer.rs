@@ -42,9 +42,9 @@ unsafe impl Send for Buffer {}
 impl Buffer {
     /// Maps a buffer of `bytes` bytes of data, a power of two and a multiple of the page size.
     pub(super) fn map(counter: &Counter, bytes: usize) -> Result<Self, PerfError> {
-        let failed = |source| match source {
+        let failed = |error| match error {
             Errno::PERM => PerfError::MemoryLimit { kib: bytes / 1024, cpus: 1 },
-            source => PerfError::Map { cpu: counter.cpu(), kib: bytes / 1024, source },
+            error => PerfError::Map { cpu: counter.cpu(), kib: bytes / 1024, error },
         };
         let offset = rustix::param::page_size();
         let mapped = NonZeroUsize::new(offset + bytes).ok_or_else(|| failed(Errno::INVAL))?;

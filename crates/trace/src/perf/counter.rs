@@ -79,8 +79,8 @@ impl Counter {
         Ok(lost.filter(|_| length == values.len()))
     }
 
-    fn control_error(&self, source: Errno) -> PerfError {
-        PerfError::Control { cpu: self.cpu, source }
+    fn control_error(&self, error: Errno) -> PerfError {
+        PerfError::Control { cpu: self.cpu, error }
     }
 }
 

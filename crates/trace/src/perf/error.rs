@@ -25,12 +25,12 @@ pub enum PerfError {
     },
     /// Another mechanism refuses perf events: most often a container's filter of system calls.
     #[error(
-        "perf events are refused ({source}) although kernel.perf_event_paranoid would allow them: a container's seccomp \
+        "perf events are refused ({error}) although kernel.perf_event_paranoid would allow them: a container's seccomp \
          profile or a security module forbids perf_event_open; with Docker, `--cap-add PERFMON` allows it"
     )]
     Refused {
         /// The kernel's error number.
-        source: Errno,
+        error: Errno,
     },
     /// The kernel has no perf events.
     #[error("this kernel has no perf events: it was built without CONFIG_PERF_EVENTS")]
@@ -45,12 +45,12 @@ pub enum PerfError {
     )]
     Descriptors,
     /// The kernel could not open an event, for another reason.
-    #[error("cannot open a perf event on CPU {cpu}: {source}")]
+    #[error("cannot open a perf event on CPU {cpu}: {error}")]
     Open {
         /// CPU of the event.
         cpu: CpuId,
         /// The kernel's error number.
-        source: Errno,
+        error: Errno,
     },
     /// This user may not lock enough memory, or has locked it for another purpose.
     #[error(
@@ -64,22 +64,22 @@ pub enum PerfError {
         cpus: usize,
     },
     /// The kernel could not map a buffer, for another reason.
-    #[error("cannot map the buffer of CPU {cpu}, {kib} KiB: {source}")]
+    #[error("cannot map the buffer of CPU {cpu}, {kib} KiB: {error}")]
     Map {
         /// CPU of the buffer.
         cpu: CpuId,
         /// Size of the buffer, in KiB.
         kib: usize,
         /// The kernel's error number.
-        source: Errno,
+        error: Errno,
     },
     /// An event could not be enabled, disabled or read.
-    #[error("cannot control the perf event of CPU {cpu}: {source}")]
+    #[error("cannot control the perf event of CPU {cpu}: {error}")]
     Control {
         /// CPU of the event.
         cpu: CpuId,
         /// The kernel's error number.
-        source: Errno,
+        error: Errno,
     },
     /// The reader thread could not be created.
     #[error("cannot make a thread that reads perf events: {0}")]
@@ -88,12 +88,12 @@ pub enum PerfError {
     #[error("cannot wait for perf events: {0}")]
     Wait(Errno),
     /// The recorded events could not be handed on.
-    #[error("cannot keep the events of CPU {cpu}: {source}")]
+    #[error("cannot keep the events of CPU {cpu}: {error}")]
     Sink {
         /// CPU of the events.
         cpu: CpuId,
         /// The sink's error.
-        source: io::Error,
+        error: io::Error,
     },
     /// A recording began while another was in progress.
     #[error("a recording is already running: end it first")]
@@ -106,16 +106,16 @@ pub enum PerfError {
 impl PerfError {
     /// Reason for a failure of `perf_event_open(2)`, from its error number and the content of
     /// `/proc/sys/kernel/perf_event_paranoid` (manual page of the call, ERRORS).
-    pub(super) fn from_open(cpu: CpuId, source: Errno, paranoid: Option<i32>) -> Self {
-        match source {
+    pub(super) fn from_open(cpu: CpuId, error: Errno, paranoid: Option<i32>) -> Self {
+        match error {
             Errno::ACCESS | Errno::PERM => match paranoid {
                 Some(level) if level > MAX_PARANOID => Self::Paranoid { level },
-                _ => Self::Refused { source },
+                _ => Self::Refused { error },
             },
             Errno::NOSYS | Errno::NOENT | Errno::OPNOTSUPP => Self::Absent,
             Errno::INVAL | Errno::TOOBIG => Self::TooOld,
             Errno::MFILE | Errno::NFILE => Self::Descriptors,
-            _ => Self::Open { cpu, source },
+            _ => Self::Open { cpu, error },
         }
     }
 }

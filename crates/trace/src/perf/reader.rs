@@ -169,7 +169,7 @@ impl CpuStream {
             return Ok(0);
         }
         let cpu = self.counter.cpu();
-        sink(cpu, batch).map_err(|source| PerfError::Sink { cpu, source })?;
+        sink(cpu, batch).map_err(|error| PerfError::Sink { cpu, error })?;
         Ok(batch.len() as u64)
     }
 }

@@ -1,5 +1,5 @@
-//! State of the machine in /proc and /sys at the beginning and end of a trace: the threads and the
-//! names of the interrupts.
+//! State of the system around a trace, from /proc and /sys: present CPUs, existing threads, and
+//! names of interrupts. Reads no event of the trace.
 
 use std::collections::BTreeMap;
 use std::fs;

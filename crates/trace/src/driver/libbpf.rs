@@ -1,5 +1,5 @@
-//! libbpf's own words: its complaints about a failed load as an error of this crate, all of its
-//! messages as diagnostics, and its version. Prints nothing.
+//! Version and messages of libbpf. Its complaints about a failed load become an error of this
+//! crate, and all of its messages become diagnostics. Prints nothing.
 
 use std::sync::Mutex;
 
