@@ -56,7 +56,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l placement -d
 compact\t'All hardware threads of a core before the next core, near cores before far ones'
 spread\t'Each CPU as far as possible from the CPUs already added; cores before siblings'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpu-list -d 'CPUs to add, in this order' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every median is within this percentage of the median; 0 never stops early [default: 1%]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every speedup is within this percentage of the speedup (with one CPU count: of the median); 0 never stops early [default: 3.3%; 1% with one CPU count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s r -l runs -d 'Maximum runs of each CPU count [default: 30]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l min-runs -d 'Minimum runs of each CPU count; with fewer than 6 runs no confidence interval is shown' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l max-time -d 'Maximum time of the study with warm-up and traced runs, for example 90s or 10m; 0 sets no limit [default: begin only runs that are expected to end within 5m]' -r
@@ -177,7 +177,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s h -l help
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -s o -l out -d 'Directory of the studies [default: suite-DATE-TIME in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l show -d 'Directory of a suite to show; nothing is run' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l quick -d 'Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]'
-complete -c morecores -n "__fish_morecores_using_subcommand suite" -l full -d 'Make runs of several seconds, until each median is known to 1% or for a minute and a half: at most an hour on 2 CPUs'
+complete -c morecores -n "__fish_morecores_using_subcommand suite" -l full -d 'Make runs of several seconds, until each speedup is known to 1% or for a minute and a half: at most an hour on 2 CPUs'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l resume -d 'Continue the suite at -o; benchmarks with a complete study are not run again'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l list -d 'List the benchmarks with their descriptions, and exit'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l markdown -d 'Print the tables in Markdown'

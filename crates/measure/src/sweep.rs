@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use morecores_study::{Cell, Experiment, InCell, Nanos, OnFailure, Phase, RunRecord, StopReason};
+use morecores_study::{Cell, Experiment, InCell, Nanos, OnFailure, Phase, RoundValue, RunRecord, StopReason};
 
 use crate::budget::Budget;
 use crate::schedule::{Stream, round_order};
@@ -70,8 +70,9 @@ pub trait RunRecorder<C, O> {
 }
 
 /// Rule that decides after each timed round whether the samples suffice. The argument holds the
-/// values of the successful timed runs for each cell of the experiment, in the order of the runs.
-pub type IsPrecise<'a> = dyn FnMut(&[Vec<f64>]) -> bool + 'a;
+/// values of the successful timed runs for each cell of the experiment, in the order of the runs,
+/// with their rounds.
+pub type IsPrecise<'a> = dyn FnMut(&[Vec<RoundValue>]) -> bool + 'a;
 
 /// Clock, and requests to stop.
 pub trait SweepContext {
@@ -132,7 +133,7 @@ pub struct PreviousRuns {
     count: u32,
     done: BTreeSet<(Phase, u32, Cell)>,
     /// Values of the successful timed runs of each cell of the experiment.
-    samples: Vec<Vec<f64>>,
+    samples: Vec<Vec<RoundValue>>,
 }
 
 impl PreviousRuns {
@@ -151,7 +152,7 @@ impl PreviousRuns {
         let positions: BTreeMap<Cell, usize> = positions.map(|(at, cell)| (cell.cell.cell(), at)).collect();
         for run in runs.iter().filter(|run| run.phase() == Phase::Timed && counts(run)) {
             if let Some(position) = positions.get(&run.cell()) {
-                earlier.samples[*position].push(run.value());
+                earlier.samples[*position].push(run.round_value());
             }
         }
         earlier
@@ -192,7 +193,7 @@ struct Sweep<'a, 'e, C, X: Executor<C>, K> {
     /// Runs of earlier sessions.
     done: BTreeSet<(Phase, u32, Cell)>,
     /// Values of the successful timed runs of each cell.
-    samples: Vec<Vec<f64>>,
+    samples: Vec<Vec<RoundValue>>,
     executor: &'a mut X,
     recorder: &'a mut K,
     is_precise: &'a mut IsPrecise<'e>,
@@ -298,7 +299,7 @@ where
             };
             self.budget.add(phase, &coordinates, self.context.now().since(began));
             if phase == Phase::Timed {
-                self.samples[position].push(value);
+                self.samples[position].push(RoundValue { round, value });
             }
         }
         let is_short = lacks_time && phase == Phase::Timed;

@@ -127,7 +127,7 @@ fn swept_within(
     budget: &mut Budget,
 ) -> (CommandFinish, Vec<Run>) {
     let mut memory = Memory::default();
-    let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= enough);
+    let mut rule = |samples: &[Vec<RoundValue>]| samples.iter().all(|s| s.len() >= enough);
     let experiment = plan.experiment();
     let finish =
         sweep(&experiment, earlier(plan, done), executor, &mut memory, &mut rule, budget, world).unwrap();
@@ -286,7 +286,7 @@ fn a_sweep_interrupted_anywhere_resumes_to_the_same_runs() {
     let (_, whole) = swept(&warm, &world, &mut Pretend::new(&world), 9);
     for cut in 0..=whole.len() {
         let mut memory = Memory::default();
-        let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 9);
+        let mut rule = |samples: &[Vec<RoundValue>]| samples.iter().all(|s| s.len() >= 9);
         let (done, mut budget) = (earlier(&warm, &whole[..cut]), Budget::unlimited());
         let mut executor = Pretend::new(&world);
         sweep(&warm.experiment(), done, &mut executor, &mut memory, &mut rule, &mut budget, &world).unwrap();
@@ -347,7 +347,7 @@ fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>)
     let pretend = Pretend::ending(&world, plan, |_| Exit::Code(0));
     let early = FirstRoundRuns::select(plan, done);
     let mut build = Build { pretend, early, is_prepared, made: done.len() };
-    let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 6);
+    let mut rule = |samples: &[Vec<RoundValue>]| samples.iter().all(|s| s.len() >= 6);
     let (experiment, done, mut budget) = (plan.experiment(), earlier(plan, done), Budget::unlimited());
     let finish = sweep(&experiment, done, &mut build, &mut memory, &mut rule, &mut budget, &world).unwrap();
     (finish.reason, memory.runs)

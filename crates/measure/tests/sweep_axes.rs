@@ -255,7 +255,7 @@ fn a_new_axis_is_a_value_of_the_cells() {
     let run_all = |done: &[Run], disk: &mut Disk| {
         let experiment = plan.experiment();
         let earlier = PreviousRuns::new(&experiment, done, |run| run.counts(&plan));
-        let (mut enough, mut budget) = (|_: &[Vec<f64>]| false, Budget::unlimited());
+        let (mut enough, mut budget) = (|_: &[Vec<RoundValue>]| false, Budget::unlimited());
         sweep(&experiment, earlier, &mut Throttled, disk, &mut enough, &mut budget, &World::default())
             .unwrap()
     };

@@ -10,14 +10,17 @@ use std::env;
 
 use morecores_statistics::{
     Decision, Design, Interval, StoppingRule, aa_test, has_two_speeds, median, median_interval, noise_floor,
-    ratio_interval, serial_correlation,
+    paired_ratio_interval, ratio_interval, serial_correlation,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 #[path = "../tests/support/mod.rs"]
 mod support;
-use support::{Noise, TrialResults, draw_normal, measure_until_stopped, run_trials};
+use support::{
+    Noise, RoundNoise, TrialResults, draw_normal, measure_until_stopped, ratios, rounds_until_stopped,
+    run_trials,
+};
 
 const TWO_EQUAL_SPEEDS: Noise = Noise::Bimodal { slow: 0.49, gap: 0.1, sd: 0.002 };
 
@@ -42,6 +45,8 @@ fn main() {
     print_peeking(seed, count);
     print_ratios(seed, count);
     print_stopped_ratios(seed, count);
+    print_rounds(seed, count);
+    print_stopped_rounds(seed, count);
     print_dependence(seed, count);
     print_floors(seed, count);
     print_checks(seed, count);
@@ -221,6 +226,52 @@ fn print_stopped_ratios(seed: u64, count: usize) {
                 render_cell(&fixed),
                 render_cell(&single),
                 runs,
+            ]);
+        }
+    }
+}
+
+fn print_rounds(seed: u64, count: usize) {
+    let heads = ["noise", "rounds", "ratios within rounds", "ratio of medians"];
+    print_heading("Speedup, a fixed number of rounds", &heads);
+    for (name, noise) in RoundNoise::ALL {
+        for rounds in [6, 10, 30, 100] {
+            let mut medians = TrialResults::default();
+            let paired = run_trials(count, seed, |rng, results| {
+                let samples = noise.draw_rounds(rounds, rng);
+                let [base, here] = &samples;
+                let interval = paired_ratio_interval(&ratios(&samples), Design::Fixed);
+                results.add(interval.expect("six or more"), 1.0, rounds);
+                let interval = ratio_interval(base, here, Design::Fixed);
+                medians.add(interval.expect("six or more"), 1.0, rounds);
+            });
+            print_row([name.to_owned(), rounds.to_string(), render_cell(&paired), render_cell(&medians)]);
+        }
+    }
+}
+
+fn print_stopped_rounds(seed: u64, count: usize) {
+    let heads = ["noise", "precision, up to", "ratios within rounds", "ratio of medians", "rounds"];
+    print_heading("Speedup under the stopping rule, of the ratios", &heads);
+    for (name, noise) in RoundNoise::ALL {
+        for (precision, max_runs) in [(1.0 / 30.0, 30), (0.01, 30), (0.01, 100)] {
+            let rule = StoppingRule { precision, min_runs: 6, max_runs };
+            let mut medians = TrialResults::default();
+            let paired = run_trials(count, seed, |rng, results| {
+                let samples = noise.draw_rounds(max_runs, rng);
+                let rounds = rounds_until_stopped(&rule, &samples);
+                let interval = paired_ratio_interval(&ratios(&samples)[..rounds], rule.design());
+                results.add(interval.expect("six or more"), 1.0, rounds);
+                let [base, here] = samples.each_ref().map(|sample| &sample[..rounds]);
+                let interval = ratio_interval(base, here, rule.design());
+                medians.add(interval.expect("six or more"), 1.0, rounds);
+            });
+            print_row([
+                name.to_owned(),
+                format!("{:.1}%, {max_runs}", 100.0 * precision),
+                render_cell(&paired),
+                render_cell(&medians),
+                format!("{:.1}", paired.mean_runs()),
             ]);
         }
     }

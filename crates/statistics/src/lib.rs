@@ -14,6 +14,7 @@ mod interval;
 mod mean;
 mod noise;
 mod ratio;
+mod rounds;
 mod scaling;
 mod separation;
 mod stopping;
@@ -24,7 +25,10 @@ pub use design::{Design, MIN_RUNS};
 pub use interval::{Interval, median_interval};
 pub use mean::{mean, mean_interval};
 pub use noise::{AaTest, aa_test, noise_floor};
-pub use ratio::{ratio_interval, ratio_interval_with_alpha};
+pub use ratio::{
+    paired_ratio_interval, paired_ratio_interval_with_alpha, ratio_interval, ratio_interval_with_alpha,
+};
+pub use rounds::{RoundRatios, question_samples, round_ratios, values};
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
 pub use separation::rounds_until_width;
 pub use stopping::{Decision, StoppingRule};

@@ -1,13 +1,14 @@
-//! Interval of a ratio of two medians, such as a speedup.
+//! Intervals of ratios: of the median of ratios within rounds, such as a speedup, and of a ratio of
+//! two medians of independent samples.
 //!
-//! The method must not assume that the two samples have the same noise: one CPU is often quiet
+//! The methods must not assume that the two samples have the same noise: one CPU is often quiet
 //! where four are noisy.
 
 use crate::design::{Design, MIN_RUNS, fair_coin};
 use crate::interval::Interval;
 use crate::summary::sorted;
 
-use statrs::distribution::Discrete;
+use statrs::distribution::{Binomial, Discrete};
 
 /// Number of points that represent each sample's distribution. The probability below an end is off
 /// by at most half a point, 0.025%, on the conservative side.
@@ -15,6 +16,31 @@ const POINTS: usize = 2000;
 
 /// Relative accuracy of the ends: a nanosecond in ten seconds.
 const ACCURACY: f64 = 1e-10;
+
+/// Relative error of a sum of binomial probabilities that is only rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// 95% interval of the median of `ratios`, each the ratio of two runs of one round. `None` if there
+/// are fewer than [`MIN_RUNS`](crate::MIN_RUNS) ratios, or one that is not positive and finite.
+///
+/// The ends are order statistics of the ratios, interpolated between two ranks by the method of
+/// Hettmansperger & Sheather (Statistics & Probability Letters 4, 1986). Under a stopping rule, the
+/// ends are the order statistics of [`Design::rank`] without interpolation, so that they keep its
+/// guarantee.
+pub fn paired_ratio_interval(ratios: &[f64], design: Design) -> Option<Interval> {
+    paired_ratio_interval_with_alpha(ratios, design.ratio_alpha(ratios.len())?)
+}
+
+/// Interval as in [`paired_ratio_interval`], but with the probability `alpha` of missing the
+/// median. `None` also if there are too few ratios for this probability: their whole range misses
+/// the median more often.
+pub fn paired_ratio_interval_with_alpha(ratios: &[f64], alpha: f64) -> Option<Interval> {
+    let ratios = sorted_positive(ratios)?;
+    let (rank, weight) = MedianTail::new(ratios.len()).advance(alpha / 2.0);
+    let end = |near: usize, far: usize| ratios[near] + weight * (ratios[far] - ratios[near]);
+    let last = ratios.len() - 1;
+    (rank > 0).then(|| Interval { lo: end(rank - 1, rank), hi: end(last - (rank - 1), last - rank) })
+}
 
 /// 95% interval of `median(numerator) / median(denominator)`. `None` if either sample has fewer
 /// than [`MIN_RUNS`](crate::MIN_RUNS) values, or a value that is not positive and finite.
@@ -49,37 +75,59 @@ pub fn ratio_interval_with_alpha(numerator: &[f64], denominator: &[f64], alpha: 
 /// Distribution of the median as `POINTS` ascending values of equal probability; `None` if there is
 /// no interval.
 fn median_points(values: &[f64]) -> Option<Vec<f64>> {
-    if values.len() < MIN_RUNS || !values.iter().all(|v| v.is_finite() && *v > 0.0) {
-        return None;
-    }
-    let values = sorted(values);
-    let runs = values.len();
-    let coin = fair_coin(runs);
+    let values = sorted_positive(values)?;
+    let last = values.len() - 1;
+    let mut end = MedianTail::new(values.len());
     let mut lower = Vec::with_capacity(POINTS);
     let mut upper = Vec::with_capacity(POINTS);
-    let mut rank = 0;
-    let (mut tail, mut next_tail) = (0.0, coin.pmf(0));
     for point in 0..POINTS / 2 {
-        let probability = (point as f64 + 0.5) / POINTS as f64;
-        while next_tail <= probability && 2 * rank < runs {
-            rank += 1;
-            tail = next_tail;
-            next_tail += coin.pmf(rank as u64);
-        }
+        let (rank, weight) = end.advance((point as f64 + 0.5) / POINTS as f64);
+        let interpolate = |near: usize, far: usize| values[near] + weight * (values[far] - values[near]);
         // The sample gives no information below its smallest value, so the smallest value
         // represents that range.
-        let weight = if rank == 0 {
-            1.0
-        } else {
-            interpolation(runs, rank, (probability - tail) / (next_tail - tail))
-        };
-        let interpolate = |near: usize, far: usize| values[near] + weight * (values[far] - values[near]);
         let rank_below = rank.saturating_sub(1);
         lower.push(interpolate(rank_below, rank));
-        upper.push(interpolate(runs - 1 - rank_below, runs - 1 - rank));
+        upper.push(interpolate(last - rank_below, last - rank));
     }
     lower.extend(upper.into_iter().rev());
     Some(lower)
+}
+
+/// Sorted copy of the values; `None` if there are too few or one is not positive and finite.
+fn sorted_positive(values: &[f64]) -> Option<Vec<f64>> {
+    let is_positive = |v: &f64| v.is_finite() && *v > 0.0;
+    (values.len() >= MIN_RUNS && values.iter().all(is_positive)).then(|| sorted(values))
+}
+
+/// Place of a probability in the lower tail of the median's distribution, for ascending
+/// probabilities below one half.
+struct MedianTail {
+    runs: usize,
+    coin: Binomial,
+    rank: usize,
+    /// Probability that the median is below the value of `rank`, and below the next value.
+    tail: f64,
+    next_tail: f64,
+}
+
+impl MedianTail {
+    fn new(runs: usize) -> Self {
+        let coin = fair_coin(runs);
+        Self { runs, coin, rank: 0, tail: 0.0, next_tail: coin.pmf(0) }
+    }
+
+    /// Returns the rank of the last value with a tail of at most `probability`, and the relative
+    /// position between this value and the next. The rank is 0 below the tail of the smallest
+    /// value.
+    fn advance(&mut self, probability: f64) -> (usize, f64) {
+        while self.next_tail <= probability * (1.0 + ROUNDING) && 2 * self.rank < self.runs {
+            self.rank += 1;
+            self.tail = self.next_tail;
+            self.next_tail += self.coin.pmf(self.rank as u64);
+        }
+        let share = ((probability - self.tail) / (self.next_tail - self.tail)).max(0.0);
+        (self.rank, if self.rank == 0 { 0.0 } else { interpolation(self.runs, self.rank, share) })
+    }
 }
 
 /// Relative position of the interpolated end between the `rank`-th value and the next, if `share`
@@ -123,6 +171,7 @@ fn tail_quotient(numerators: &[f64], denominators: &[f64], tail: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::median_interval;
     use crate::summary::median;
     use proptest::prelude::*;
 
@@ -154,6 +203,26 @@ mod tests {
         assert!((interval.hi - (9.0 - weight)).abs() < 0.01, "{interval:?}");
     }
 
+    /// Checks the interval of ten ratios as above, but without the error of the points.
+    #[test]
+    fn the_ends_of_ratios_are_interpolated_order_statistics() {
+        let ratios: Vec<f64> = (1..=10).map(f64::from).collect();
+        let interval = paired_ratio_interval(&ratios, Design::Fixed).unwrap();
+        let share = (0.025 - 11.0 / 1024.0) / (45.0 / 1024.0);
+        let weight = 8.0 * share / (2.0 + 6.0 * share);
+        assert!((interval.lo - (2.0 + weight)).abs() < 1e-12, "{interval:?}");
+        assert!((interval.hi - (9.0 - weight)).abs() < 1e-12, "{interval:?}");
+    }
+
+    #[test]
+    fn too_few_ratios_for_a_probability_give_none() {
+        let six = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5];
+        assert_eq!(paired_ratio_interval(&six[..5], Design::Fixed), None);
+        assert_eq!(paired_ratio_interval_with_alpha(&six, 0.031), None);
+        let range = Some(Interval { lo: 1.0, hi: 1.5 });
+        assert_eq!(paired_ratio_interval_with_alpha(&six, 2.0 / 64.0), range);
+    }
+
     fn runs() -> impl Strategy<Value = Vec<f64>> {
         prop::collection::vec(prop_oneof![0.5..2.0, Just(1.0)], 6..40)
     }
@@ -183,6 +252,14 @@ mod tests {
             let in_unit = |values: &[f64]| values.iter().map(|v| v * unit).collect::<Vec<_>>();
             let scaled = ratio_interval(&in_unit(&a), &in_unit(&b), Design::Fixed).unwrap();
             prop_assert!(close(scaled.lo, interval.lo) && close(scaled.hi, interval.hi));
+        }
+
+        #[test]
+        fn a_rule_gives_the_order_statistics_of_its_rank(ratios in runs()) {
+            let design = Design::Sequential { max_runs: 100 };
+            let interval = paired_ratio_interval(&ratios, design).unwrap();
+            let ranks = median_interval(&ratios, design).unwrap();
+            prop_assert!(close(interval.lo, ranks.lo) && close(interval.hi, ranks.hi));
         }
 
         #[test]

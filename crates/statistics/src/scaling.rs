@@ -1,36 +1,50 @@
 //! Speedup, efficiency and serial fraction, with their intervals.
 //!
-//! The formulas take two medians. They do not explain where the program lost its time.
+//! The formulas take the runs of two CPU counts. They do not explain where the program lost its
+//! time.
 
-use morecores_study::Better;
+use morecores_study::{Better, RoundValue};
 
 use crate::design::Design;
 use crate::interval::Interval;
-use crate::ratio::ratio_interval;
+use crate::ratio::{paired_ratio_interval, ratio_interval};
+use crate::rounds::{round_ratios, values};
 use crate::summary::median;
 
 /// Derived value and, if there are enough runs, its 95% interval. Dimensionless.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Value computed from the medians.
+    /// Point estimate.
     pub value: f64,
     /// 95% interval of the value, from the noise of the runs; `None` for fewer than
     /// [`MIN_RUNS`](crate::MIN_RUNS) runs on either side.
     pub interval: Option<Interval>,
 }
 
-/// Speedup of the runs `runs` over the runs `base` at one CPU, as a ratio of medians: `T(1)/T(n)`
-/// for times, `X(n)/X(1)` for rates. `None` if either sample is empty or has a median that is not
-/// positive. `base` and `here` must be different runs: the base has no measured speedup over
+/// Speedup of the runs `runs` over the runs `base`: the median of the speedups within the rounds,
+/// `T(base)/T(n)` for times, `X(n)/X(base)` for rates. Where [`round_ratios`] finds no pairs, the
+/// speedup is the ratio of the two medians. `None` if either sample is empty or the speedup is not
+/// positive. `base` and `runs` must be different runs: the base has no measured speedup over
 /// itself, and its point is 1 by definition.
-pub fn speedup(base: &[f64], runs: &[f64], better: Better, design: Design) -> Option<Estimate> {
+pub fn speedup(base: &[RoundValue], runs: &[RoundValue], better: Better, design: Design) -> Option<Estimate> {
+    let estimate = match round_ratios(base, runs, better) {
+        Some(paired) => Estimate {
+            value: median(&paired.ratios)?,
+            interval: paired_ratio_interval(&paired.ratios, design),
+        },
+        None => speedup_of_medians(&values(base), &values(runs), better, design)?,
+    };
+    (estimate.value.is_finite() && estimate.value > 0.0).then_some(estimate)
+}
+
+/// Speedup as the ratio of the medians of two samples that no round relates.
+fn speedup_of_medians(base: &[f64], runs: &[f64], better: Better, design: Design) -> Option<Estimate> {
     let (numerator, denominator) = match better {
         Better::Lower => (base, runs),
         Better::Higher => (runs, base),
     };
     let value = median(numerator)? / median(denominator)?;
-    let interval = ratio_interval(numerator, denominator, design);
-    (value.is_finite() && value > 0.0).then_some(Estimate { value, interval })
+    Some(Estimate { value, interval: ratio_interval(numerator, denominator, design) })
 }
 
 /// Efficiency `S(n)/n` of a speedup on `cpus` CPUs; `None` for zero CPUs.
@@ -58,6 +72,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Runs of the rounds 0, 1, 2, …
+    fn rounds(values: &[f64]) -> Vec<RoundValue> {
+        values.iter().zip(0..).map(|(&value, round)| RoundValue { round, value }).collect()
+    }
+
     fn exact_estimate(value: f64) -> Estimate {
         Estimate { value, interval: None }
     }
@@ -66,7 +85,7 @@ mod tests {
     /// The extra-CPU utilisation is 65%, which is one minus the serial fraction.
     #[test]
     fn the_serial_fraction_is_one_minus_the_use_of_the_extra_cpus() {
-        let s = speedup(&[104.0], &[70.0], Better::Lower, Design::Fixed).unwrap();
+        let s = speedup(&rounds(&[104.0]), &rounds(&[70.0]), Better::Lower, Design::Fixed).unwrap();
         assert_eq!(s.interval, None);
         let fraction = serial_fraction(s, 2).unwrap().value;
         assert!((1.0 - fraction - (104.0 - 70.0) / (104.0 / 2.0)).abs() < 1e-12, "{fraction}");
@@ -93,10 +112,26 @@ mod tests {
 
     #[test]
     fn rate_inverts_the_speedup() {
-        let s = speedup(&[100.0], &[250.0], Better::Higher, Design::Fixed).unwrap();
+        let s = speedup(&rounds(&[100.0]), &rounds(&[250.0]), Better::Higher, Design::Fixed).unwrap();
         assert_eq!(s.value, 2.5);
-        assert_eq!(speedup(&[0.0], &[1.0], Better::Higher, Design::Fixed), None);
-        assert_eq!(speedup(&[], &[1.0], Better::Lower, Design::Fixed), None);
+        assert_eq!(speedup(&rounds(&[0.0]), &rounds(&[1.0]), Better::Higher, Design::Fixed), None);
+        assert_eq!(speedup(&[], &rounds(&[1.0]), Better::Lower, Design::Fixed), None);
+    }
+
+    /// Runs whose rounds differ in speed by a factor of two, and whose speedup is 2 within 1%.
+    #[test]
+    fn what_a_round_has_in_common_does_not_widen_the_speedup() {
+        let speeds = [1.0, 1.3, 0.9, 1.8, 1.1, 1.6];
+        let own = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0];
+        let runs: Vec<f64> = speeds.iter().zip(own).map(|(speed, own)| speed * own / 2.0).collect();
+        let s = speedup(&rounds(&speeds), &rounds(&runs), Better::Lower, Design::Fixed).unwrap();
+        let interval = s.interval.unwrap();
+        assert!((s.value - 2.0).abs() < 1e-3 && interval.half_width() < 0.02, "{s:?}");
+        // Without common rounds, the two samples are independent, and the interval is wide.
+        let later: Vec<RoundValue> =
+            rounds(&runs).iter().map(|run| RoundValue { round: run.round + 9, ..*run }).collect();
+        let unpaired = speedup(&rounds(&speeds), &later, Better::Lower, Design::Fixed).unwrap();
+        assert!(unpaired.interval.unwrap().half_width() > 0.5, "{unpaired:?}");
     }
 
     proptest! {
@@ -106,7 +141,7 @@ mod tests {
             runs in prop::collection::vec(0.3..0.5, 6..20),
             cpus in 2u32..64,
         ) {
-            let s = speedup(&base, &runs, Better::Lower, Design::Fixed).unwrap();
+            let s = speedup(&rounds(&base), &rounds(&runs), Better::Lower, Design::Fixed).unwrap();
             for e in [s, efficiency(s, cpus).unwrap(), serial_fraction(s, cpus).unwrap()] {
                 let i = e.interval.unwrap();
                 prop_assert!(i.lo <= i.hi && i.lo <= e.value + 1e-9 && e.value <= i.hi + 1e-9);

@@ -21,9 +21,15 @@ const FIRST_LOOK_ALPHA: f64 = 0.031_25;
 /// unknown. A range with a higher probability would be too wide to inform a waiting person.
 const RANGE_PROBABILITY: f64 = 0.5;
 
+/// Largest number of rounds for which the looks are computed one by one. Beyond it, the number of
+/// rounds is extrapolated.
+const FARTHEST_LOOK: usize = 1000;
+
 /// Stopping rule for rounds of runs, with one run at every point per round. The rounds end when the
-/// 95% interval of every point's median is within `precision` of the median, or after `max_runs`
-/// rounds. The rule looks after 6, 9, 14, 21, 32, … rounds, never in between.
+/// 95% interval of the median of every sample is within `precision` of the median, or after
+/// `max_runs` rounds. The samples are those of the question, from
+/// [`question_samples`](crate::question_samples): the speedups of the rounds, or the runs of the
+/// only point. The rule looks after 6, 9, 14, 21, 32, … rounds, never in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoppingRule {
     /// Target half-width, as a share of the median: 0.01 is 1%.
@@ -47,10 +53,14 @@ pub enum Decision {
 }
 
 impl StoppingRule {
-    /// Rule of a study unless the user says otherwise: docs/methods/measure.md, "Stopping rule". A
-    /// command whose median is not known to 1% after 30 runs needs a quieter machine, not more
-    /// runs.
+    /// Rule of a study of one CPU count unless the user says otherwise: docs/methods/measure.md,
+    /// "Stopping rule". A command whose median is not known to 1% after 30 runs needs a quieter
+    /// machine, not more runs.
     pub const DEFAULT: Self = Self { precision: 0.01, min_runs: MIN_RUNS, max_runs: 30 };
+
+    /// Rule of a study of several CPU counts unless the user says otherwise. A thirtieth of the
+    /// speedup answers whether more CPUs help, and by how much.
+    pub const DEFAULT_OF_SPEEDUPS: Self = Self { precision: 1.0 / 30.0, ..Self::DEFAULT };
 
     /// Rule of a plan; `None` if the plan has only a number of runs.
     pub fn from_stop(stop: &Stop) -> Option<Self> {
@@ -70,12 +80,12 @@ impl StoppingRule {
         looks().find(|&look| look >= least).unwrap_or(self.max_runs).min(self.max_runs)
     }
 
-    /// Decision after a round. `samples` holds the values of each point, in the order of
-    /// measurement; an empty list of points is precise.
+    /// Decision after a round. `samples` holds the values of each sample, in the order of the
+    /// rounds; an empty list of samples is precise.
     ///
-    /// Failed runs can leave the points with different numbers of runs. The number of rounds is
-    /// then that of the longest point. Each point is judged by its first runs, as many as the
-    /// shortest point has, because a look is valid only at that number.
+    /// Failed runs can leave the samples with different numbers of values. The number of rounds is
+    /// then that of the longest sample. Each sample is judged by its first values, as many as the
+    /// shortest sample has, because a look is valid only at that number.
     pub fn decide<S: AsRef<[f64]>>(&self, samples: &[S]) -> Decision {
         let samples: Vec<&[f64]> = samples.iter().map(AsRef::as_ref).collect();
         let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
@@ -112,18 +122,46 @@ impl StoppingRule {
         least..=most
     }
 
+    /// Number of rounds at which every sample would probably be precise enough, given its spread so
+    /// far, whatever `max_runs`. `None` if all samples are precise enough, or if one has too few
+    /// values for a spread.
+    pub fn rounds_needed(&self, samples: &[impl AsRef<[f64]>]) -> Option<usize> {
+        let samples: Vec<&[f64]> = samples.iter().map(AsRef::as_ref).collect();
+        if self.precision <= 0.0 || samples.iter().all(|sample| self.is_precise(sample)) {
+            return None;
+        }
+        let rounds = samples.iter().map(|sample| sample.len()).max()?;
+        let noises: Option<Vec<f64>> = samples.iter().map(|sample| self.noise(&sorted(sample))).collect();
+        let noise = noises?.into_iter().reduce(f64::max).filter(|noise| noise.is_finite())?;
+        let patient = Self { max_runs: FARTHEST_LOOK.max(rounds + 1), ..*self };
+        let look = patient.rounds_until_precise(noise, rounds);
+        let errors = standard_errors(patient.design(), look)?;
+        // The half-width falls with the square root of the rounds.
+        Some(look.max((errors * noise / self.precision).powi(2).ceil() as usize))
+    }
+
+    /// Half-width of the widest interval of a sample, as a share of its median. `None` if a sample
+    /// has too few values.
+    pub fn widest(&self, samples: &[impl AsRef<[f64]>]) -> Option<f64> {
+        let widths: Option<Vec<f64>> =
+            samples.iter().map(|sample| self.relative_half_width(&sorted(sample.as_ref()))).collect();
+        widths?.into_iter().reduce(f64::max)
+    }
+
     /// Returns whether the rule looks at the values after `rounds` rounds.
     fn is_look(&self, rounds: usize) -> bool {
         rounds > 0 && self.next_look(rounds - 1) == rounds
     }
 
     fn is_precise(&self, sample: &[f64]) -> bool {
-        let values = sorted(sample);
-        let interval = interval_of_sorted(&values, self.design());
-        let within = |(interval, median): (crate::Interval, f64)| {
-            interval.half_width() <= self.precision * median.abs()
-        };
-        interval.zip(median_of_sorted(&values)).is_some_and(within)
+        self.relative_half_width(&sorted(sample)).is_some_and(|width| width <= self.precision)
+    }
+
+    /// Half-width of a sample's interval as a share of its median; zero for equal values.
+    fn relative_half_width(&self, sorted: &[f64]) -> Option<f64> {
+        let half_width = interval_of_sorted(sorted, self.design())?.half_width();
+        let median = median_of_sorted(sorted)?.abs();
+        Some(if half_width == 0.0 { 0.0 } else { half_width / median })
     }
 
     /// Standard error of the relative median for a single run, estimated from the ordinary
@@ -273,6 +311,17 @@ mod tests {
         assert!(least.is_sorted() && most.is_sorted(), "{expected:?}");
         assert!(expected[0] == (32..=32) && *expected[4].start() > 100, "{expected:?}");
         assert_eq!(RULE.expected_rounds(&[&spread_values(21, 0.5)]), 30..=30);
+    }
+
+    #[test]
+    fn the_rounds_needed_grow_with_the_square_of_the_noise() {
+        let needed = |spread| RULE.rounds_needed(&[&spread_values(30, spread), &[1.0; 30][..]]);
+        assert_eq!(needed(0.009), None, "precise enough");
+        let [some, more, most] = [0.03, 0.12, 2.4].map(|spread| needed(spread).expect("imprecise"));
+        assert!(some > 30 && more > 8 * some && more < 24 * some, "{some} and {more}");
+        assert!((most as f64 / more as f64 / 400.0 - 1.0).abs() < 0.3, "{more} and {most}");
+        assert_eq!(RULE.rounds_needed(&[&[1.0, 2.0]]), None, "two rounds");
+        assert_eq!(RULE.rounds_needed(&[&spread_values(30, 0.03), &[1.0][..]]), None, "one value");
     }
 
     #[test]

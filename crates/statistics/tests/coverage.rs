@@ -4,10 +4,10 @@
 //! `cargo run --release -p morecores-statistics --example coverage` prints the whole tables, with
 //! widths.
 
-use morecores_statistics::{Design, StoppingRule, median_interval, ratio_interval};
+use morecores_statistics::{Design, StoppingRule, median_interval, paired_ratio_interval, ratio_interval};
 
 mod support;
-use support::{Noise, measure_until_stopped, run_trials};
+use support::{Noise, RoundNoise, measure_until_stopped, ratios, rounds_until_stopped, run_trials};
 
 /// Coverage that the product promises for an interval called 95%.
 const PROMISED_COVERAGE: f64 = 0.94;
@@ -58,5 +58,56 @@ fn ratio_interval_covers_at_6_10_and_30_runs() {
             });
             assert!(results.coverage() >= PROMISED_COVERAGE, "{name}, {runs} runs: {results:?}");
         }
+    }
+}
+
+#[test]
+fn speedup_interval_covers_at_6_to_100_rounds() {
+    for (name, noise) in RoundNoise::ALL {
+        for rounds in [6, 10, 30, 100] {
+            let results = run_trials(4 * TRIALS, 4, |rng, results| {
+                let ratios = ratios(&noise.draw_rounds(rounds, rng));
+                results.add(paired_ratio_interval(&ratios, Design::Fixed).unwrap(), 1.0, rounds);
+            });
+            assert!(results.coverage() >= PROMISED_COVERAGE, "{name}, {rounds} rounds: {results:?}");
+        }
+    }
+}
+
+/// Covers precisions at which the rule stops early, late and at the maximum.
+#[test]
+fn speedup_interval_covers_under_the_stopping_rule() {
+    for (name, noise) in RoundNoise::ALL {
+        for (precision, max_runs) in [(1.0 / 30.0, 30), (0.015, 30), (0.01, 100)] {
+            let rule = StoppingRule { precision, min_runs: 6, max_runs };
+            let results = run_trials(TRIALS, 5, |rng, results| {
+                let samples = noise.draw_rounds(max_runs, rng);
+                let rounds = rounds_until_stopped(&rule, &samples);
+                let interval = paired_ratio_interval(&ratios(&samples)[..rounds], rule.design()).unwrap();
+                results.add(interval, 1.0, rounds);
+            });
+            assert!(results.coverage() >= PROMISED_COVERAGE, "{name}, {precision}: {results:?}");
+        }
+    }
+}
+
+/// Compares mean widths with those of the ratio of medians, over a few trials.
+#[test]
+fn pairs_are_far_narrower_with_a_common_factor_and_hardly_wider_without() {
+    for (name, noise) in RoundNoise::ALL {
+        let [paired, unpaired] = [true, false].map(|is_paired| {
+            run_trials(40, 6, |rng, results| {
+                let samples = noise.draw_rounds(10, rng);
+                let [base, here] = &samples;
+                let interval = match is_paired {
+                    true => paired_ratio_interval(&ratios(&samples), Design::Fixed),
+                    false => ratio_interval(base, here, Design::Fixed),
+                };
+                results.add(interval.unwrap(), 1.0, 10);
+            })
+        });
+        let narrower = unpaired.mean_width() / paired.mean_width();
+        let least = if matches!(noise, RoundNoise::CommonFactor) { 5.0 } else { 1.0 / 1.2 };
+        assert!(narrower >= least, "{name}: {narrower}");
     }
 }

@@ -94,6 +94,20 @@ pub trait RunRecord: InCell {
 
     /// Value of the run, in the unit of its cell: the figure that the experiment is about.
     fn value(&self) -> f64;
+
+    /// Value of the run with its round.
+    fn round_value(&self) -> RoundValue {
+        RoundValue { round: self.round(), value: self.value() }
+    }
+}
+
+/// Value of one run, with its round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundValue {
+    /// Round of the run.
+    pub round: u32,
+    /// Value of the run, in the unit of its cell.
+    pub value: f64,
 }
 
 /// Planned cell, with the number of its rounds.
@@ -157,6 +171,15 @@ impl<C: InCell> Experiment<C> {
             positions.filter(move |(_, planned)| planned.rounds.is_none_or(|rounds| round < rounds));
         in_round.map(|(position, planned)| (position, &planned.cell))
     }
+
+    /// Position, for each cell, of the first cell with the same values on the axes other than
+    /// `cpus` and `n`: the cell over which a speedup is computed.
+    pub fn base_positions(&self) -> Vec<usize> {
+        let further: Vec<Coordinates> =
+            self.cells.iter().map(|planned| planned.cell.cell().further_coordinates()).collect();
+        let first = |own: &Coordinates| further.iter().position(|other| other == own);
+        further.iter().enumerate().map(|(position, own)| first(own).unwrap_or(position)).collect()
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +202,14 @@ mod tests {
         let experiment = Experiment { cells, schedule: schedule() };
         assert_eq!(experiment.cells_of_round(0), [&always, &first]);
         assert_eq!(experiment.cells_of_round(1), [&always]);
+    }
+
+    #[test]
+    fn the_base_of_a_cell_differs_only_in_its_cpus() {
+        let cells = [(1, 100), (1, 150), (2, 150), (4, 100)];
+        let cells = cells.map(|(cpus, percent)| Cell::from_counts(cpus, cpus, &quota(percent)).into());
+        let experiment = Experiment { cells: cells.into(), schedule: schedule() };
+        assert_eq!(experiment.base_positions(), [0, 1, 1, 0]);
     }
 
     #[test]

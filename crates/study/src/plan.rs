@@ -90,8 +90,9 @@ impl InCell for Point {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Stop {
-    /// Target half-width of every median's 95% interval, as a share of that median. The sweep stops
-    /// at this precision. Absent: the sweep continues to `max_runs`.
+    /// Target half-width of every speedup's 95% interval, as a share of that speedup; with one CPU
+    /// count, of the median's. The sweep stops at this precision. Absent: the sweep continues to
+    /// `max_runs`.
     pub precision: Option<f64>,
     /// Runs of each point before `precision` can stop the sweep.
     pub min_runs: u32,
@@ -268,6 +269,11 @@ impl Plan {
             cells: self.points.iter().cloned().map(Into::into).collect(),
             schedule: Schedule { seed: self.seed, warmup: self.warmup, stop: self.stop.clone(), on_failure },
         }
+    }
+
+    /// Better direction of the figure that the study is about; a time is better if it is lower.
+    pub fn better(&self) -> Better {
+        self.metric.as_ref().map_or(Better::Lower, |metric| metric.better)
     }
 
     /// Planned cell of a run; `None` for a run that only serves a prediction.

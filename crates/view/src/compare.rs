@@ -159,7 +159,7 @@ fn compared_study(side: Side<'_>) -> ComparedStudy {
 /// Collects the runs of both studies in one cell.
 fn paired_samples(base: Side<'_>, new: Side<'_>, cell: Cell) -> Option<PairedSamples> {
     let values =
-        |side: Side<'_>| Some(Sample::new(side.study, side.study.header.plan.point(&cell)?).values());
+        |side: Side<'_>| Some(Sample::new(side.study, side.study.header.plan.point(&cell)?).round_values());
     Some(PairedSamples {
         base: values(base)?,
         new: values(new)?,

@@ -8,7 +8,7 @@ mod warning_list;
 mod warnings;
 
 use crate::{Estimate, Measurement, PointView, TraceView, VIEW_SCHEMA, Verdict, View, cell_views, verdict};
-use morecores_statistics::{Design, Interval, speedup};
+use morecores_statistics::{Design, Interval, StoppingRule, question_samples, speedup};
 use morecores_study::{Better, FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::sample::Sample;
@@ -58,6 +58,7 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         traces,
         stack,
         prediction: None,
+        rounds_until_precise: rounds_until_precise(&header.plan, &samples),
         warnings: warnings.into_warnings(),
     };
     view.verdict = verdict(&view);
@@ -75,10 +76,18 @@ fn set_ratios_to_larger(points: &mut [PointView], samples: &[Sample<'_>], plan: 
             rest.iter().filter(is_larger).max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value));
         let sample = |point: &PointView| find_in_cell(samples, &point.cell());
         let Some((fastest, own)) = fastest.and_then(sample).zip(sample(this)) else { continue };
-        let ratio = speedup(&fastest.values(), &own.values(), better, design);
+        let ratio = speedup(&fastest.round_values(), &own.round_values(), better, design);
         this.ratio_to_larger =
             ratio.map(|ratio| Estimate { value: ratio.value, ci95: ratio.interval.map(Interval::ends) });
     }
+}
+
+/// Returns the number of rounds at which the question would probably be answered to the precision
+/// of the plan.
+fn rounds_until_precise(plan: &Plan, samples: &[Sample<'_>]) -> Option<u32> {
+    let runs: Vec<_> = samples.iter().map(Sample::round_values).collect();
+    let asked = question_samples(&plan.experiment().base_positions(), &runs, plan.better());
+    Some(StoppingRule::from_stop(&plan.stop)?.rounds_needed(&asked)? as u32)
 }
 
 /// Returns the figures of a run: the elapsed time, the CPU time of the tree, and the metrics.

@@ -3,7 +3,7 @@
 //! A sample holds the timed runs that succeeded. No estimate includes a failed run or a warm-up.
 //! This module computes no figure.
 
-use morecores_study::{Cell, InCell, Phase, Point, Run, RunRecord, Study, Surroundings};
+use morecores_study::{Cell, InCell, Phase, Point, RoundValue, Run, RunRecord, Study, Surroundings};
 
 use crate::others::cpu_seconds;
 
@@ -41,6 +41,11 @@ impl<'a> Sample<'a> {
     /// time.
     pub(crate) fn values(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.value()).collect()
+    }
+
+    /// Returns these values with the rounds of their runs.
+    pub(crate) fn round_values(&self) -> Vec<RoundValue> {
+        self.runs.iter().map(|run| run.round_value()).collect()
     }
 
     /// Returns the surroundings of the successful runs.

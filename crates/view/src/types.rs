@@ -179,8 +179,8 @@ pub struct PointView {
     /// Further figures that were requested, in the order of the plan.
     #[serde(default)]
     pub further_metrics: Vec<FigureView>,
-    /// Speedup over the base, the smallest CPU count: T(base)/T(n) of a time, X(n)/X(base) of a
-    /// rate.
+    /// Speedup over the base, the smallest CPU count: median over the rounds of T(base)/T(n) of a
+    /// time, X(n)/X(base) of a rate.
     pub speedup: Estimate,
     /// Speedup of this count divided by the speedup of the fastest larger count; null at the
     /// largest count.
@@ -237,6 +237,11 @@ pub struct View {
     pub stack: Vec<StackView>,
     /// Prediction for larger machines; null if none was requested or none is possible.
     pub prediction: Option<Prediction>,
+    /// Number of rounds at which every speedup (with one CPU count: the median) would probably be
+    /// known to the requested precision, given the spread so far. Null if it already is, if no
+    /// precision was requested, and with too few runs for a spread.
+    #[serde(default)]
+    pub rounds_until_precise: Option<u32>,
     /// Conditions that spoil, or may spoil, the measurement.
     pub warnings: Vec<Warning>,
 }

@@ -41,9 +41,9 @@ fn medians_intervals_and_extremes() {
     assert_eq!(ci95, Some([7.0, 12.0]), "six runs: their range");
     assert_eq!(four.elapsed_s.median, 2.0);
     assert_eq!(one.speedup.ci95, Some([1.0, 1.0]), "a point is exactly once itself");
-    assert_close(four.speedup.value, 4.75);
+    assert_close(four.speedup.value, 4.25);
     let [low, high] = four.speedup.ci95.unwrap();
-    assert!(low <= 4.75 && (4.75..6.1).contains(&high), "{low} to {high}");
+    assert!((3.5..4.25).contains(&low) && (4.25..5.5).contains(&high), "{low} to {high}");
     let [low, high] = four.serial_fraction_ci95.unwrap();
     let serial = four.serial_fraction.unwrap();
     assert!(low <= serial && serial <= high && serial < 0.0, "superlinear: {low}, {serial}, {high}");
@@ -180,6 +180,33 @@ fn one_point_is_its_own_base() {
     assert_eq!((view.points[0].efficiency, view.points[0].serial_fraction), (1.0, None));
 }
 
+/// Each round has its own speed; the speedup of every round is 2 within 1%.
+#[test]
+fn the_speedup_is_that_of_the_rounds() {
+    let mut made = study(&[1, 2]);
+    let speeds = [1.0, 1.4, 0.8, 1.9, 1.2, 1.0, 1.7, 0.9];
+    add_runs(&mut made, 1, &speeds.map(|speed| 8.0 * speed));
+    add_runs(&mut made, 2, &speeds.map(|speed| 4.0 * speed));
+    made.runs.last_mut().unwrap().elapsed_ns = seconds(3.63);
+    let two = &view(&made, &[]).points[1];
+    let [low, high] = two.speedup.ci95.unwrap();
+    assert_eq!(two.speedup.value, 2.0);
+    assert!(low > 1.97 && high < 2.01, "{low} to {high}");
+}
+
+#[test]
+fn more_rounds_are_needed_only_below_the_precision() {
+    let needed = |precision| {
+        let mut made = clean_study(&[1, 2]);
+        made.header.plan.stop.precision = precision;
+        made.runs[0].elapsed_ns = seconds(8.2);
+        view(&made, &[]).rounds_until_precise
+    };
+    assert_eq!((needed(None), needed(Some(0.05))), (None, None));
+    let [some, many] = [0.01, 0.001].map(|precision| needed(Some(precision)).unwrap());
+    assert!(some > 8 && many > 50 * some / 2, "{some} and {many}");
+}
+
 #[test]
 fn a_base_without_a_successful_run_is_replaced_by_the_next_count() {
     let mut made = clean_study(&[1, 2, 4]);
@@ -209,10 +236,10 @@ fn one_cpu_count_may_have_several_n() {
     let mut made = study(&[]);
     made.header.plan.points = vec![point(2, 1), point(2, 2), point(4, 4)];
     for (cpus, n, elapsed) in [(2, 1, 8.0), (2, 2, 5.0), (4, 4, 2.5)] {
-        for elapsed in quiet_times(elapsed) {
+        for (round, elapsed) in (0..).zip(quiet_times(elapsed)) {
             // The threads are busy, whatever the number of CPUs.
             let busy = cpu(elapsed * f64::from(n) * 0.9, elapsed * f64::from(n) * 0.1, CpuEstimator::Cgroup);
-            let run = Run { n, cpu: busy, ..run(&made, cpus, elapsed) };
+            let run = Run { n, round, cpu: busy, ..run(&made, cpus, elapsed) };
             made.runs.push(run);
         }
     }

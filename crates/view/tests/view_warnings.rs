@@ -51,9 +51,9 @@ fn a_clean_study_has_no_warnings() {
 
 #[test]
 fn too_few_runs() {
-    let warning = only_warning(&[1, 2], |made| set_times(made, &[8.0; 5]));
+    let warning = only_warning(&[1], |made| set_times(made, &[8.0; 5]));
     assert_eq!(warning, Warning::TooFewRuns { cpus: 1, runs: 5 });
-    assert_no_warning(&[1, 2], |made| set_times(made, &[8.0; 6]));
+    assert_no_warning(&[1], |made| set_times(made, &[8.0; 6]));
 }
 
 #[test]
@@ -72,6 +72,45 @@ fn a_missed_precision_causes_a_warning() {
     }
     assert_eq!(imprecise(StopReason::Precise), []);
     assert_no_warning(&[1], |made| made.header.plan.stop.precision = Some(0.01));
+}
+
+/// With two counts, the precision is that of the speedup, whatever the medians' noise.
+#[test]
+fn the_precision_of_two_counts_is_that_of_the_speedup() {
+    let found = |precision, two: [f64; 6]| {
+        let mut made = study(&[1, 2]);
+        made.header.plan.stop.precision = Some(precision);
+        add_runs(&mut made, 1, &[8.0, 8.8, 7.2, 8.4, 7.6, 8.0]);
+        add_runs(&mut made, 2, &two);
+        let all = warnings(&made).into_iter();
+        all.filter(|warning| matches!(warning, Warning::Imprecise { .. })).collect::<Vec<_>>()
+    };
+    assert_eq!(found(0.01, [4.0, 4.4, 3.6, 4.2, 3.8, 4.01]), []);
+    let [Warning::Imprecise { cpus: 2, half_width, .. }] = found(0.01, [4.0, 4.0, 4.0, 4.2, 3.8, 4.0])[..]
+    else {
+        panic!("one warning")
+    };
+    assert!((0.05..0.1).contains(&half_width), "{half_width}");
+}
+
+#[test]
+fn runs_of_incomplete_rounds_are_counted() {
+    let incomplete = |spoil: fn(&mut Study)| {
+        let mut made = clean_study(&[1, 2, 4]);
+        spoil(&mut made);
+        let all = warnings(&made).into_iter();
+        all.filter(|warning| !matches!(warning, Warning::FailedRuns { .. })).collect::<Vec<_>>()
+    };
+    let left_out =
+        |cpus, count, base_count| Warning::IncompleteRounds { cpus, count, base_cpus: 1, base_count };
+    let base_failed = incomplete(|made| made.runs[3].exit = Exit::Code(1));
+    assert_eq!(base_failed, [left_out(2, 1, 0), left_out(4, 1, 0)]);
+    // The sweep was interrupted in the last round, before the run on 4 CPUs.
+    assert_eq!(incomplete(|made| drop(made.runs.pop())), [left_out(4, 0, 1)]);
+    // The rounds of an edited study say nothing.
+    let equal_rounds = incomplete(|made| made.runs.iter_mut().for_each(|run| run.round = 0));
+    let unpaired = |cpus| Warning::NoCommonRounds { cpus, base_cpus: 1 };
+    assert_eq!(equal_rounds, [unpaired(2), unpaired(4)]);
 }
 
 #[test]
@@ -102,7 +141,7 @@ fn a_first_run_that_is_slower_than_all_others() {
 #[test]
 fn the_machine_changed_its_speed() {
     let slower: Vec<f64> = [quiet_times(8.0), quiet_times(8.4)].concat();
-    let Warning::Drift { cpus: 1, ratio } = only_warning(&[1, 2], |made| set_times(made, &slower)) else {
+    let Warning::Drift { cpus: 1, ratio } = only_warning(&[1], |made| set_times(made, &slower)) else {
         panic!("no drift")
     };
     assert_close(ratio, 1.05);
@@ -134,8 +173,8 @@ fn two_speeds_are_reported_if_they_matter() {
         let parts = [0.0, 1.0, 0.01, 1.01, 1.02, 0.02, 0.03, 1.03, 0.04, 1.04];
         parts.map(|part| 8.0 * (1.0 + gap * part))
     };
-    assert_eq!(only_warning(&[1, 2], |made| set_times(made, &two(0.1))), Warning::TwoSpeeds { cpus: 1 });
-    assert_no_warning(&[1, 2], |made| set_times(made, &two(0.005)));
+    assert_eq!(only_warning(&[1], |made| set_times(made, &two(0.1))), Warning::TwoSpeeds { cpus: 1 });
+    assert_no_warning(&[1], |made| set_times(made, &two(0.005)));
 }
 
 #[test]
@@ -249,9 +288,9 @@ fn no_warning_if_others_used_the_added_cpus() {
 fn no_warning_without_added_cpus() {
     let mut made = clean_study(&[2]);
     made.header.plan.points.push(studies::point(2, 4));
-    for elapsed in quiet_times(4.1) {
+    for (round, elapsed) in (0..).zip(quiet_times(4.1)) {
         let busy = cpu(elapsed * 1.7, elapsed * 0.2, CpuEstimator::Cgroup);
-        let run = Run { n: 4, cpu: busy, ..run(&made, 2, elapsed) };
+        let run = Run { n: 4, round, cpu: busy, ..run(&made, 2, elapsed) };
         made.runs.push(run);
     }
     assert_eq!(warnings(&made), []);

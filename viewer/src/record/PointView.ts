@@ -138,8 +138,8 @@ metric: MetricView | null,
  */
 further_metrics: Array<FigureView>, 
 /**
- * Speedup over the base, the smallest CPU count: T(base)/T(n) of a time, X(n)/X(base) of a
- * rate.
+ * Speedup over the base, the smallest CPU count: median over the rounds of T(base)/T(n) of a
+ * time, X(n)/X(base) of a rate.
  */
 speedup: Estimate, 
 /**

@@ -6,8 +6,9 @@ import type { Nanos } from "./Nanos.ts";
  */
 export type Stop = { 
 /**
- * Target half-width of every median's 95% interval, as a share of that median. The sweep stops
- * at this precision. Absent: the sweep continues to `max_runs`.
+ * Target half-width of every speedup's 95% interval, as a share of that speedup; with one CPU
+ * count, of the median's. The sweep stops at this precision. Absent: the sweep continues to
+ * `max_runs`.
  */
 precision: number | null, 
 /**

@@ -58,6 +58,12 @@ stack: Array<StackView>,
  */
 prediction: Prediction | null, 
 /**
+ * Number of rounds at which every speedup (with one CPU count: the median) would probably be
+ * known to the requested precision, given the spread so far. Null if it already is, if no
+ * precision was requested, and with too few runs for a spread.
+ */
+rounds_until_precise: number | null, 
+/**
  * Conditions that spoil, or may spoil, the measurement.
  */
 warnings: Array<Warning>, };

@@ -22,7 +22,8 @@ runs: number, } | { "kind": "imprecise",
  */
 cpus: number, 
 /**
- * Half-width of the confidence interval divided by the median.
+ * Half-width of the confidence interval of the speedup divided by the speedup; with one CPU
+ * count, of the median divided by the median.
  */
 half_width: number, 
 /**
@@ -209,7 +210,31 @@ failures: Array<FailureCount>,
 /**
  * Exit statuses that count as success.
  */
-success: Array<number>, } | { "kind": "damaged_lines", 
+success: Array<number>, } | { "kind": "incomplete_rounds", 
+/**
+ * CPU count of the point.
+ */
+cpus: number, 
+/**
+ * Number of left-out runs of this count.
+ */
+count: number, 
+/**
+ * CPU count of the base.
+ */
+base_cpus: number, 
+/**
+ * Number of left-out runs of the base.
+ */
+base_count: number, } | { "kind": "no_common_rounds", 
+/**
+ * CPU count of the point.
+ */
+cpus: number, 
+/**
+ * CPU count of the base.
+ */
+base_cpus: number, } | { "kind": "damaged_lines", 
 /**
  * Number of lines.
  */

@@ -10,10 +10,11 @@ use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 /// Measure a command on 1, 2, … n CPUs
 ///
 /// Each round measures every CPU count once, in a new random order, so that a drift of the machine
-/// does not look like scaling. By default, rounds continue until every median is known to 1%. There
-/// are at least 6 and at most 30 rounds. No run begins if it is expected to end more than 5 minutes
-/// after the start of the study; warm-up and traced runs count too. Options change these limits.
-/// `{n}` in any argument becomes the CPU count.
+/// does not look like scaling. By default, rounds continue until every speedup is known to a
+/// thirtieth of it (with one CPU count: the median to 1%). There are at least 6 and at most 30
+/// rounds. No run begins if it is expected to end more than 5 minutes after the start of the study;
+/// warm-up and traced runs count too. Options change these limits. `{n}` in any argument becomes
+/// the CPU count.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -62,8 +63,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LIST", conflicts_with = "placement", help_heading = CPUS)]
     pub(crate) cpu_list: Option<String>,
 
-    /// Stop when the 95% interval of every median is within this percentage of the median; 0 never
-    /// stops early [default: 1%]
+    /// Stop when the 95% interval of every speedup is within this percentage of the speedup (with
+    /// one CPU count: of the median); 0 never stops early [default: 3.3%; 1% with one CPU count]
     // `Option`, like `trace` below: when a study is resumed, the study's own value holds unless one
     // is given.
     #[arg(long, value_name = "PERCENT", help_heading = RUNS)]

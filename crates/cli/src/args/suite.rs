@@ -20,7 +20,7 @@ pub(crate) struct SuiteArgs {
     /// with 2 CPUs [the default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// Make runs of several seconds, until each median is known to 1% or for a minute and a half:
+    /// Make runs of several seconds, until each speedup is known to 1% or for a minute and a half:
     /// at most an hour on 2 CPUs
     #[arg(long)]
     pub(crate) full: bool,

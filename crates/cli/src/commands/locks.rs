@@ -16,7 +16,7 @@ use morecores_report::Style;
 use morecores_study::lock::{
     Laboratory, LockCell, LockHeader, LockPlan, LockRun, LockStudy, LockStudyWriter,
 };
-use morecores_study::{Closing, StopReason};
+use morecores_study::{Closing, RoundValue, StopReason};
 
 use super::display::Bar;
 use super::progress::Progress;
@@ -103,7 +103,7 @@ fn measure(
     laboratory.watch_quiet_machine();
     let experiment = study.header.plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |_| true);
-    let (mut never, mut budget, clock) = (|_: &[Vec<f64>]| false, Budget::unlimited(), Clock(control));
+    let (mut never, mut budget, clock) = (|_: &[Vec<RoundValue>]| false, Budget::unlimited(), Clock(control));
     let finish = match sweep(&experiment, earlier, laboratory, &mut recorder, &mut never, &mut budget, &clock)
     {
         Ok(finish) => finish,

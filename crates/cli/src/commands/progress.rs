@@ -49,6 +49,11 @@ pub(super) trait ProgressText: Clone + Debug + Send {
         None
     }
 
+    /// Precision of the answer so far, and the goal.
+    fn precision(&self) -> Option<String> {
+        None
+    }
+
     /// Disturbance of the measurement at present.
     fn disturbance(&self) -> Option<String> {
         None
@@ -180,6 +185,7 @@ impl<N: ProgressText> Progress<N> {
         let parts = [
             Some(round),
             state.text.headline().map(|headline| format!("{headline} so far")),
+            state.text.precision(),
             left,
             state.text.disturbance(),
             Some(format!("{so_far} so far")),

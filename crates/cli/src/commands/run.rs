@@ -20,9 +20,10 @@ use morecores_measure::input::Input;
 use morecores_measure::program;
 use morecores_measure::sweep::{Finish, PreviousRuns, SweepError, sweep};
 use morecores_report::{Style, cpus};
-use morecores_statistics::{Decision, StoppingRule};
+use morecores_statistics::{Decision, StoppingRule, question_samples};
 use morecores_study::{
-    Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, Run, StopReason, Study, StudyWriter, TraceMode,
+    Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, RoundValue, Run, StopReason, Study, StudyWriter,
+    TraceMode,
 };
 use morecores_view::memory_kills::killed_for_memory;
 
@@ -151,9 +152,12 @@ fn measure(
     };
     let swept = set_up.and_then(|()| {
         let rule = StoppingRule::from_stop(&header.plan.stop);
-        let mut is_precise =
-            |samples: &[Vec<f64>]| rule.is_some_and(|rule| rule.decide(samples) == Decision::Precise);
         let (experiment, clock) = (header.plan.experiment(), Clock(control));
+        let (bases, better) = (experiment.base_positions(), header.plan.better());
+        let mut is_precise = |runs: &[Vec<RoundValue>]| {
+            let decide = |rule: StoppingRule| rule.decide(&question_samples(&bases, runs, better));
+            rule.is_some_and(|rule| decide(rule) == Decision::Precise)
+        };
         let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(&header.plan));
         sweep(&experiment, earlier, &mut executor, &mut recorder, &mut is_precise, &mut budget, &clock)
             .map_err(SweepError::into_inner::<anyhow::Error>)

@@ -70,6 +70,8 @@ impl RunOptions {
         let (placement, order) = cpu_order(args.cpu_list.as_deref(), args.placement, topology)?;
         let points = swept_points(args, topology, &order)?;
         let largest = points.last().map_or(1, |point| point.cpus);
+        let rule = if points.len() > 1 { StoppingRule::DEFAULT_OF_SPEEDUPS } else { StoppingRule::DEFAULT };
+        let stop = stop(args, rule)?;
         let predicted =
             args.predict.as_deref().map_or(Ok(Vec::new()), |text| predict::targets(text, largest))?;
         let metrics = Metrics::new(args)?;
@@ -80,7 +82,7 @@ impl RunOptions {
             placement,
             seed: args.seed.unwrap_or_else(clock_seed),
             warmup: args.warmup.unwrap_or(if args.cold { 0 } else { 1 }),
-            stop: stop(args)?,
+            stop,
             cache: if args.cold { Cache::Cold { remount: args.remount.clone() } } else { Cache::Warm },
             hooks: Hooks {
                 setup: args.setup.clone(),
@@ -125,7 +127,7 @@ impl ResumeOptions {
         let command =
             if args.command.is_empty() { None } else { Some(command(&args.command, args.shell, "run")?) };
         let Some(study) = args.out.clone() else { bail!("--resume needs the study: name it with -o") };
-        let stop = stop(args)?;
+        let stop = stop(args, StoppingRule::DEFAULT)?;
         Ok(Self {
             study,
             input: args.input.clone(),
@@ -213,8 +215,8 @@ fn swept_points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result
     points(order, &counts, None)
 }
 
-fn stop(args: &RunArgs) -> Result<Stop> {
-    let rule = StoppingRule::DEFAULT;
+/// Rules for the end of the sweep: those given, and for the others those of `rule`.
+fn stop(args: &RunArgs, rule: StoppingRule) -> Result<Stop> {
     let given = args.precision.as_deref().map(|text| percent("--precision", text)).transpose()?;
     let precision = given.unwrap_or(rule.precision);
     let max_runs = args.runs.unwrap_or((rule.max_runs as u32).max(args.min_runs.unwrap_or(0)));

@@ -13,7 +13,7 @@ use crate::args::SuiteArgs;
 /// Arguments of `morecores run` for a quick study: the fewest runs that give an interval.
 const QUICK: &str = "--runs 6 --precision 0 --max-time 0";
 /// Arguments of `morecores run` for a full study.
-const FULL: &str = "--max-time 2m";
+const FULL: &str = "--precision 1% --max-time 2m";
 
 /// Options of `morecores suite`.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
 use morecores_statistics::{Design, median, median_interval, speedup};
-use morecores_study::{Better, CpuKind};
+use morecores_study::{Better, CpuKind, RoundValue};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -128,8 +128,8 @@ pub(crate) fn evidence_from_samples(counts: &[u32], samples: &[Vec<f64>]) -> Evi
         let elapsed = median(times).expect("runs");
         let [lo, hi] = median_interval(times, Design::Fixed).expect("six runs").ends();
         let error = (hi - lo) / 2.0 / Z95 / elapsed;
-        let ratio =
-            speedup(&samples[0], times, Better::Lower, Design::Fixed).and_then(|found| found.interval);
+        let ratio = speedup(&rounds(&samples[0]), &rounds(times), Better::Lower, Design::Fixed)
+            .and_then(|found| found.interval);
         let [lo, hi] = ratio.expect("six runs").ends();
         let speedup_error = if *cpus == counts[0] { 0.0 } else { (hi / lo).ln() / 2.0 / Z95 };
         MeasuredPoint {
@@ -144,6 +144,11 @@ pub(crate) fn evidence_from_samples(counts: &[u32], samples: &[Vec<f64>]) -> Evi
     };
     let points = counts.iter().zip(samples).map(point).collect();
     Evidence { points, is_time: true, ..Evidence::default() }
+}
+
+/// Runs of the rounds 0, 1, 2, …
+fn rounds(times: &[f64]) -> Vec<RoundValue> {
+    times.iter().zip(0..).map(|(&value, round)| RoundValue { round, value }).collect()
 }
 
 impl Case {

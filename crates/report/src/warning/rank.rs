@@ -68,6 +68,8 @@ pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
         Warning::UserSpinning { .. } => (Causes, 30),
         Warning::UnexplainedTime { .. } => (Causes, 20),
         Warning::TraceOverhead { .. } => (Causes, 10),
+        Warning::NoCommonRounds { .. } => (Precision, 40),
+        Warning::IncompleteRounds { .. } => (Precision, 30),
         Warning::Imprecise { .. } => (Precision, 20),
         Warning::Outliers { .. } => (Precision, 10),
         Warning::SmtSiblings { .. } => (Background, 30),

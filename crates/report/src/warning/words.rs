@@ -2,6 +2,8 @@
 //!
 //! This module chooses no warning and no order; the parent module does.
 
+use std::collections::BTreeMap;
+
 use morecores_study::CpuSet;
 use morecores_view::{OutsideEvidence, Warning};
 
@@ -15,6 +17,7 @@ fn cpus_and_figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::TooFewRuns { cpus, runs } => (Some(cpus), f64::from(runs)),
         Warning::Outliers { cpus, count }
         | Warning::FailedRuns { cpus, count, .. }
+        | Warning::IncompleteRounds { cpus, count, .. }
         | Warning::KilledForMemory { cpus, count, .. } => (Some(cpus), f64::from(count)),
         Warning::Imprecise { cpus, half_width, .. } => (Some(cpus), half_width),
         Warning::FirstRunDiffers { cpus, ratio } | Warning::Drift { cpus, ratio } => (Some(cpus), ratio),
@@ -30,7 +33,7 @@ fn cpus_and_figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::QuotaBelowCpus { cpus, quota } => (Some(cpus), quota),
         Warning::ThreadsDidNotFollow { cpus, used, .. } => (Some(cpus), used),
         Warning::DependentRuns { cpus, correlation } => (Some(cpus), correlation),
-        Warning::NotBalanced { cpus, .. } => (Some(cpus), f64::NAN),
+        Warning::NotBalanced { cpus, .. } | Warning::NoCommonRounds { cpus, .. } => (Some(cpus), f64::NAN),
         Warning::SmtSiblings { cpus } | Warning::MixedCoreTypes { cpus } | Warning::TwoSpeeds { cpus } => {
             (Some(cpus), f64::NAN)
         }
@@ -226,6 +229,21 @@ pub(super) fn group_words(group: &[&Warning], plan: &PlanSummary) -> Words {
             ),
             format!("Find out why they failed.{}", failures::success_advice(group)),
         ),
+        Warning::IncompleteRounds { .. } => Words::new(
+            format!(
+                "The speedup leaves out runs whose round has no successful run of the other CPU count: {}.",
+                unpaired_runs(group)
+            ),
+            "",
+        ),
+        Warning::NoCommonRounds { base_cpus, .. } => Words::new(
+            format!(
+                "The speedup {at} compares two medians, because no round has exactly one run of this count and one \
+                 at {}. Its interval includes what all runs of a round have in common.",
+                cpus(*base_cpus)
+            ),
+            "",
+        ),
         Warning::KilledForMemory { .. } => killed_for_memory_words(group, &at),
         Warning::DamagedLines { .. } => {
             let lines = match group.iter().map(|w| cpus_and_figure(w).1).sum::<f64>() {
@@ -408,6 +426,22 @@ fn figures_by_count(group: &[&Warning]) -> String {
     by_count.sort_by_key(|(cpus, _)| *cpus);
     let words = by_count.iter().map(|(n, count)| format!("{count:.0} at {}", cpus(*n)));
     words.collect::<Vec<_>>().join(", ")
+}
+
+/// Runs that the speedups leave out, by CPU count: `1 at 1 CPU, 2 at 4 CPUs`. For the base, this is
+/// the largest number of all speedups.
+fn unpaired_runs(group: &[&Warning]) -> String {
+    let mut by_count: BTreeMap<u32, u32> = BTreeMap::new();
+    for warning in group {
+        if let Warning::IncompleteRounds { cpus, count, base_cpus, base_count } = **warning {
+            for (cpus, count) in [(cpus, count), (base_cpus, base_count)] {
+                let most = by_count.entry(cpus).or_default();
+                *most = count.max(*most);
+            }
+        }
+    }
+    let words = by_count.iter().filter(|(_, runs)| **runs > 0);
+    words.map(|(n, runs)| format!("{runs} at {}", cpus(*n))).collect::<Vec<_>>().join(", ")
 }
 
 /// Range of a group's figures, smallest to largest: `3.1%`, `1.2% to 3.1%`.

@@ -81,6 +81,7 @@ pub fn view(command: &[&str]) -> Synthetic {
             traces: Vec::new(),
             stack: Vec::new(),
             prediction: None,
+            rounds_until_precise: None,
             warnings: Vec::new(),
         },
     }
@@ -288,6 +289,9 @@ pub fn all_warnings() -> Vec<Warning> {
             failures: vec![FailureCount { how: Failure::Status(1), count: 2 }],
             success: [0].into(),
         },
+        Warning::IncompleteRounds { cpus: 2, count: 0, base_cpus: 1, base_count: 2 },
+        Warning::IncompleteRounds { cpus: 4, count: 3, base_cpus: 1, base_count: 1 },
+        Warning::NoCommonRounds { cpus: 8, base_cpus: 1 },
         Warning::DamagedLines { count: 3 },
         Warning::LossyTrace { cpus: 2, lost_events: 1234, share: 0.021 },
         Warning::RanOutsideCpus { cpus: 1, share: 0.048, evidence: OutsideEvidence::Trace },

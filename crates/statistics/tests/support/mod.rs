@@ -164,3 +164,66 @@ pub(crate) fn measure_until_stopped(
         }
     }
 }
+
+/// Noise of the two runs of each round, around equal medians.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RoundNoise {
+    /// Runs of their own noise of 2%.
+    Independent,
+    /// The same, on a machine that gets slower by this share over 30 rounds.
+    Drift(f64),
+    /// A machine whose speed, with a noise of 2%, has this correlation from run to run.
+    Correlated(f64),
+    /// A speed of each round with a noise of 5%, and runs of their own noise of 0.5%.
+    CommonFactor,
+}
+
+impl RoundNoise {
+    /// Every kind, with its name.
+    pub(crate) const ALL: [(&'static str, Self); 5] = [
+        ("independent, 2%", Self::Independent),
+        ("drift of 4% over 30 rounds", Self::Drift(0.04)),
+        ("correlation 0.4 with the run before", Self::Correlated(0.4)),
+        ("correlation 0.8", Self::Correlated(0.8)),
+        ("common factor of 5%, own noise of 0.5%", Self::CommonFactor),
+    ];
+
+    /// Draws the runs of both samples, in the order of the rounds. The order within a round is
+    /// random, as in a study.
+    pub(crate) fn draw_rounds(self, rounds: usize, rng: &mut ChaCha8Rng) -> [Vec<f64>; 2] {
+        let mut samples = [Vec::new(), Vec::new()];
+        let mut speed = draw_normal(rng);
+        for round in 0..rounds {
+            let first = rng.random_range(0..2);
+            let common = draw_normal(rng);
+            for sample in [first, 1 - first] {
+                let own = draw_normal(rng);
+                samples[sample].push(match self {
+                    Self::Independent => (0.02 * own).exp(),
+                    Self::Drift(drift) => (0.02 * own + drift / 30.0 * round as f64).exp(),
+                    Self::Correlated(memory) => {
+                        speed = memory * speed + (1.0 - memory * memory).sqrt() * own;
+                        (0.02 * speed).exp()
+                    }
+                    Self::CommonFactor => (0.05 * common + 0.005 * own).exp(),
+                });
+            }
+        }
+        samples
+    }
+}
+
+/// Ratios of the two samples within the rounds.
+pub(crate) fn ratios([base, here]: &[Vec<f64>; 2]) -> Vec<f64> {
+    base.iter().zip(here).map(|(base, here)| base / here).collect()
+}
+
+/// Rounds at which `rule` stops for the ratios of `samples`, which hold all rounds of the rule.
+pub(crate) fn rounds_until_stopped(rule: &StoppingRule, samples: &[Vec<f64>; 2]) -> usize {
+    let ratios = ratios(samples);
+    let mut rounds = rule.next_look(0);
+    while rule.decide(&[&ratios[..rounds]]) == Decision::Continue {
+        rounds = rule.next_look(rounds);
+    }
+    rounds
+}

@@ -5,18 +5,21 @@
 //! is not below the requested minimum. This module knows samples of numbers, not studies.
 
 use crate::{Difference, Estimate};
-use morecores_study::{Better, Cell, InCell};
+use morecores_study::{Better, Cell, InCell, RoundValue};
 
 use super::Ratio;
 use crate::types::find_base;
-use morecores_statistics::{Design, Interval, median, noise_floor, ratio_interval_with_alpha};
+use morecores_statistics::{
+    Design, Interval, median, noise_floor, paired_ratio_interval_with_alpha, ratio_interval_with_alpha,
+    round_ratios, values,
+};
 
 /// Runs of both studies in one cell.
 #[derive(Clone, Debug)]
 pub(super) struct PairedSamples {
     pub(super) cell: Cell,
-    pub(super) base: Vec<f64>,
-    pub(super) new: Vec<f64>,
+    pub(super) base: Vec<RoundValue>,
+    pub(super) new: Vec<RoundValue>,
     pub(super) base_design: Design,
     pub(super) new_design: Design,
 }
@@ -30,8 +33,16 @@ impl InCell for PairedSamples {
 impl PairedSamples {
     /// Returns the larger noise floor of the two studies.
     fn noise_floor(&self) -> Option<f64> {
-        Some(noise_floor(&self.base)?.max(noise_floor(&self.new)?))
+        Some(noise_floor(&values(&self.base))?.max(noise_floor(&values(&self.new))?))
     }
+}
+
+/// Speedup within one of the two studies.
+#[derive(Debug)]
+struct SideSpeedup {
+    value: f64,
+    interval: Option<Interval>,
+    noise_floor: Option<f64>,
 }
 
 /// Tests of all ratios of one comparison. The number of ratios enters each test.
@@ -65,8 +76,12 @@ impl<'a> RatioTests<'a> {
 
     /// Returns the ratio of NEW to BASE in one cell.
     pub(super) fn ratio(&self, samples: &PairedSamples) -> Ratio {
-        let (value, interval) =
-            self.quotient(&samples.new, samples.new_design, &samples.base, samples.base_design);
+        let (value, interval) = self.quotient(
+            &values(&samples.new),
+            samples.new_design,
+            &values(&samples.base),
+            samples.base_design,
+        );
         self.judge_ratio(value, interval, samples.noise_floor(), self.better)
     }
 
@@ -79,16 +94,40 @@ impl<'a> RatioTests<'a> {
     /// away from the other side.
     pub(super) fn speedup(&self, samples: &PairedSamples) -> Option<(f64, f64, Ratio)> {
         let first = self.speedup_base(samples)?;
-        let speedup_of_side = |first: &[f64], here: &[f64], design: Design| match self.better {
-            Better::Lower => self.quotient(first, design, here, design),
-            Better::Higher => self.quotient(here, design, first, design),
+        let base = self.speedup_of_side(&first.base, &samples.base, samples.base_design);
+        let new = self.speedup_of_side(&first.new, &samples.new, samples.new_design);
+        let interval =
+            new.interval.zip(base.interval).map(|(n, b)| log_difference((new.value, n), (base.value, b)));
+        let floor = new.noise_floor.zip(base.noise_floor).map(|(n, b)| n.max(b));
+        Some((
+            base.value,
+            new.value,
+            self.judge_ratio(new.value / base.value, interval, floor, Better::Higher),
+        ))
+    }
+
+    /// Returns the speedup within one study, as [`morecores_statistics::speedup`] estimates it, at
+    /// its part of the probability of error.
+    fn speedup_of_side(&self, first: &[RoundValue], here: &[RoundValue], design: Design) -> SideSpeedup {
+        if let Some(paired) = round_ratios(first, here, self.better) {
+            let ratios = &paired.ratios;
+            let alpha = design.ratio_alpha(ratios.len());
+            return SideSpeedup {
+                value: median(ratios).unwrap_or(f64::NAN),
+                interval: alpha.and_then(|alpha| {
+                    paired_ratio_interval_with_alpha(ratios, alpha / f64::from(self.ratios.max(1)))
+                }),
+                noise_floor: noise_floor(ratios),
+            };
+        }
+        let (first, here) = (values(first), values(here));
+        let (value, interval) = match self.better {
+            Better::Lower => self.quotient(&first, design, &here, design),
+            Better::Higher => self.quotient(&here, design, &first, design),
         };
-        let base = speedup_of_side(&first.base, &samples.base, samples.base_design);
-        let new = speedup_of_side(&first.new, &samples.new, samples.new_design);
-        let interval = new.1.zip(base.1).map(|(n, b)| log_difference((new.0, n), (base.0, b)));
-        let floors = first.noise_floor().zip(samples.noise_floor());
-        let noise = floors.map(|(a, b)| a.ln_1p().hypot(b.ln_1p()).exp_m1());
-        Some((base.0, new.0, self.judge_ratio(new.0 / base.0, interval, noise, Better::Higher)))
+        let floors = noise_floor(&first).zip(noise_floor(&here));
+        let noise_floor = floors.map(|(a, b)| a.ln_1p().hypot(b.ln_1p()).exp_m1());
+        SideSpeedup { value, interval, noise_floor }
     }
 
     /// Returns the ratio of two medians and its interval, at its part of the probability of error.
@@ -161,12 +200,16 @@ mod tests {
         assert!((both.hi - expected).abs() < 1e-12 && (both.lo - 1.0 / expected).abs() < 1e-12, "{both:?}");
     }
 
+    fn rounds(values: &[f64]) -> Vec<RoundValue> {
+        values.iter().zip(0..).map(|(&value, round)| RoundValue { round, value }).collect()
+    }
+
     fn samples(cpus: u32, base: &[f64], new: &[f64]) -> PairedSamples {
         let design = Design::Fixed;
         PairedSamples {
             cell: Cell::from_counts(cpus, cpus, &Coordinates::new()),
-            base: base.to_vec(),
-            new: new.to_vec(),
+            base: rounds(base),
+            new: rounds(new),
             base_design: design,
             new_design: design,
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     Estimate as EstimateView, FigureView, MetricView, PointView, Summary as SummaryView, median_estimate,
 };
-use morecores_study::{Better, CpuEstimator, FurtherMetric, Nanos, Plan, Run, Surroundings};
+use morecores_study::{CpuEstimator, FurtherMetric, Nanos, Plan, Run, Surroundings};
 
 use crate::sample::Sample;
 use morecores_statistics::{
@@ -27,13 +27,13 @@ impl Sample<'_> {
     pub(super) fn point_view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
         let (elapsed, values) = (self.elapsed(), self.values());
         let cpu = CpuTimes::from_runs(&self.runs);
-        let better = plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
+        let better = plan.better();
         let is_base = std::ptr::eq(self.point, base.point);
         let speedup = if is_base {
             let exactly_one = Interval { lo: 1.0, hi: 1.0 };
             Some(Estimate { value: 1.0, interval: median_interval(&values, design).map(|_| exactly_one) })
         } else {
-            speedup(&base.values(), &values, better, design)
+            speedup(&base.round_values(), &self.round_values(), better, design)
         };
         let speedup = speedup.unwrap_or(Estimate { value: f64::NAN, interval: None });
         // Karp and Flatt's formula compares with one CPU.

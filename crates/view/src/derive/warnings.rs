@@ -18,7 +18,7 @@ use crate::types::{find_base, find_in_cell};
 use morecores_statistics::MIN_RUNS;
 use morecores_statistics::aa_test;
 use morecores_statistics::{has_two_speeds, serial_correlation};
-use morecores_statistics::{median, outliers};
+use morecores_statistics::{median, outliers, round_ratios};
 
 /// Share of the CPUs' time that may be lost without a warning. A smaller share cannot move a
 /// speedup by more than the default precision.
@@ -77,8 +77,14 @@ pub(super) fn study_warnings(study: &Study, samples: &[Sample<'_>], points: &[Po
     for sample in samples {
         if let Some(point) = find_in_cell(points, &sample.cell()) {
             let mut own = Vec::new();
-            push_run_warnings(study, sample, point, &mut own);
+            let further = sample.cell().further_coordinates();
+            let group = points.iter().filter(|point| point.cell().further_coordinates() == further);
+            push_run_warnings(study, sample, point, group.count() == 1, &mut own);
             push_machine_warnings(study, sample, point, &mut own);
+            own.extend(
+                find_base(samples.iter().filter(|s| !s.runs.is_empty()), &sample.cell())
+                    .and_then(|base| round_warning(study, base, sample)),
+            );
             warnings.extend(Some(&sample.cell()), own);
         }
     }
@@ -100,6 +106,23 @@ fn failed_runs(plan: &Plan, sample: &Sample<'_>) -> Warning {
         failures,
         success: plan.success.clone(),
     }
+}
+
+/// Returns the warning of the runs that the speedup of one count leaves out, or of medians in place
+/// of the ratios within rounds.
+fn round_warning(study: &Study, base: &Sample<'_>, sample: &Sample<'_>) -> Option<Warning> {
+    if std::ptr::eq(base.point, sample.point) {
+        return None;
+    }
+    let better = study.header.plan.better();
+    let (cpus, base_cpus) = (sample.point.cpus, base.point.cpus);
+    let Some(paired) = round_ratios(&base.round_values(), &sample.round_values(), better) else {
+        // A figure of zero has no ratio in any round, and the verdict says so.
+        let is_ratio = base.values().iter().chain(&sample.values()).all(|value| *value > 0.0);
+        return is_ratio.then_some(Warning::NoCommonRounds { cpus, base_cpus });
+    };
+    let (count, base_count) = (paired.unpaired_runs as u32, paired.unpaired_base as u32);
+    (count + base_count > 0).then_some(Warning::IncompleteRounds { cpus, count, base_cpus, base_count })
 }
 
 /// Returns the warnings of the study as a whole.
@@ -138,8 +161,15 @@ fn whole_study_warnings(study: &Study, points: &[PointView]) -> Vec<Warning> {
     warnings
 }
 
-/// Adds the warnings that follow from the runs of one count.
-fn push_run_warnings(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
+/// Adds the warnings that follow from the runs of one count. A point that `is_alone` has no speedup
+/// over another count.
+fn push_run_warnings(
+    study: &Study,
+    sample: &Sample<'_>,
+    point: &PointView,
+    is_alone: bool,
+    warnings: &mut Vec<Warning>,
+) {
     let (cpus, values) = (point.cpus, sample.values());
     if values.len() < MIN_RUNS {
         warnings.push(Warning::TooFewRuns { cpus, runs: point.runs });
@@ -148,9 +178,13 @@ fn push_run_warnings(study: &Study, sample: &Sample<'_>, point: &PointView, warn
     let stop = &study.header.plan.stop;
     let ended = study.header.closing.as_ref().is_some_and(|closing| closing.reason != StopReason::Precise);
     let summary = point.metric.as_ref().map_or(point.elapsed_s, |metric| metric.summary);
-    if let (Some(precision), Some([low, high]), true) = (stop.precision, summary.ci95, ended) {
-        let half_width = (high - low) / 2.0 / summary.median;
-        // A median of zero gives no share.
+    let (value, ci95) = match is_alone {
+        true => (summary.median, summary.ci95),
+        false => (point.speedup.value, point.speedup.ci95),
+    };
+    if let (Some(precision), Some([low, high]), true) = (stop.precision, ci95, ended) {
+        let half_width = (high - low) / 2.0 / value;
+        // A value of zero gives no share.
         if half_width > precision && half_width.is_finite() {
             warnings.push(Warning::Imprecise { cpus, half_width, precision });
         }

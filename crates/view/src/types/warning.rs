@@ -47,7 +47,8 @@ pub enum Warning {
     Imprecise {
         /// CPU count of the point.
         cpus: u32,
-        /// Half-width of the confidence interval divided by the median.
+        /// Half-width of the confidence interval of the speedup, divided by the speedup. With one
+        /// CPU count, it is that of the median, divided by the median.
         half_width: f64,
         /// Requested precision.
         precision: f64,
@@ -208,6 +209,25 @@ pub enum Warning {
         /// Exit statuses that count as success.
         #[serde(default)]
         success: BTreeSet<u8>,
+    },
+    /// Runs that the speedup leaves out, because their round has no successful run of the other
+    /// count.
+    IncompleteRounds {
+        /// CPU count of the point.
+        cpus: u32,
+        /// Number of left-out runs of this count.
+        count: u32,
+        /// CPU count of the base.
+        base_cpus: u32,
+        /// Number of left-out runs of the base.
+        base_count: u32,
+    },
+    /// Speedup from two medians, because no round has exactly one run of both counts.
+    NoCommonRounds {
+        /// CPU count of the point.
+        cpus: u32,
+        /// CPU count of the base.
+        base_cpus: u32,
     },
     /// Lines of runs.jsonl that cannot be read.
     DamagedLines {

@@ -78,9 +78,10 @@ pub(crate) fn add_runs(study: &mut Study, cpus: u32, elapsed: &[f64]) {
 /// Creates a run as [`add_runs`] appends it.
 pub(crate) fn run(study: &Study, cpus: u32, elapsed: f64) -> Run {
     let index = study.runs.len() as u32;
+    let earlier = study.runs.iter().filter(|run| run.cpus == cpus && run.phase == Phase::Timed);
     Run {
         index,
-        round: index,
+        round: earlier.count() as u32,
         limit: study.header.plan.limit,
         started_at_ns: Nanos(5),
         cpu: cpu(elapsed * f64::from(cpus) * 0.9, elapsed * f64::from(cpus) * 0.1, CpuEstimator::Cgroup),

@@ -5,10 +5,10 @@
 use std::collections::VecDeque;
 
 use morecores_measure::executor::Outcome;
-use morecores_report::{cpus, ratio};
-use morecores_statistics::median;
+use morecores_report::{cpus, percent, ratio};
+use morecores_statistics::{Design, StoppingRule, question_samples, speedup, values};
 use morecores_study::{
-    Better, Cell, Header, InCell, Nanos, OtherProgram, Phase, Plan, Point, Run, RunRecord, Surroundings,
+    Cell, Header, InCell, Nanos, OtherProgram, Phase, Plan, Point, RoundValue, Run, RunRecord, Surroundings,
 };
 
 use super::ProgressText;
@@ -34,7 +34,7 @@ pub(in crate::commands) struct RunningResults {
 #[derive(Clone, Debug)]
 struct Values {
     cell: Cell,
-    values: Vec<f64>,
+    values: Vec<RoundValue>,
     /// Values of warm-up runs, except the study's first run, which has cold caches.
     warm: Vec<f64>,
 }
@@ -64,7 +64,7 @@ impl RunningResults {
         }
         let point = self.points.iter_mut().find(|point| point.cell == run.cell());
         match (point.filter(|_| run.counts(&self.plan)), run.phase) {
-            (Some(point), Phase::Timed) => point.values.push(run.value()),
+            (Some(point), Phase::Timed) => point.values.push(run.round_value()),
             (Some(point), Phase::Warmup) if run.index > 0 => point.warm.push(run.value()),
             _ => {}
         }
@@ -90,26 +90,31 @@ impl ProgressText for RunningResults {
         outcome.run.counts(&self.plan)
     }
 
-    /// Samples include warm-up runs while a point has fewer than two timed runs.
+    /// Before every point has two timed runs, the samples are the values of each point, with its
+    /// warm-up runs: two rounds are too few for the spread of their ratios.
     fn samples(&self) -> Vec<Vec<f64>> {
-        let sample = |point: &Values| {
-            let warm: &[f64] = if point.values.len() < 2 { &point.warm } else { &[] };
-            [warm, &point.values].concat()
-        };
-        self.points.iter().map(sample).collect()
+        if self.points.iter().any(|point| point.values.len() < 2) {
+            let all = |point: &Values| [point.warm.clone(), values(&point.values)].concat();
+            return self.points.iter().map(all).collect();
+        }
+        let runs: Vec<Vec<RoundValue>> = self.points.iter().map(|point| point.values.clone()).collect();
+        question_samples(&self.plan.experiment().base_positions(), &runs, self.plan.better())
     }
 
     /// Speedup of the largest CPU count over the smallest: `1.93 times`. None before both have a
     /// run.
     fn headline(&self) -> Option<String> {
         let [base, .., largest] = self.points.as_slice() else { return None };
-        let (of_base, of_largest) = (median(&base.values)?, median(&largest.values)?);
-        let better = self.plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
-        let speedup = match better {
-            Better::Lower => of_base / of_largest,
-            Better::Higher => of_largest / of_base,
-        };
-        speedup.is_finite().then(|| format!("{} times", ratio(speedup)))
+        let estimate = speedup(&base.values, &largest.values, self.plan.better(), Design::Fixed)?;
+        Some(format!("{} times", ratio(estimate.value)))
+    }
+
+    /// Precision so far and the goal: `known to 5.1%, goal 3.3%`. None before there are enough runs
+    /// for an interval.
+    fn precision(&self) -> Option<String> {
+        let rule = StoppingRule::from_stop(&self.plan.stop)?;
+        let widest = rule.widest(&self.samples()).filter(|widest| widest.is_finite())?;
+        Some(format!("known to {}, goal {}", percent(widest), percent(rule.precision)))
     }
 
     /// Disturbance during the last runs: `others keep 0.95 of 2 CPUs busy (rustc)`. None below the
@@ -136,7 +141,7 @@ fn others(around: &Surroundings) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_study::{CpuId, Exit, Metric};
+    use morecores_study::{Better, CpuId, Exit, Metric};
     use morecores_testkit::{header, plan, point, run};
 
     fn so_far() -> RunningResults {
@@ -181,6 +186,18 @@ mod tests {
         so_far.plan.metric =
             Some(Metric { name: None, regex: "x".to_owned(), unit: None, better: Better::Higher });
         assert_eq!(so_far.headline().as_deref(), Some("0.500 times"));
+    }
+
+    #[test]
+    fn the_precision_appears_with_its_goal_from_the_first_look_on() {
+        let mut so_far = so_far();
+        for round in 0..6 {
+            assert_eq!(so_far.precision(), None);
+            let base = 3.0 + f64::from(round);
+            so_far.count_run(&Run { round, ..timed(1, base) });
+            so_far.count_run(&Run { round, ..timed(2, base / if round == 5 { 1.9 } else { 2.0 }) });
+        }
+        assert_eq!(so_far.precision().as_deref(), Some("known to 2.5%, goal 1.0%"));
     }
 
     #[test]

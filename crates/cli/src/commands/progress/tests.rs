@@ -5,7 +5,8 @@ use std::cell::Cell as Shared;
 use morecores_measure::budget::Budget;
 use morecores_measure::executor::{ExecuteError, Outcome};
 use morecores_measure::sweep::{Executor, PreviousRuns, RunRecorder, SweepContext, sweep};
-use morecores_study::{Plan, Point, Run, RunRecord, Stop};
+use morecores_statistics::{Decision, question_samples};
+use morecores_study::{Plan, Point, RoundValue, Run, RunRecord, Stop};
 use morecores_testkit::{plan, point};
 
 use super::*;
@@ -143,8 +144,10 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         announced: Vec::new(),
     };
     let rule = StoppingRule::from_stop(&plan.stop).expect("a rule");
-    let mut is_precise =
-        |samples: &[Vec<f64>]| rule.decide(samples) == morecores_statistics::Decision::Precise;
+    let bases = plan.experiment().base_positions();
+    let mut is_precise = |runs: &[Vec<RoundValue>]| {
+        rule.decide(&question_samples(&bases, runs, plan.better())) == Decision::Precise
+    };
     let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
     let experiment = plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &[] as &[Run], |_| true);
