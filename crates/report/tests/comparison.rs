@@ -130,7 +130,7 @@ fn a_lossy_trace_is_marked() {
     assert!(!comparison_report(&lossy, &PLAIN).contains("lost events"));
     lossy.new.warnings.push(Warning::LossyTrace { cpus: 2, lost_events: 5, share: 0.01 });
     let flat = comparison_report(&lossy, &PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("without intervals. A trace lost events, so these are guesses."), "{flat}");
+    assert!(flat.contains("have no intervals. A trace lost events, so these are guesses."), "{flat}");
 }
 
 #[test]
