@@ -3,6 +3,7 @@
 
 use morecores_study::trace::{Decoded, EventKind, TraceHeader};
 
+use crate::operational_laws::EventCounts;
 use crate::trace::Timeline;
 
 /// Traced run after decoding. It does not keep the events: the timeline has their content.
@@ -12,6 +13,8 @@ pub struct DecodedTrace<'h> {
     pub header: &'h TraceHeader,
     /// Activity of all threads and CPUs during the run.
     pub timeline: Timeline,
+    /// Events counted without the timeline, for checks of the trace against itself.
+    pub counts: EventCounts,
     /// Number of events that were written and are now missing, because the stream was cut off or is
     /// damaged. For a trace that lost events while it was recorded, the number includes the `Lost`
     /// records.
@@ -23,9 +26,11 @@ impl<'h> DecodedTrace<'h> {
     pub fn new(header: &'h TraceHeader, decoded: Decoded) -> Self {
         let is_recorded = |kind: &EventKind| !matches!(kind, EventKind::Lost { .. });
         let recorded = decoded.events.iter().filter(|event| is_recorded(&event.kind)).count() as u64;
+        let timeline = Timeline::new(header, &decoded.events);
         Self {
             header,
-            timeline: Timeline::new(header, &decoded.events),
+            counts: EventCounts::new(&timeline, &decoded.events),
+            timeline,
             missing_events: header.facts.events.saturating_sub(recorded + decoded.unknown_events),
         }
     }

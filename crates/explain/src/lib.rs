@@ -8,8 +8,10 @@
 #![forbid(unsafe_code)]
 
 mod decoded_trace;
+mod operational_laws;
 mod tables;
 pub mod trace;
 
 pub use decoded_trace::DecodedTrace;
+pub use operational_laws::EventCounts;
 pub use tables::{Lane, Lanes, lanes, trace_view};

@@ -18,6 +18,7 @@ use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_view::TraceView;
 
 use crate::DecodedTrace;
+use crate::operational_laws::violations;
 use crate::trace::{account, apply_idle_rule, causes};
 pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
@@ -26,7 +27,7 @@ use programs::Programs;
 /// untraced runs, which [`view`](morecores_view::view()) has. `arch` is the architecture of the
 /// traced machine. It decides the names of the system calls.
 pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
-    let DecodedTrace { header, timeline, missing_events } = trace;
+    let DecodedTrace { header, timeline, counts, missing_events } = trace;
     let accounting = account(header, timeline, apply_idle_rule(timeline, &causes(timeline)));
     let span_parts = &accounting.span_parts;
     let programs = Programs::from_timeline(timeline);
@@ -48,6 +49,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         events: header.facts.events,
         lost_events: lost.max(timeline.lost_events),
         misfits: timeline.misfits,
+        law_violations: violations(counts, timeline, &accounting),
         components: accounting.components,
         components_ci95: None,
         unexplained_by_cpu: accounting.unexplained,

@@ -101,6 +101,15 @@ fn losses_that_may_be_equal_are_named_together() {
 }
 
 #[test]
+fn a_trace_that_contradicts_itself_is_reported_with_both_countings() {
+    let law = OperationalLaw::FutexWaits;
+    let warning = Warning::LawViolated { cpus: 2, law, counted_s: 1.5, integrated_s: 2.0 };
+    let words = "counted by its events, the waiting for futexes is 0.750 times as long as by its timeline.";
+    let sentence = morecores_report::warning_sentence(&warning);
+    assert!(sentence.contains(words), "{sentence}");
+}
+
+#[test]
 fn at_most_four_causes_are_named() {
     let losses = Losses {
         user_work: 0.08,

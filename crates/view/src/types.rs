@@ -40,8 +40,9 @@ pub use prediction::{
 };
 pub use trace::HolderWaits;
 pub use trace::{
-    CommandView, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LockView, NO_CULPRIT,
-    Parallelism, SerialAndParallel, SerialPhase, StackView, TraceEstimator, TraceView, Workers,
+    CommandView, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LockView,
+    NO_CULPRIT, OperationalLaw, Parallelism, SerialAndParallel, SerialPhase, StackView, TraceEstimator,
+    TraceView, Workers,
 };
 pub use verdict::{Answer, Reason, Verdict};
 pub use warning::{FailureCount, OutsideEvidence, Warning};

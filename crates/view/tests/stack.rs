@@ -24,6 +24,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         events: 1000,
         lost_events: 0,
         misfits: Inconsistencies::default(),
+        law_violations: Vec::new(),
         components: Components::default(),
         components_ci95: None,
         unexplained_by_cpu: Vec::new(),
@@ -408,6 +409,16 @@ fn a_spoilt_trace_causes_a_warning() {
     );
     assert_eq!(trace_warnings(|t| t.user_spin_s = Some(0.3)), []);
     assert_eq!(trace_warnings(|t| t.user_spin_s = None), []);
+    let (law, counted_s, integrated_s) = (OperationalLaw::RunQueue, 3.0, 2.0);
+    let violate = |t: &mut TraceView| t.law_violations = vec![LawViolation { law, counted_s, integrated_s }];
+    let violated = Warning::LawViolated { cpus: 2, law, counted_s, integrated_s };
+    assert_eq!(trace_warnings(violate), [violated]);
+    // Known losses are the reason for the violation.
+    let found = trace_warnings(|t| {
+        violate(t);
+        t.lost_events = 250;
+    });
+    assert!(matches!(found[..], [Warning::LossyTrace { .. }]), "{found:?}");
 }
 
 #[test]

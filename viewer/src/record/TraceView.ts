@@ -8,6 +8,7 @@ import type { Culprit } from "./Culprit.ts";
 import type { HolderWaits } from "./HolderWaits.ts";
 import type { Inconsistencies } from "./Inconsistencies.ts";
 import type { KernelRatioEstimator } from "./KernelRatioEstimator.ts";
+import type { LawViolation } from "./LawViolation.ts";
 import type { LockView } from "./LockView.ts";
 import type { Parallelism } from "./Parallelism.ts";
 import type { SerialAndParallel } from "./SerialAndParallel.ts";
@@ -62,6 +63,10 @@ lost_events: number,
  * Contradictions between the events.
  */
 misfits: Inconsistencies, 
+/**
+ * Operational laws that the trace violates.
+ */
+law_violations: Array<LawViolation>, 
 /**
  * CPU-seconds by component.
  */

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 
+use super::words::law_name;
 use morecores_view::Warning;
 
 use super::Severity;
@@ -66,6 +67,7 @@ pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
         Warning::FrequencyScaling { .. } => (Size, 10),
         Warning::LossyTrace { .. } => (Causes, 40),
         Warning::UserSpinning { .. } => (Causes, 30),
+        Warning::LawViolated { .. } => (Causes, 25),
         Warning::UnexplainedTime { .. } => (Causes, 20),
         Warning::TraceOverhead { .. } => (Causes, 10),
         Warning::NoCommonRounds { .. } => (Precision, 40),
@@ -89,6 +91,7 @@ pub(super) fn rank(warning: &Warning) -> Rank {
         Warning::KnownClient { program, daemon } => format!("{program} {daemon}"),
         Warning::ThreadsDidNotFollow { gets_count, .. } => gets_count.to_string(),
         Warning::Survivors { kept, .. } => kept.to_string(),
+        Warning::LawViolated { law, .. } => law_name(*law).to_owned(),
         _ => String::new(),
     };
     Reverse((effect, place, Reverse(apart)))

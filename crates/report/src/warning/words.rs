@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use morecores_study::CpuSet;
-use morecores_view::{OutsideEvidence, Warning};
+use morecores_view::{OperationalLaw, OutsideEvidence, Warning};
 
 use super::failures;
 use crate::format::{bytes, cpus, duration, join_with_and, percent, ratio};
@@ -28,6 +28,7 @@ fn cpus_and_figure(warning: &Warning) -> (Option<u32>, f64) {
         | Warning::UserSpinning { cpus, share } => (Some(cpus), share),
         // The sign is dropped: too much explained time is as wrong as too little.
         Warning::UnexplainedTime { cpus, share } => (Some(cpus), share.abs()),
+        Warning::LawViolated { cpus, counted_s, integrated_s, .. } => (Some(cpus), counted_s / integrated_s),
         Warning::TraceOverhead { cpus, overhead } => (Some(cpus), overhead),
         Warning::Throttled { cpus, seconds } => (Some(cpus), seconds),
         Warning::QuotaBelowCpus { cpus, quota } => (Some(cpus), quota),
@@ -283,6 +284,15 @@ pub(super) fn group_words(group: &[&Warning], plan: &PlanSummary) -> Words {
             ),
             "`morecores doctor` says what cannot be traced here.",
         ),
+        Warning::LawViolated { law, .. } => Words::new(
+            format!(
+                "The trace contradicts itself {at}: counted by its events, {} is {} times as long as by its \
+                 timeline. Events are missing or assigned wrongly, so the causes are not certain.",
+                law_name(*law),
+                figure_range(group, ratio)
+            ),
+            "Trace again; if it repeats, report it with the study.",
+        ),
         Warning::UserSpinning { .. } => Words::new(
             format!(
                 "Threads spent {} of the CPUs' time {at} spinning in the program's own loops. The figures count this \
@@ -450,6 +460,16 @@ fn figure_range(group: &[&Warning], write: fn(f64) -> String) -> String {
     let low = write(figures().fold(f64::INFINITY, f64::min));
     let high = write(figures().fold(f64::NEG_INFINITY, f64::max));
     if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// Time that an operational law is about.
+pub(super) const fn law_name(law: OperationalLaw) -> &'static str {
+    match law {
+        OperationalLaw::RunQueue => "the waiting for a CPU",
+        OperationalLaw::FutexWaits => "the waiting for futexes",
+        OperationalLaw::OtherWaits => "the waiting for everything but futexes and CPUs",
+        OperationalLaw::CpuTime => "the command's CPU time",
+    }
 }
 
 fn whole(value: f64) -> String {

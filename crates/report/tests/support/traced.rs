@@ -22,6 +22,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         events: 1_234_567,
         lost_events: 0,
         misfits: Inconsistencies::default(),
+        law_violations: Vec::new(),
         components: Components::default(),
         components_ci95: None,
         unexplained_by_cpu: Vec::new(),

@@ -4,7 +4,7 @@
 //! This module decides on the warnings and their figures; the report writes the text.
 
 use crate::types::{find_base, find_in_cell};
-use crate::{OutsideEvidence, PointView, TraceView, Warning};
+use crate::{LawViolation, OutsideEvidence, PointView, TraceView, Warning};
 use morecores_study::{Cell, InCell};
 
 /// Share of the allotted CPUs' time that may be spent on other CPUs, as for steal. A smaller share
@@ -78,6 +78,12 @@ pub(super) fn trace_warnings(trace: &TraceView) -> Vec<Warning> {
     if share.abs() > MAX_UNEXPLAINED {
         warnings.push(Warning::UnexplainedTime { cpus, share });
     }
+    let violated = |violation: &LawViolation| {
+        let LawViolation { law, counted_s, integrated_s } = *violation;
+        Warning::LawViolated { cpus, law, counted_s, integrated_s }
+    };
+    // A trace with known losses violates the laws because of them.
+    warnings.extend(trace.law_violations.iter().filter(|_| trace.lost_events == 0).map(violated));
     if let Some(spin) =
         trace.user_spin_s.filter(|spin| *spin > LEAST_SPIN_S && share_of_cpus(*spin) > SPIN_SHARE)
     {

@@ -39,6 +39,34 @@ pub struct Inconsistencies {
     pub early: u64,
 }
 
+/// Place of a trace whose time is counted in two independent ways, which an operational law makes
+/// equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum OperationalLaw {
+    /// Little's law for the run queues.
+    RunQueue,
+    /// Little's law for the waits for futexes: the command's locks, queues and signals.
+    FutexWaits,
+    /// Little's law for all other waits.
+    OtherWaits,
+    /// Utilisation law for the CPUs.
+    CpuTime,
+}
+
+/// Violation of an operational law: two amounts of one time, in seconds of all threads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct LawViolation {
+    /// Violated law.
+    pub law: OperationalLaw,
+    /// Number of events times the mean time; for CPU time, the time that the kernel accounted.
+    pub counted_s: f64,
+    /// Time by the timeline.
+    pub integrated_s: f64,
+}
+
 /// Shares of the elapsed time by number of threads of the tree. Index k stands for exactly k
 /// threads, the last index for that number or more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -245,6 +273,9 @@ pub struct TraceView {
     pub lost_events: u64,
     /// Contradictions between the events.
     pub misfits: Inconsistencies,
+    /// Operational laws that the trace violates.
+    #[serde(default)]
+    pub law_violations: Vec<LawViolation>,
     /// CPU-seconds by component.
     pub components: Components,
     /// 95% interval of the mean of each component over the traced runs of the cell, in CPU-seconds

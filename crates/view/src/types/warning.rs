@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Workers;
+use crate::{OperationalLaw, Workers};
 use morecores_study::{CpuSet, Failure, OtherProgram};
 
 /// Evidence that a command ran on CPUs that were not allotted to it.
@@ -266,6 +266,17 @@ pub enum Warning {
         /// Unexplained time divided by the time of the allotted CPUs; negative if the components
         /// exceed that time.
         share: f64,
+    },
+    /// Two countings of the trace that an operational law makes equal, and that differ.
+    LawViolated {
+        /// CPU count of the traced run.
+        cpus: u32,
+        /// Violated law.
+        law: OperationalLaw,
+        /// Time by the number of events, as in [`LawViolation`](crate::LawViolation).
+        counted_s: f64,
+        /// Time by the timeline.
+        integrated_s: f64,
     },
     /// Threads that wait in loops of the program's own, which looks like work.
     UserSpinning {
