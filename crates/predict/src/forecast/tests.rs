@@ -88,6 +88,15 @@ fn points_of_a_law_are_predicted_by_that_law() {
     assert!((all - 1.0).abs() < 1e-9);
 }
 
+/// Larger caches made 4 CPUs 6.2 times as fast as 1.
+#[test]
+fn band_of_a_superlinear_program_does_not_end_at_its_point() {
+    let found = forecast(&timed_evidence(&[(1, 10.0), (2, 4.2), (4, 1.6)]), &[8]).unwrap();
+    let (point, [low, high]) = (found.points[0].speedup.unwrap(), found.points[0].band90);
+    assert!(point > 8.0 * 1.2, "{found:?}");
+    assert!(low < point / 1.1 && point * 1.1 < high && high < 8.0 * 6.25 / 4.0 * 1.3, "{found:?}");
+}
+
 #[test]
 fn trace_on_one_cpu_predicts_many() {
     let program = fork_and_join(MS(100), &[MS(100); 9]);

@@ -8,7 +8,7 @@ use morecores_study::CpuKind;
 
 /// Chance of a knee in each doubling of the CPUs beyond the measured ones. The place of the knee
 /// within a doubling is log-uniform. The value has no source and is a choice: with it, the lower
-/// end of a 90% band of the speedup is a knee half a doubling beyond the measured counts.
+/// end of a 90% band of the speedup is a knee four tenths of a doubling beyond the measured counts.
 const KNEE_CHANCE: f64 = 0.125;
 
 /// Smallest count at which a knee is assumed: one CPU alone does not exhaust a shared resource.
