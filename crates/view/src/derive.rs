@@ -9,7 +9,7 @@ mod warnings;
 
 use crate::{Estimate, Measurement, PointView, TraceView, VIEW_SCHEMA, Verdict, View, cell_views, verdict};
 use morecores_statistics::{Design, Interval, StoppingRule, question_samples, speedup};
-use morecores_study::{Better, FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
+use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
@@ -29,7 +29,9 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let base = |sample| find_base(measured(), &Sample::cell(sample)).unwrap_or(sample);
     let mut points: Vec<_> =
         measured().map(|sample| sample.point_view(base(sample), &plan, design)).collect();
-    set_ratios_to_larger(&mut points, &samples, &plan, design);
+    for place in 0..points.len() {
+        points[place].ratio_to_larger = ratio_to_larger(&points[place], &points, &samples, &plan, design);
+    }
     let all_traces = traces::with_overhead(&points, traces);
     let traced_runs = traced_runs(&all_traces);
     let traces: Vec<TraceView> = traced_runs.iter().map(TracedRuns::to_view).collect();
@@ -65,21 +67,21 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     view
 }
 
-/// Sets the ratio of each point's speedup to that of the fastest point with more CPUs and the same
-/// values on further axes.
-fn set_ratios_to_larger(points: &mut [PointView], samples: &[Sample<'_>], plan: &Plan, design: Design) {
-    let better = plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
-    for place in 0..points.len() {
-        let (this, rest) = points[place..].split_first_mut().expect("the place is below the length");
-        let is_larger = |point: &&PointView| point.cpus > this.cpus && point.axes == this.axes;
-        let fastest =
-            rest.iter().filter(is_larger).max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value));
-        let sample = |point: &PointView| find_in_cell(samples, &point.cell());
-        let Some((fastest, own)) = fastest.and_then(sample).zip(sample(this)) else { continue };
-        let ratio = speedup(&fastest.round_values(), &own.round_values(), better, design);
-        this.ratio_to_larger =
-            ratio.map(|ratio| Estimate { value: ratio.value, ci95: ratio.interval.map(Interval::ends) });
-    }
+/// Returns the ratio of a point's speedup to that of the fastest of `others` with more CPUs and the
+/// same values on further axes.
+fn ratio_to_larger(
+    point: &PointView,
+    others: &[PointView],
+    samples: &[Sample<'_>],
+    plan: &Plan,
+    design: Design,
+) -> Option<Estimate> {
+    let is_larger = |other: &&PointView| other.cpus > point.cpus && other.axes == point.axes;
+    let larger = others.iter().filter(is_larger);
+    let fastest = larger.max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value))?;
+    let values = |point: &PointView| Some(find_in_cell(samples, &point.cell())?.round_values());
+    let ratio = speedup(&values(fastest)?, &values(point)?, plan.better(), design)?;
+    Some(Estimate { value: ratio.value, ci95: ratio.interval.map(Interval::ends) })
 }
 
 /// Returns the number of rounds at which the question would probably be answered to the precision
