@@ -160,7 +160,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;compare' {
-            [CompletionResult]::new('--fail-if', '--fail-if', [CompletionResultType]::ParameterName, 'Condition for exit status 3 (repeatable): a figure at a CPU count, then <, <=, > or >=, then a number or, with %, a share of BASE. Figures are the keys of `show --json`: speedup@2, elapsed_s@2, idle_disk@2, traces.waiting_ratio@2')
+            [CompletionResult]::new('--fail-if', '--fail-if', [CompletionResultType]::ParameterName, 'Condition for exit status 3 (repeatable): a figure at a CPU count, then <, <=, > or >=, then a number or, with %, a share of BASE. Figures are the keys of `show --json` that have an interval: speedup@2, elapsed_s@2, user_s@2, minor_faults@2. The whole interval must fulfil the condition, so that chance alone fulfils it in at most 2.5% of comparisons')
             [CompletionResult]::new('--at-least', '--at-least', [CompletionResultType]::ParameterName, 'Minimum relative change that counts as a difference, in percent; it must also exceed the noise')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Exit with status 3 also if a condition is undecided: its interval lies on both sides of the limit, or there are too few runs')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON; docs/format.md describes its keys')

@@ -26,6 +26,7 @@ use thiserror::Error;
 use crate::sample::Sample;
 
 pub use condition::{Condition, ConditionError, judge};
+pub use figure::WhyNoInterval;
 pub(crate) use ratios::log_difference;
 use ratios::{PairedSamples, RatioTests};
 

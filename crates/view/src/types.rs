@@ -162,6 +162,9 @@ pub struct PointView {
     pub block_read_bytes: f64,
     /// Median over runs of the bytes written to block devices.
     pub block_written_bytes: f64,
+    /// Intervals of the medians above that are plain numbers.
+    #[serde(flatten)]
+    pub intervals: MedianIntervals,
     /// Time that a hypervisor took from the allotted CPUs, over all runs of the point; null if
     /// unknown.
     pub steal_s: Option<f64>,
@@ -205,6 +208,23 @@ pub struct PointView {
     /// Relative difference of two medians of this many runs that chance alone exceeds in one case
     /// of twenty (A/A); null with too few runs.
     pub noise_floor: Option<f64>,
+}
+
+/// 95% confidence intervals of those medians of a [`PointView`] that are plain numbers, by the name
+/// of the median; null with too few runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[allow(missing_docs, reason = "one per median of PointView, described there")]
+pub struct MedianIntervals {
+    pub cpu_percent_ci95: Option<[f64; 2]>,
+    pub max_rss_bytes_ci95: Option<[f64; 2]>,
+    pub tree_peak_bytes_ci95: Option<[f64; 2]>,
+    pub minor_faults_ci95: Option<[f64; 2]>,
+    pub major_faults_ci95: Option<[f64; 2]>,
+    pub voluntary_switches_ci95: Option<[f64; 2]>,
+    pub involuntary_switches_ci95: Option<[f64; 2]>,
+    pub block_read_bytes_ci95: Option<[f64; 2]>,
+    pub block_written_bytes_ci95: Option<[f64; 2]>,
 }
 
 /// Everything derived from a study.

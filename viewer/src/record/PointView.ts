@@ -177,4 +177,4 @@ kernel_ratio_estimator: CpuEstimator,
  * Relative difference of two medians of this many runs that chance alone exceeds in one case
  * of twenty (A/A); null with too few runs.
  */
-noise_floor: number | null, };
+noise_floor: number | null, cpu_percent_ci95: [number, number] | null, max_rss_bytes_ci95: [number, number] | null, tree_peak_bytes_ci95: [number, number] | null, minor_faults_ci95: [number, number] | null, major_faults_ci95: [number, number] | null, voluntary_switches_ci95: [number, number] | null, involuntary_switches_ci95: [number, number] | null, block_read_bytes_ci95: [number, number] | null, block_written_bytes_ci95: [number, number] | null, };

@@ -19,8 +19,9 @@ pub(crate) struct CompareArgs {
     /// Study to compare with BASE
     pub(crate) new: PathBuf,
     /// Condition for exit status 3 (repeatable): a figure at a CPU count, then <, <=, > or >=, then
-    /// a number or, with %, a share of BASE. Figures are the keys of `show --json`: speedup@2,
-    /// elapsed_s@2, idle_disk@2, traces.waiting_ratio@2
+    /// a number or, with %, a share of BASE. Figures are the keys of `show --json` that have an
+    /// interval: speedup@2, elapsed_s@2, user_s@2, minor_faults@2. The whole interval must fulfil
+    /// the condition, so that chance alone fulfils it in at most 2.5% of comparisons
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
     /// Exit with status 3 also if a condition is undecided: its interval lies on both sides of the
@@ -50,6 +51,6 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   morecores compare before.study after.study
   morecores compare main.study branch.study --fail-if 'speedup@2 < 95%' --markdown
-  morecores compare main.study branch.study --fail-if 'elapsed_s@2 > 105%' --fail-if 'idle_disk@2 > 0.2'
+  morecores compare main.study branch.study --fail-if 'elapsed_s@2 > 105%' --fail-if 'minor_faults@2 > 110%'
 
 Exit status: 0 compared, and no condition holds; 2 bad input; 3 a condition holds. docs/ci.md has a complete workflow.";

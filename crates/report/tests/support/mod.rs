@@ -133,6 +133,7 @@ impl Synthetic {
             involuntary_switches: 987.0,
             block_read_bytes: 0.0,
             block_written_bytes: 123e6,
+            intervals: Default::default(),
             steal_s: Some(0.0),
             throttled_s: None,
             others_allotted_s: Some(0.1),

@@ -9,7 +9,7 @@ use crate::{ConditionResult, Estimate};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::figure::{Figure, find_figure};
+use super::figure::{Figure, WhyNoInterval, find_figure};
 use super::ratios::log_difference;
 use morecores_statistics::Interval;
 
@@ -45,11 +45,35 @@ pub enum ConditionError {
         /// Name of the figure.
         figure: String,
     },
+    /// Figure without an interval, which chance alone can move across any limit.
+    #[error("`{condition}`: {figure} {}", no_interval_text(*.why, *.cpus))]
+    NoInterval {
+        /// Condition as the user wrote it.
+        condition: String,
+        /// Name of the figure.
+        figure: String,
+        /// CPU count of the condition.
+        cpus: u32,
+        /// Reason.
+        why: WhyNoInterval,
+    },
     /// Share of a figure that is not above zero.
     #[error(
         "`{0}`: the figure of BASE or NEW is not above zero, so a share of it has no meaning; write a number without %"
     )]
     NoShare(String),
+}
+
+fn no_interval_text(why: WhyNoInterval, cpus: u32) -> String {
+    let (what, instead) = match why {
+        WhyNoInterval::ExtremeOrMean => ("is an extreme or a mean of the runs", "the median"),
+        WhyNoInterval::OneTracedRun => ("comes from one traced run", "a median of the timed runs"),
+        WhyNoInterval::NotAMedian => ("is a count, a sum or a setting", "a median of the runs"),
+    };
+    format!(
+        "{what} and has no confidence interval, so chance alone could decide; use {instead}, like elapsed_s@{cpus}, \
+         user_s@{cpus} or minor_faults@{cpus}"
+    )
 }
 
 impl FromStr for Condition {
@@ -104,64 +128,59 @@ impl Condition {
 ///
 /// # Errors
 ///
-/// [`ConditionError`] if a study has no such figure, or if a share of the figure is undefined.
+/// [`ConditionError`] if a study has no such figure, if the figure has no interval, or if a share
+/// of the figure is undefined.
 pub fn judge(
     condition: &Condition,
     base: (&str, &Value),
     new: (&str, &Value),
 ) -> Result<ConditionResult, ConditionError> {
-    let find = |(study, view): (&str, &Value)| {
-        find_figure(view, &condition.figure, condition.cpus).ok_or_else(|| ConditionError::NoFigure {
-            condition: condition.text.clone(),
-            study: study.to_owned(),
-            figure: format!("{}@{}", condition.figure, condition.cpus),
-        })
+    let Condition { text, figure, cpus, .. } = condition;
+    let (condition_text, name) = (|| text.clone(), || format!("{figure}@{cpus}"));
+    let find = |(study, view): (&str, &Value)| match find_figure(view, figure, *cpus) {
+        Some(Figure::Estimate(estimate)) => Ok(estimate),
+        Some(Figure::WithoutInterval(why)) => {
+            Err(ConditionError::NoInterval { condition: condition_text(), figure: name(), cpus: *cpus, why })
+        }
+        None => {
+            let study = study.to_owned();
+            Err(ConditionError::NoFigure { condition: condition_text(), study, figure: name() })
+        }
     };
     let new = find(new)?;
     let base = condition.relative_to_base.then(|| find(base)).transpose()?;
     let compared = match base {
         None => new,
-        Some(base) => {
-            share_of_base(new, base).ok_or_else(|| ConditionError::NoShare(condition.text.clone()))?
-        }
+        Some(base) => share_of_base(new, base).ok_or_else(|| ConditionError::NoShare(condition_text()))?,
     };
-    let holds = match compared.estimate.ci95 {
-        Some(ends) => {
-            let [low, high] = ends.map(|end| condition.holds_at(end));
-            (low == high).then_some(low)
-        }
-        None => (!compared.is_sampled).then(|| condition.holds_at(compared.estimate.value)),
-    };
+    let holds = compared.ci95.and_then(|ends| {
+        let [low, high] = ends.map(|end| condition.holds_at(end));
+        (low == high).then_some(low)
+    });
     Ok(ConditionResult {
-        condition: condition.text.clone(),
-        base: base.map(|base| base.estimate),
-        new: new.estimate,
-        compared: compared.estimate,
+        condition: condition_text(),
+        base,
+        new,
+        compared,
         limit: condition.limit,
         of_base: condition.relative_to_base,
         holds,
     })
 }
 
-/// Returns the ratio of `new` to `base`; none if one of them is not positive.
-fn share_of_base(new: Figure, base: Figure) -> Option<Figure> {
-    let (above, below) = (new.estimate, base.estimate);
-    if !(above.value > 0.0 && below.value > 0.0) {
+/// Returns the ratio of `new` to `base`; none if one of them is not positive. The ratio has no
+/// interval if one of the two has none or includes zero.
+fn share_of_base(new: Estimate, base: Estimate) -> Option<Estimate> {
+    if !(new.value > 0.0 && base.value > 0.0) {
         return None;
     }
-    // A figure that never has an interval counts as exact beside one that has an interval.
-    let interval = |figure: Figure| match figure.estimate.ci95 {
-        Some([lo, hi]) => (lo > 0.0).then_some(Interval { lo, hi }),
-        None => {
-            let value = figure.estimate.value;
-            (!figure.is_sampled).then_some(Interval { lo: value, hi: value })
-        }
+    let interval = |estimate: Estimate| {
+        let [lo, hi] = estimate.ci95.filter(|[lo, _]| *lo > 0.0)?;
+        Some(Interval { lo, hi })
     };
-    let is_sampled = new.is_sampled || base.is_sampled;
-    let ends = interval(new).zip(interval(base)).filter(|_| is_sampled);
-    let quotient = ends.map(|(n, b)| log_difference((above.value, n), (below.value, b)));
-    let ci95 = quotient.map(Interval::ends);
-    Some(Figure { estimate: Estimate { value: above.value / below.value, ci95 }, is_sampled })
+    let quotient =
+        interval(new).zip(interval(base)).map(|(n, b)| log_difference((new.value, n), (base.value, b)));
+    Some(Estimate { value: new.value / base.value, ci95: quotient.map(Interval::ends) })
 }
 
 #[cfg(test)]
@@ -171,7 +190,8 @@ mod tests {
 
     fn view(speedup: f64, half: f64) -> Value {
         json!({"points": [
-            {"cpus": 2, "speedup": {"value": speedup, "ci95": [speedup - half, speedup + half]}, "minor_faults": 100.0 * speedup},
+            {"cpus": 2, "speedup": {"value": speedup, "ci95": [speedup - half, speedup + half]}, "failed_runs": 0, "major_faults": 0.0,
+             "major_faults_ci95": [0.0, 0.0]},
             {"cpus": 4, "speedup": {"value": speedup, "ci95": null}},
         ]})
     }
@@ -190,10 +210,8 @@ mod tests {
         assert_eq!(holds("speedup@2 < 1.7", &base, &less), Some(true));
         assert_eq!(holds("speedup@2 > 1.7", &base, &less), Some(false));
         assert_eq!(holds("speedup@4 >= 1.0", &base, &less), None, "too few runs");
-        // Figure without an interval: more runs would not make it more certain.
-        assert_eq!(holds("minor_faults@2 < 90%", &base, &less), Some(true));
-        assert_eq!(holds("minor_faults@2 <= 160", &base, &less), Some(true));
-        assert_eq!(holds("minor_faults@2 < 160", &base, &less), Some(false));
+        assert_eq!(holds("major_faults@2 <= 0", &base, &less), Some(true));
+        assert_eq!(holds("major_faults@2 < 0", &base, &less), Some(false));
     }
 
     #[test]
@@ -216,9 +234,12 @@ mod tests {
         let error =
             judge(&condition, ("a", &view(1.0, 0.1)), ("b", &view(1.0, 0.1))).expect_err("no such count");
         assert!(error.to_string().contains("b has no figure speedup@8"), "{error}");
-        let share: Condition = "minor_faults@2 < 95%".parse().expect("a condition");
+        let exact: Condition = "failed_runs@2 > 0".parse().expect("a condition");
+        let error = judge(&exact, ("a", &view(1.0, 0.1)), ("b", &view(1.0, 0.1))).expect_err("no interval");
+        assert!(error.to_string().contains("use a median of the runs, like elapsed_s@2"), "{error}");
+        let share: Condition = "major_faults@2 < 95%".parse().expect("a condition");
         let error =
             judge(&share, ("a", &view(0.0, 0.1)), ("b", &view(1.0, 0.1))).expect_err("a share of nothing");
-        assert_eq!(error, ConditionError::NoShare("minor_faults@2 < 95%".to_owned()));
+        assert_eq!(error, ConditionError::NoShare("major_faults@2 < 95%".to_owned()));
     }
 }

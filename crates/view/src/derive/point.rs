@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Estimate as EstimateView, FigureView, MetricView, PointView, Summary as SummaryView, median_estimate,
+    Estimate as EstimateView, FigureView, MedianIntervals, MetricView, PointView, Summary as SummaryView,
+    median_estimate,
 };
 use morecores_study::{CpuEstimator, FurtherMetric, Nanos, Plan, Run, Surroundings};
 
@@ -60,29 +61,19 @@ impl Sample<'_> {
             elapsed_s: summary(&elapsed, design),
             user_s: summary(&cpu.user, design),
             system_s: summary(&cpu.system, design),
-            cpu_percent: 100.0
-                * self
-                    .median_if_known(|run| {
-                        let used = run.cpu.user_ns + run.cpu.system_ns;
-                        ratio(used.as_secs_f64(), run.elapsed_ns.as_secs_f64())
-                    })
-                    .unwrap_or(0.0),
+            cpu_percent: 100.0 * self.median_if_known(busy_cpus).unwrap_or(0.0),
             max_rss_bytes: max_rss as u64,
             max_rss_is_bound: max_rss <= floor * FLOOR_TOLERANCE,
-            tree_peak_bytes: self
-                .median_if_known(|run| Some(run.tree.peak_memory_bytes?.0 as f64))
-                .map(|m| m as u64),
+            tree_peak_bytes: self.median_if_known(tree_peak_bytes).map(|m| m as u64),
             minor_faults: self.median(|run| run.rusage.minor_faults as f64),
             major_faults: self.median(|run| run.rusage.major_faults as f64),
             swapped_in_pages: self.mean_if_known(|run| run.tree.swapped_in_pages),
             swapped_out_pages: self.mean_if_known(|run| run.tree.swapped_out_pages),
             voluntary_switches: self.median(|run| run.rusage.voluntary_switches as f64),
             involuntary_switches: self.median(|run| run.rusage.involuntary_switches as f64),
-            block_read_bytes: self
-                .median(|run| run.tree.block_read_bytes.unwrap_or(run.rusage.block_read_bytes).0 as f64),
-            block_written_bytes: self.median(|run| {
-                run.tree.block_written_bytes.unwrap_or(run.rusage.block_written_bytes).0 as f64
-            }),
+            block_read_bytes: self.median(block_read_bytes),
+            block_written_bytes: self.median(block_written_bytes),
+            intervals: self.median_intervals(design),
             steal_s: total(|s| s.steal_ns),
             throttled_s: self
                 .surroundings()
@@ -112,6 +103,29 @@ impl Sample<'_> {
             kernel_ratio: cpu.kernel_ratio(),
             kernel_ratio_estimator: cpu.estimator,
             noise_floor: noise_floor(&values),
+        }
+    }
+
+    /// Computes the intervals of the medians that are plain numbers.
+    fn median_intervals(&self, design: Design) -> MedianIntervals {
+        let interval_if_known = |value: fn(&Run) -> Option<f64>| {
+            let values: Vec<f64> = self.runs.iter().filter_map(|run| value(run)).collect();
+            median_interval(&values, design).map(Interval::ends)
+        };
+        let interval = |value: fn(&Run) -> f64| {
+            let values: Vec<f64> = self.runs.iter().map(|run| value(run)).collect();
+            median_interval(&values, design).map(Interval::ends)
+        };
+        MedianIntervals {
+            cpu_percent_ci95: interval_if_known(busy_cpus).map(|ends| ends.map(|end| 100.0 * end)),
+            max_rss_bytes_ci95: interval(|run| run.rusage.max_rss_bytes.0 as f64),
+            tree_peak_bytes_ci95: interval_if_known(tree_peak_bytes),
+            minor_faults_ci95: interval(|run| run.rusage.minor_faults as f64),
+            major_faults_ci95: interval(|run| run.rusage.major_faults as f64),
+            voluntary_switches_ci95: interval(|run| run.rusage.voluntary_switches as f64),
+            involuntary_switches_ci95: interval(|run| run.rusage.involuntary_switches as f64),
+            block_read_bytes_ci95: interval(block_read_bytes),
+            block_written_bytes_ci95: interval(block_written_bytes),
         }
     }
 
@@ -147,6 +161,24 @@ impl Sample<'_> {
         let values: Vec<f64> = self.runs.iter().filter_map(|run| value(run)).map(|v| v as f64).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
+}
+
+/// CPU time divided by elapsed time; none for a run without elapsed time.
+fn busy_cpus(run: &Run) -> Option<f64> {
+    let used = run.cpu.user_ns + run.cpu.system_ns;
+    ratio(used.as_secs_f64(), run.elapsed_ns.as_secs_f64())
+}
+
+fn tree_peak_bytes(run: &Run) -> Option<f64> {
+    Some(run.tree.peak_memory_bytes?.0 as f64)
+}
+
+fn block_read_bytes(run: &Run) -> f64 {
+    run.tree.block_read_bytes.unwrap_or(run.rusage.block_read_bytes).0 as f64
+}
+
+fn block_written_bytes(run: &Run) -> f64 {
+    run.tree.block_written_bytes.unwrap_or(run.rusage.block_written_bytes).0 as f64
 }
 
 /// User and system times of the runs, in seconds.
