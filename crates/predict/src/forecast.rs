@@ -22,9 +22,8 @@ use morecores_view::{LimitBasis, ModelName, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson_speedup, karp_flatt_trend};
 use band::{JointForecast, ModelForecast, PointLimits, wide_band};
-use limits::{LowerLimits, ProgramLimits};
+use limits::{LowerLimits, ProgramLimits, SerialPhases};
 use model_set::ModelSet;
-use quantiles::Quantiles;
 
 pub use evidence::{Evidence, MeasuredPoint, MemoryBudget};
 pub use traced_program::TracedProgram;
@@ -44,6 +43,7 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     let models = ModelSet::fit(evidence)?;
     let abstention = abstention::abstention(evidence, &models, &targets);
     let mut limits = ProgramLimits::default();
+    let serial_phases = SerialPhases::new(evidence);
     let best_efficiency = evidence
         .points
         .iter()
@@ -59,10 +59,14 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
             joint.widen();
         }
         let lower_limits = limits.at(&models, cpus);
-        joint.raise_to(lower_limits.map_or_else(
-            || Quantiles::certain(limits::least_by_serial_phases(evidence, cpus)),
-            |limits| limits.least_elapsed(cpus),
-        ));
+        let least = match (lower_limits, &serial_phases) {
+            (Some(limits), _) => Some(limits.least_elapsed(cpus)),
+            (None, Some(phases)) if models.program(cpus).is_none() => Some(phases.least_elapsed(cpus)),
+            _ => None,
+        };
+        if let Some(least) = least {
+            joint.raise_to(least);
+        }
         let exceeds_fit = lower_limits.is_none() && base.elapsed / joint.elapsed() > MAX_FIT_SPEEDUP;
         if exceeds_fit {
             fit_alone.push(cpus);

@@ -3,8 +3,7 @@
 //! This module draws and lays out nothing, and adds no judgement to the prediction.
 
 use morecores_view::{
-    Abstention, BoundsView, Caveat, FirstLimit, LimitBasis, MAX_LIMIT_CPUS, ModelName, PredictedPoint,
-    Prediction, Resource,
+    Abstention, BoundsView, Caveat, FirstLimit, LimitBasis, ModelName, PredictedPoint, Prediction, Resource,
 };
 
 use crate::format::{bytes as bytes_text, cpus, join_with_and, percent, ratio, time, two_digits};
@@ -138,11 +137,7 @@ fn first_limit_sentence(limit: &FirstLimit) -> String {
 
 /// 90% band of a limit, in brackets.
 fn limit_band([low, high]: [f64; 2]) -> String {
-    if high >= MAX_LIMIT_CPUS {
-        format!(" (90% band {} or more)", two_digits(low))
-    } else {
-        format!(" (90% band {} to {})", two_digits(low), two_digits(high))
-    }
+    format!(" (90% band {} to {})", two_digits(low), two_digits(high))
 }
 
 /// Lower limits of the elapsed time on any machine.
@@ -276,5 +271,64 @@ pub(crate) fn caveat_text(caveat: &Caveat) -> String {
              that it reports with --metric.",
             time(*elapsed_s)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_a_fit_is_called_one() {
+        let limit = |basis, band90| FirstLimit {
+            resource: Resource::SerialWork { command: None },
+            cpus: 12.0,
+            band90,
+            basis,
+        };
+        assert_eq!(
+            first_limit_sentence(&limit(LimitBasis::Fit, Some([10.0, 14.0]))),
+            "The first limit of the fit is serial work: the command never keeps more than about 12 CPUs busy (90% \
+             band 10 to 14)."
+        );
+        assert!(
+            first_limit_sentence(&limit(LimitBasis::Trace, None))
+                .starts_with("The first limit is serial work")
+        );
+    }
+
+    #[test]
+    fn lower_limits_have_their_bands() {
+        let bounds = BoundsView {
+            work_s: 2.25,
+            work_band90_s: [2.2, 2.3],
+            span_s: 0.453,
+            span_band90_s: [0.44, 0.47],
+            locks: vec![("a mutex".to_owned(), 0.2), ("another".to_owned(), 0.0)],
+            lock_bands90_s: vec![[0.1, 0.3], [0.0, 0.0]],
+            devices: Vec::new(),
+            device_bands90_s: Vec::new(),
+        };
+        assert_eq!(
+            bounds_sentence(&bounds),
+            "Lower limits, by the trace: 2.25 s (all its work, to be divided by the number of CPUs; 90% band 2.20 s \
+             to 2.30 s), 453 ms (its longest chain of dependent steps; 90% band 440 ms to 470 ms), 200 ms (its work \
+             under a mutex; 90% band 100 ms to 300 ms)."
+        );
+    }
+
+    #[test]
+    fn caveats_say_what_happened() {
+        let text = caveat_text(&Caveat::FailedBackTest { cpus: 2, error: 0.38 });
+        assert!(
+            text.starts_with("The replay predicts 2 CPUs 38% too slow, which is outside its band."),
+            "{text}"
+        );
+        let text = caveat_text(&Caveat::FitAlone { cpus: vec![128], above: 100.0 });
+        assert!(
+            text.starts_with("By the formulas alone, 128 CPUs give more than 100 times the speed."),
+            "{text}"
+        );
+        assert!(caveat_text(&Caveat::FixedTime { elapsed_s: 10.0 }).contains("for a fixed time (10.0 s)"));
     }
 }

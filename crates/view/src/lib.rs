@@ -36,11 +36,11 @@ pub use types::{
     Components, ConditionResult, CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance,
     Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause,
     Inconsistencies, KernelRatioEstimator, LOCKS_VIEW_SCHEMA, LawViolation, LimitBasis, LinePrice,
-    LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MAX_LIMIT_CPUS,
-    MachineNoise, MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OperationalLaw,
-    OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Reason, Resource,
-    SerialAndParallel, SerialPhase, SpinTuning, StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA,
-    Verdict, View, Warning, Workers,
+    LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise,
+    MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OperationalLaw, OutsideEvidence,
+    Parallelism, PointView, PredictedPoint, Prediction, Prices, Reason, Resource, SerialAndParallel,
+    SerialPhase, SpinTuning, StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View,
+    Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

@@ -35,8 +35,8 @@ pub use locks::{
 };
 pub use noise::{CpuNoise, Disturbance, MachineNoise};
 pub use prediction::{
-    Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, MAX_LIMIT_CPUS,
-    ModelName, ModelView, PredictedPoint, Prediction, Resource,
+    Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, ModelName, ModelView,
+    PredictedPoint, Prediction, Resource,
 };
 pub use trace::HolderWaits;
 pub use trace::{

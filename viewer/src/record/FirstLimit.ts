@@ -17,8 +17,7 @@ resource: Resource,
  */
 cpus: number, 
 /**
- * 90% band of `cpus`; null for the size of the memory. An upper end of [`MAX_LIMIT_CPUS`]
- * means that the limit may be absent.
+ * 90% band of `cpus`; null for the size of the memory.
  */
 band90: [number, number] | null, 
 /**

@@ -114,6 +114,13 @@ pub(super) fn form_error(doublings: f64, base_error: f64) -> OwnError {
     OwnError { likely: error, band: error }
 }
 
+/// Factor at each end of the 90% band of a limit from replays, for the errors that the draws do not
+/// contain: that of the replay itself, that of the measured time that scales it, that of the lost
+/// events, and that of the limit's own `input`. All are relative.
+pub(super) fn limit_error_factor(measured_error: f64, lost_share: f64, input: f64) -> f64 {
+    (Z90 * REPLAY_ERROR.hypot(measured_error).hypot(lost_share).hypot(input)).exp()
+}
+
 /// Prediction of one model for one CPU count.
 pub(super) struct ModelForecast {
     pub(super) model: ModelName,

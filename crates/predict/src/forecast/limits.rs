@@ -7,8 +7,9 @@
 
 mod fit;
 
-use morecores_view::{BoundsView, FirstLimit, LimitBasis, MAX_LIMIT_CPUS, PredictedPoint, Resource};
+use morecores_view::{BoundsView, FirstLimit, LimitBasis, PredictedPoint, Resource};
 
+use super::band::limit_error_factor;
 use super::compared_program::ComparedProgram;
 use super::ensemble::{DrawnLimits, Ensemble};
 use super::evidence::{Evidence, MIN_JOBS, MeasuredPoint, Z95, measured_program};
@@ -18,6 +19,10 @@ use super::traced_program::TracedProgram;
 
 /// Name for the disk: a trace does not distinguish further devices.
 pub(super) const DISK: &str = "the disk";
+
+/// Number of CPUs beyond which a limit is not reported: its inputs are known only to about a
+/// percent.
+const MAX_LIMIT_CPUS: f64 = 512.0;
 
 /// Elapsed time in the same output as a limit.
 #[derive(Clone, Copy, Debug)]
@@ -172,13 +177,13 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Limit that no speedup exceeds. `None` if a speedup refutes it, or if it is too large to be
-    /// known. Each speedup comes with the lower end of its interval.
+    /// Limit that no speedup exceeds. `None` if a speedup refutes it, or if its band reaches counts
+    /// that are too large to be known. Each speedup comes with the lower end of its interval.
     fn above(self, speedups: &[(f64, f64)]) -> Option<FirstLimit> {
         let refuted = speedups.iter().any(|(_, least)| self.cpus.high < *least);
         let most = speedups.iter().map(|(speedup, _)| *speedup).fold(1.0, f64::max);
-        let cpus = self.cpus.map(|cpus| cpus.max(most).min(MAX_LIMIT_CPUS));
-        (!refuted && cpus.middle < MAX_LIMIT_CPUS).then_some(FirstLimit {
+        let cpus = self.cpus.map(|cpus| cpus.max(most));
+        (!refuted && cpus.high < MAX_LIMIT_CPUS).then_some(FirstLimit {
             resource: self.resource,
             cpus: cpus.middle,
             band90: Some(cpus.band()),
@@ -205,7 +210,8 @@ pub(super) fn memory_size_limit(evidence: &Evidence, targets: &[u32]) -> Option<
 }
 
 /// Limit that allows the smallest number of busy CPUs: that of the trace, or else that of the
-/// closed form with the largest weight. `points` and `peak` are those of the same output.
+/// closed form with the largest weight or of the serial phases. `points` and `peak` are those of
+/// the same output.
 pub(super) fn first_limit(
     models: &ModelSet<'_>,
     traced: Option<&LowerLimits<'_>>,
@@ -222,26 +228,54 @@ pub(super) fn first_limit(
     let speedups: Vec<_> = measured.chain(predicted).collect();
     let mut candidates = match traced {
         Some(limits) => limits.resource_limits(evidence.is_time.then_some(base.elapsed)),
-        None => fit::form_limit(models, peak).into_iter().collect(),
+        None => fit::form_limit(models, peak)
+            .into_iter()
+            .chain(SerialPhases::new(evidence).and_then(|phases| phases.limit()))
+            .collect(),
     };
     candidates.extend(fit::memory_limit(models));
     let limits = candidates.into_iter().filter_map(|candidate| candidate.above(&speedups));
     limits.min_by(|a, b| a.cpus.total_cmp(&b.cpus))
 }
 
-/// Least elapsed time on `cpus` CPUs of a command without a trace for that count, by the serial
-/// phases of its largest traced run. Zero if they may be an effect of the number of threads.
+/// Serial phases of a command without a trace for the predicted counts, by its largest traced run.
 ///
 /// The phases of a graph of jobs stay with any number of CPUs: a job waited for another. Threads of
-/// one process divide their work in another way for each count.
-pub(super) fn least_by_serial_phases(evidence: &Evidence, cpus: u32) -> f64 {
-    let largest = evidence.points.last().filter(|point| evidence.is_time && point.cpus > 1);
-    let found = largest.and_then(|point| Some((point, point.work?, measured_program(evidence, point.cpus)?)));
-    let Some((point, work, program)) = found else { return 0.0 };
-    if program.processes < program.n as usize + MIN_JOBS {
-        return 0.0;
+/// one process divide their work in another way for each count, so their phases are left out.
+pub(super) struct SerialPhases<'e> {
+    program: &'e TracedProgram,
+    /// Time of the phases in seconds.
+    serial: Quantiles,
+    /// CPU time of the command in seconds.
+    work: f64,
+    /// Elapsed time on the largest measured count.
+    elapsed: f64,
+}
+
+impl<'e> SerialPhases<'e> {
+    /// Serial phases on the largest measured count.
+    pub(super) fn new(evidence: &'e Evidence) -> Option<Self> {
+        let point = evidence.points.last().filter(|point| evidence.is_time && point.cpus > 1)?;
+        let program = measured_program(evidence, point.cpus)?;
+        let (work, elapsed) = (point.work?, point.elapsed);
+        let serial = (program.serial_s * elapsed / program.net_elapsed_s.max(f64::MIN_POSITIVE)).min(work);
+        let factor = limit_error_factor(point.error, program.lost_share, 0.0);
+        let is_job_graph = program.processes >= program.n as usize + MIN_JOBS;
+        let serial = Quantiles::certain(serial).widen(factor);
+        is_job_graph.then_some(Self { program, serial, work, elapsed })
     }
-    let serial = program.serial_s * point.elapsed / program.net_elapsed_s.max(f64::MIN_POSITIVE);
-    let serial = serial.min(work);
-    (serial + (work - serial) / f64::from(cpus)).min(point.elapsed)
+
+    /// Least elapsed time on `cpus` CPUs: the phases, and the rest of the work divided.
+    pub(super) fn least_elapsed(&self, cpus: u32) -> Quantiles {
+        let divided = |serial: f64| serial + (self.work - serial).max(0.0) / f64::from(cpus);
+        self.serial.map(|serial| divided(serial).min(self.elapsed))
+    }
+
+    fn limit(&self) -> Option<Candidate> {
+        (self.serial.middle > 0.0).then(|| Candidate {
+            resource: Resource::SerialWork { command: self.program.serial_command.clone() },
+            cpus: self.serial.map_decreasing(|serial| (self.work / serial).max(1.0)),
+            basis: LimitBasis::Trace,
+        })
+    }
 }

@@ -108,6 +108,12 @@ pub(super) fn hold_growth(
 /// not quite exponential.
 const SHARE_ERROR: f64 = 0.1;
 
+/// Relative error of a lock's hold time, which comes from its waits: they grow with the square of a
+/// small share. Holds across waits are in the trace, so their time is known.
+pub(super) fn share_error(lock: &LockUse) -> f64 {
+    if lock.share == 0.0 { 0.0 } else { (0.5 / f64::from(lock.waits.max(1)).sqrt()).hypot(SHARE_ERROR) }
+}
+
 /// Index of the same lock in another run of the program: the lock at the same address, otherwise
 /// the only lock with its name. Addresses change from run to run. A name contains an address when
 /// nothing better is known.

@@ -41,6 +41,19 @@ impl Quantiles {
         Self { low: function(self.high), middle: function(self.middle), high: function(self.low) }
     }
 
+    /// Quantiles with a further, independent error: `factor` at each end of the 90% band.
+    pub(super) fn widen(self, factor: f64) -> Self {
+        let wider = |ratio: f64| ratio.ln().hypot(factor.ln()).exp();
+        if self.middle <= 0.0 {
+            return self;
+        }
+        Self {
+            low: self.middle / wider(self.middle / self.low),
+            middle: self.middle,
+            high: self.middle * wider(self.high / self.middle),
+        }
+    }
+
     /// Larger value of the two figures at each quantile.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
@@ -61,5 +74,7 @@ mod tests {
         assert_eq!(of_40, Quantiles { low: 2.0, middle: 20.0, high: 38.0 });
         assert_eq!(of_40.map_decreasing(|value| -value).band(), [-38.0, -2.0]);
         assert_eq!(Quantiles::from_draws(Vec::new()), None);
+        let wider = Quantiles { low: 50.0, middle: 100.0, high: 100.0 }.widen(1.5);
+        assert!(wider.low < 50.0 && wider.middle == 100.0 && (wider.high - 150.0).abs() < 1e-9, "{wider:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use morecores_study::Nanos;
 use morecores_view::{Gain, GainKind, GainPoint};
 
+use super::band::limit_error_factor;
 use super::compared_program::ComparedProgram;
 use super::ensemble::{Change, Ensemble};
 use super::evidence::{Evidence, MeasuredPoint, point_at, program_for};
@@ -247,6 +248,8 @@ struct Scenario<'e> {
     unchanged: Vec<ReplayResult>,
     /// Work and span of the replayed program in seconds, before they are scaled to the timed runs.
     unchanged_bounds: (f64, f64),
+    /// Factor at each end of the 90% band, for the errors that the draws do not contain.
+    error_factor: f64,
 }
 
 impl<'e> Scenario<'e> {
@@ -256,9 +259,11 @@ impl<'e> Scenario<'e> {
         let compared = ComparedProgram::new(models.evidence, program);
         let ensemble = Ensemble::new(models.evidence, compared, &models.evidence.points)
             .ok_or(WhatIfError::NoMeasuredTrace)?;
+        let measured_error = compared.measured.map_or(0.0, |measured| measured.error);
+        let error_factor = limit_error_factor(measured_error, program.lost_share, 0.0);
         let unchanged = ensemble.replays(cpus, GAIN_DRAWS);
         let unchanged_bounds = work_and_span(ensemble.unchanged());
-        Ok(Self { ensemble, limits, program, cpus, elapsed, unchanged, unchanged_bounds })
+        Ok(Self { ensemble, limits, program, cpus, elapsed, unchanged, unchanged_bounds, error_factor })
     }
 
     /// Gain from a change. With [`Filter::Notable`], a change that saves hardly anything in the
@@ -272,11 +277,13 @@ impl<'e> Scenario<'e> {
         };
         let left = Quantiles::from_draws(ratios).unwrap_or(Quantiles::certain(1.0));
         // No change reduces the elapsed time to zero or below the lower limits of what is left.
-        let least = least.max(self.elapsed * MIN_LEFT_SHARE);
-        let left = left.map(|ratio| (ratio * self.elapsed).max(least).min(self.elapsed));
-        let saved = left.map_decreasing(|left| self.elapsed - left);
-        let gained = left.map_decreasing(|left| {
-            f64::from(base.cpus) * (base.elapsed / left - base.elapsed / self.elapsed)
+        let most = (self.elapsed - least).min(self.elapsed * (1.0 - MIN_LEFT_SHARE)).max(0.0);
+        let saved = left
+            .map_decreasing(|ratio| self.elapsed * (1.0 - ratio))
+            .widen(self.error_factor)
+            .map(|saved| saved.max(0.0).min(most));
+        let gained = saved.map(|saved| {
+            f64::from(base.cpus) * (base.elapsed / (self.elapsed - saved) - base.elapsed / self.elapsed)
         });
         GainPoint {
             cpus: self.cpus,

@@ -65,16 +65,11 @@ pub struct FirstLimit {
     /// For coherency this is the count at the peak, for the size of the memory the largest count
     /// that fits. Never below a speedup of the same prediction or of its measured counts.
     pub cpus: f64,
-    /// 90% band of `cpus`; null for the size of the memory. An upper end of [`MAX_LIMIT_CPUS`]
-    /// means that the limit may be absent.
+    /// 90% band of `cpus`; null for the size of the memory.
     pub band90: Option<[f64; 2]>,
     /// Source of the limit.
     pub basis: LimitBasis,
 }
-
-/// Number of CPUs beyond which a limit is not reported: its inputs are known only to about a
-/// percent.
-pub const MAX_LIMIT_CPUS: f64 = 512.0;
 
 /// Source of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,8 @@ use rayon::prelude::*;
 
 use super::Ensemble;
 use crate::forecast::band::draws::DRAWS;
+use crate::forecast::band::limit_error_factor;
+use crate::forecast::locked_program::share_error;
 use crate::forecast::quantiles::Quantiles;
 use crate::replay::{Bounds, replay};
 
@@ -38,20 +40,21 @@ impl Ensemble<'_> {
             (self.program_with_locks.bounds_at_pace(&draw.pace), scale)
         };
         let drawn: Vec<(Bounds, f64)> = (0..DRAWS).into_par_iter().map(limits).collect();
-        let quantiles = |time: &dyn Fn(&Bounds) -> Nanos| {
-            Quantiles::from_draws(
-                drawn.iter().map(|(bounds, scale)| time(bounds).as_secs_f64() * scale).collect(),
-            )
-        };
-        let all = |length: usize, list: &dyn Fn(&Bounds) -> &Vec<Nanos>| {
-            (0..length).map(|index| quantiles(&|bounds| list(bounds)[index])).collect::<Option<Vec<_>>>()
-        };
         let first = &drawn.first()?.0;
+        let quantiles = |input_error: f64, time: &dyn Fn(&Bounds) -> Nanos| {
+            let seconds = drawn.iter().map(|(bounds, scale)| time(bounds).as_secs_f64() * scale);
+            let factor = limit_error_factor(self.measured.error, compared.program.lost_share, input_error);
+            Some(Quantiles::from_draws(seconds.collect())?.widen(factor))
+        };
+        let hold =
+            |index: usize| quantiles(self.locks.get(index).map_or(0.0, share_error), &|b| b.holds[index]);
         Some(DrawnLimits {
-            work: quantiles(&|bounds| bounds.work)?,
-            span: quantiles(&|bounds| bounds.span)?,
-            holds: all(first.holds.len(), &|bounds| &bounds.holds)?,
-            services: all(first.services.len(), &|bounds| &bounds.services)?,
+            work: quantiles(0.0, &|bounds| bounds.work)?,
+            span: quantiles(0.0, &|bounds| bounds.span)?,
+            holds: (0..first.holds.len()).map(hold).collect::<Option<_>>()?,
+            services: (0..first.services.len())
+                .map(|index| quantiles(0.0, &|bounds| bounds.services[index]))
+                .collect::<Option<_>>()?,
         })
     }
 }
