@@ -78,7 +78,7 @@ impl EventCounts {
                         thread.waits = is_wait(switch.prev_state);
                         let before = thread.runtime.replace(switch.prev_runtime);
                         if let Some(before) = before.filter(|_| in_window == 1) {
-                            counts.runtime = counts.runtime + switch.prev_runtime.since(before);
+                            counts.runtime += switch.prev_runtime.since(before);
                         }
                     }
                     if tree.contains(&switch.next) {
