@@ -1,7 +1,5 @@
 //! Checks of a trace against itself: a whole trace violates no law, and a damaged one does.
 
-// Each test binary includes this module and uses a part of it.
-#[allow(dead_code)]
 mod schedule_trace;
 
 use std::path::Path;

@@ -48,7 +48,7 @@ fn drawn_view(runs: usize, rng: &mut ChaCha8Rng) -> Value {
             let elapsed = 8.0 / f64::from(cpus) * (0.05 * normal(rng)).exp();
             let drawn = run(&made, cpus, elapsed);
             let faults = (1e4 + 3.0 * normal(rng)).round() as u64;
-            let rusage = Rusage { minor_faults: faults, ..drawn.rusage.clone() };
+            let rusage = Rusage { minor_faults: faults, ..drawn.rusage };
             let rusage = Rusage { max_rss_bytes: Bytes((1e9 * (1.0 + 0.02 * normal(rng))) as u64), ..rusage };
             let cpu = cpu(7.0 + 0.1 * normal(rng), 1.0, CpuEstimator::Cgroup);
             made.runs.push(Run { round, rusage, cpu, ..drawn });
