@@ -28,14 +28,16 @@ fn compare(world: &World, [base, new]: &[PathBuf; 2], options: &[&str]) -> Ran {
 fn changes_are_reported_with_other_differences() {
     let world = World::new();
     let ran = compare(&world, &products(), &[]);
-    ran.success().prints(&["Worse: on 1 CPU NEW takes", "times as long (interval", "The kernels differ"]);
+    let too_few = "Too few runs to tell: on 1 and 2 CPUs NEW takes";
+    ran.success().prints(&[too_few, "a test of 3 ratios at once takes 8 runs", "The kernels differ"]);
     let place = |part| ran.stdout.find(part).unwrap_or_else(|| panic!("{part} is not there\n{ran}"));
-    assert!(place("measure different commands") < place("Worse:"), "the warning comes first\n{ran}");
+    assert!(place("measure different commands") < place("Too few runs"), "the warning comes first\n{ran}");
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100 || line.contains(".study")), "{ran}");
     let comparison = compare(&world, &products(), &["--json"]);
     let comparison: Value = serde_json::from_str(&comparison.success().stdout).expect("JSON");
     assert_eq!(comparison["schema"], "morecores.comparison/1");
-    assert_eq!(comparison["points"][1]["difference"], "worse");
+    assert_eq!(comparison["points"][1]["difference"], "unknown");
+    assert_eq!(comparison["sufficient_runs"], 8);
     let stack = &comparison["stack"][0];
     let grown =
         stack["grown"].as_object().expect("components").values().filter_map(Value::as_f64).sum::<f64>();
@@ -43,11 +45,19 @@ fn changes_are_reported_with_other_differences() {
     assert!((grown + speedup[0] - speedup[1]).abs() < 1e-9, "both stacks add up to the CPUs: {stack}");
 }
 
+/// The tuned product has 16 runs, the plain one 12.
+#[test]
+fn enough_runs_give_a_verdict() {
+    let world = World::new();
+    let both = ["matmul-tuned", "matmul"].map(|name| study(&format!("2026-11-22-suite/{name}.study")));
+    compare(&world, &both, &[]).success().prints(&["Worse: on 1 CPU NEW takes", "times as long (interval"]);
+}
+
 /// A comparison of a study with itself shows no difference at any count, in any figure.
 #[test]
 fn a_study_does_not_differ_from_itself() {
     let world = World::new();
-    let itself = [products()[0].clone(), products()[0].clone()];
+    let itself = [products()[1].clone(), products()[1].clone()];
     let options = ["--fail-if", "speedup@2 < 99%", "--fail-if", "user_s@2 < 100%"];
     let ran = compare(&world, &itself, &options);
     ran.success().prints(&[

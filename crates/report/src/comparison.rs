@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
 use morecores_view::page::{Statement, TableCell};
 use morecores_view::{
@@ -16,7 +15,7 @@ use morecores_view::{
 
 use crate::component::loss_name;
 use crate::format::{
-    ABSENT, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, join_with_or, percent, ratio,
+    ABSENT, UncertainFigure, cpu_share, cpus, figure_with_bounds, join_with_and, percent, ratio,
 };
 use crate::stack::FOLDED_SHARE;
 use crate::table::{Column, Table};
@@ -45,14 +44,17 @@ pub(crate) fn verdict_statement(comparison: &Comparison) -> Statement {
     clauses.extend(same_clause(&same));
     let unknown: Vec<String> = points_with(Difference::Unknown).iter().map(|p| p.cpus.to_string()).collect();
     if !unknown.is_empty() {
+        let times = points_with(Difference::Unknown);
+        let times = times.iter().map(|p| format!("{} times as long", ratio(p.ratio.value)));
         clauses.push(format!(
-            "on {} there are too few runs for an interval, which needs {MIN_RUNS} (NEW takes {})",
+            "on {} NEW takes {}; a test of {} takes {} runs of each count",
             cpus_text(&unknown),
-            join_with_and(
-                points_with(Difference::Unknown)
-                    .iter()
-                    .map(|p| format!("{} times as long", ratio(p.ratio.value)))
-            )
+            join_with_and(times),
+            match comparison.ratios {
+                1 => "one ratio".to_owned(),
+                ratios => format!("{ratios} ratios at once"),
+            },
+            comparison.sufficient_runs
         ));
     }
     let mut sentences = vec![format!("{}.", clauses.join("; "))];
@@ -349,16 +351,16 @@ pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Str
 
 /// Explains how to read the figures.
 pub(crate) fn table_note(comparison: &Comparison) -> String {
-    let at_least = (comparison.at_least > 0.0).then(|| format!("below {}", percent(comparison.at_least)));
-    let inside = ["inside its interval".to_owned(), "inside the noise of two like measurements".to_owned()];
-    let unreported: Vec<String> = inside.into_iter().chain(at_least).collect();
+    let minimum = match comparison.at_least > 0.0 {
+        true => format!(" A difference below {} is not reported.", percent(comparison.at_least)),
+        false => String::new(),
+    };
+    let together = match comparison.ratios {
+        1 => String::new(),
+        ratios => format!(", in all {ratios} ratios together"),
+    };
     format!(
-        "±: the wider side of the interval. In 95% of comparisons {}. A difference is not reported if it is {}. No \
-         interval covers changes between sessions.",
-        match comparison.ratios {
-            1 => "the interval of the ratio holds the true value".to_owned(),
-            ratios => format!("the intervals of all {ratios} ratios hold the true values at once"),
-        },
-        join_with_or(unreported)
+        "±: the wider side of the interval. Noise alone makes a difference in at most 5% of comparisons{together}.\
+         {minimum} No interval covers changes between sessions."
     )
 }

@@ -85,6 +85,7 @@ fn slower_build() -> Comparison {
             },
             culprits: vec![Culprit { name: "ld".to_owned(), lost_cpus: 0.11, waiting_in: None }],
         }],
+        sufficient_runs: 8,
         ratios: 3,
         at_least: 0.0,
         conditions: vec![

@@ -9,17 +9,18 @@
 use std::env;
 
 use morecores_statistics::{
-    Decision, Design, Interval, StoppingRule, aa_test, has_two_speeds, median, median_interval, noise_floor,
-    paired_ratio_interval, ratio_interval, serial_correlation,
+    Decision, Design, Disturbances, Interval, StoppingRule, has_two_speeds, median, median_interval,
+    noise_floor, paired_ratio_interval, ratio_interval,
 };
+use morecores_study::RoundValue;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 use support::{
-    Noise, RoundNoise, TrialResults, draw_normal, measure_until_stopped, ratios, rounds_until_stopped,
-    run_trials,
+    Noise, RoundNoise, TrialResults, clean_noises, draw_normal, draw_rounds, measure_until_stopped, ratios,
+    rounds_until_stopped, run_trials,
 };
 
 const TWO_EQUAL_SPEEDS: Noise = Noise::Bimodal { slow: 0.49, gap: 0.1, sd: 0.002 };
@@ -50,6 +51,7 @@ fn main() {
     print_dependence(seed, count);
     print_floors(seed, count);
     print_checks(seed, count);
+    print_disturbances(seed, count);
 }
 
 /// Text of coverage and half of the mean width, such as `97.1% ±0.0123`.
@@ -337,37 +339,26 @@ fn print_checks(seed: u64, count: usize) {
         let found = [6, 10, 30, 100].map(|runs| share_of(&|rng| has_two_speeds(&noise.draw_runs(runs, rng))));
         print_row(std::iter::once(name.to_owned()).chain(found));
     }
-    print_heading("Dependence found at 1%", &["runs depend", "10 runs", "30 runs", "100 runs"]);
-    for (name, memory, drift) in DEPENDENCES {
-        let found = [10, 30, 100].map(|runs| {
-            share_of(&|rng| {
-                serial_correlation(&dependent_runs(runs, memory, drift, rng))
-                    .is_some_and(|found| found.p_value < 0.01)
-            })
-        });
-        print_row(std::iter::once(name.to_owned()).chain(found));
-    }
 }
 
 /// Shows the share of pairs without a true difference that differ by more than the floor of one
 /// sample. It also compares the floor with the true 95% quantile of that difference.
 fn print_floors(seed: u64, count: usize) {
-    let heads =
-        ["noise 2%", "runs", "floor, mean", "true 95% quantile", "within the floor", "within, both pooled"];
+    let heads = ["noise 2%", "runs", "floor, mean", "true 95% quantile", "within the floor"];
     print_heading("Noise floor", &heads);
     for (name, noise) in
         Noise::normal_lognormal_bimodal(0.02).into_iter().chain([("two speeds 49:51", TWO_EQUAL_SPEEDS)])
     {
         for runs in [6, 10, 30, 100] {
-            let (mut floors, mut pooled, mut differences) = (0.0, 0, Vec::new());
+            let (mut floors, mut differences) = (0.0, Vec::new());
             let results = run_trials(count, seed, |rng, results| {
                 let (a, b) = (noise.draw_runs(runs, rng), noise.draw_runs(runs, rng));
                 let floor = noise_floor(&a).expect("six or more");
-                let same = aa_test(&a, &b, 1).expect("six or more");
+                let [a, b] = [a, b].map(|sample| median(&sample).expect("six or more"));
+                let difference = a.max(b) / a.min(b) - 1.0;
                 floors += floor;
-                pooled += usize::from(same.difference <= same.floor);
-                differences.push(same.difference);
-                results.add(Interval { lo: 0.0, hi: floor }, same.difference, runs);
+                differences.push(difference);
+                results.add(Interval { lo: 0.0, hi: floor }, difference, runs);
             });
             differences.sort_unstable_by(f64::total_cmp);
             let share = |n: usize| format!("{:.1}%", 100.0 * n as f64 / count as f64);
@@ -377,8 +368,84 @@ fn print_floors(seed: u64, count: usize) {
                 format!("{:.4}", floors / count as f64),
                 format!("{:.4}", differences[count * 95 / 100]),
                 share(results.covering),
-                share(pooled),
             ]);
         }
+    }
+}
+
+/// Shows how often the tests of a whole study find a disturbance, in undisturbed studies and in
+/// disturbed ones.
+fn print_disturbances(seed: u64, count: usize) {
+    let sizes = [(1, 6), (1, 20), (3, 6), (3, 10), (3, 20), (8, 30)];
+    let names: Vec<String> = sizes.iter().map(|(counts, rounds)| format!("{counts} × {rounds}")).collect();
+    let heads: Vec<&str> =
+        std::iter::once("counts × rounds").chain(names.iter().map(String::as_str)).collect();
+    let print = |name: &str, draw: &dyn Fn(usize, usize, &mut ChaCha8Rng) -> Vec<Vec<RoundValue>>| {
+        let cells = sizes.map(|(counts, rounds)| {
+            let mut found = [0_usize; 4];
+            for trial in 0..count {
+                let runs = draw(counts, rounds, &mut support::trial_generator(seed, trial));
+                let disturbances = Disturbances::find(&runs, seed);
+                let each = [
+                    !(disturbances.drifting.is_empty() && disturbances.dependent.is_empty()),
+                    disturbances.has_slow_first_round,
+                    disturbances.has_many_outliers,
+                ];
+                found.iter_mut().zip(each).for_each(|(found, now)| *found += usize::from(now));
+                found[3] += usize::from(each.contains(&true));
+            }
+            let [drift, first, far, any] = found.map(|found| 100.0 * found as f64 / count as f64);
+            format!("{any:.1}% ({drift:.1}, {first:.1}, {far:.1})")
+        });
+        print_row(std::iter::once(name.to_owned()).chain(cells));
+    };
+    print_heading("Undisturbed studies with an alarm (drift, first round, outliers)", &heads);
+    for (common_name, common) in [("", 0.0), (", common factor of 1%", 0.01), (", common factor of 5%", 0.05)]
+    {
+        for (name, noise) in clean_noises(0.01) {
+            print(&format!("{name}{common_name}"), &|counts, rounds, rng| {
+                draw_rounds(noise, common, counts, rounds, rng)
+            });
+        }
+    }
+    print_heading("Disturbed studies with an alarm (drift, first round, outliers)", &heads);
+    let normal = Noise::Normal { sd: 0.01 };
+    let disturb = |change: &'static dyn Fn(usize, usize, usize) -> f64| {
+        move |counts: usize, rounds: usize, rng: &mut ChaCha8Rng| {
+            let mut runs = draw_rounds(normal, 0.0, counts, rounds, rng);
+            for (at, runs) in runs.iter_mut().enumerate() {
+                runs.iter_mut()
+                    .enumerate()
+                    .for_each(|(round, run)| run.value *= 1.0 + 0.01 * change(at, round, rounds));
+            }
+            runs
+        }
+    };
+    print("drift of 2 sd", &disturb(&|_, round, rounds| 2.0 * round as f64 / (rounds - 1) as f64));
+    print("drift of 4 sd", &disturb(&|_, round, rounds| 4.0 * round as f64 / (rounds - 1) as f64));
+    print(
+        "drift of 4 sd, one count",
+        &disturb(&|at, round, rounds| if at == 0 { 4.0 * round as f64 / (rounds - 1) as f64 } else { 0.0 }),
+    );
+    print("step of 2 sd", &disturb(&|_, round, rounds| if 2 * round < rounds { 0.0 } else { 2.0 }));
+    print("first round 5 sd slow", &disturb(&|_, round, _| if round == 0 { 5.0 } else { 0.0 }));
+    print("first round 10 sd slow", &disturb(&|_, round, _| if round == 0 { 10.0 } else { 0.0 }));
+    print(
+        "first run of one count 20 sd slow",
+        &disturb(&|at, round, _| if at == 0 && round == 0 { 20.0 } else { 0.0 }),
+    );
+    print(
+        "every fifth run 10 sd slow",
+        &disturb(&|at, round, _| if (round + 2 * at) % 5 == 3 { 10.0 } else { 0.0 }),
+    );
+    for correlation in [0.4, 0.8] {
+        print(&format!("correlation {correlation} with the round before"), &|counts, rounds, rng| {
+            let mut runs = draw_rounds(Noise::None, 0.0, counts, rounds, rng);
+            for runs in &mut runs {
+                let values = dependent_runs(rounds, correlation, 0.0, rng);
+                runs.iter_mut().zip(values).for_each(|(run, value)| run.value = value);
+            }
+            runs
+        });
     }
 }

@@ -13,6 +13,7 @@
 use morecores_study::Stop;
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF};
 
+use crate::ratio::smallest_ratio_alpha;
 use crate::stopping::{StoppingRule, alpha_spent_by, looks};
 
 /// Minimum number of runs for a 95% interval of a median. All six runs are on one side with
@@ -56,7 +57,7 @@ impl Design {
         }
         let rank = match self {
             Self::Fixed => fixed_rank(runs),
-            Self::Sequential { max_runs } => sequential_rank(runs, max_runs),
+            Self::Sequential { max_runs } => sequential_rank(runs, max_runs, 1.0),
         };
         (rank > 0).then_some(rank)
     }
@@ -65,9 +66,20 @@ impl Design {
     /// `ALPHA` if the number of runs was fixed beforehand, otherwise the part that the stopping
     /// rule leaves.
     pub fn ratio_alpha(self, runs: usize) -> Option<f64> {
+        self.joint_ratio_alpha(runs, 1.0)
+    }
+
+    /// Probability as in [`ratio_alpha`](Self::ratio_alpha), for a ratio that has only a `share` of
+    /// `ALPHA`. `None` if `runs` cannot have so small a probability under a stopping rule.
+    pub fn joint_ratio_alpha(self, runs: usize, share: f64) -> Option<f64> {
         match self {
-            Self::Fixed => Some(ALPHA),
-            Self::Sequential { .. } => self.pointwise_alpha(runs),
+            Self::Fixed => Some(share * ALPHA),
+            Self::Sequential { max_runs } => {
+                // A small share spends nothing at the first looks, and may have more left at a
+                // later look than the whole.
+                let rank = sequential_rank(runs, max_runs, share).min(self.rank(runs)?);
+                (rank > 0).then(|| 2.0 * fair_coin(runs).cdf(rank as u64 - 1))
+            }
         }
     }
 
@@ -92,19 +104,27 @@ fn fixed_rank(runs: usize) -> usize {
     fair_coin(runs).inverse_cdf(ALPHA / 2.0) as usize
 }
 
-/// Rank at `runs`, given all previous looks. At a look, the spending schedule applies. At any other
-/// number, the runs ended for a reason other than their precision, and the rest of `ALPHA` is
-/// spent.
-fn sequential_rank(runs: usize, max_runs: usize) -> usize {
+/// Smallest number of runs of each sample that suffices to test the ratio of two medians with a
+/// `share` of `ALPHA`, under any design.
+pub fn runs_for_joint_ratio(share: f64) -> usize {
+    let suffices = |runs: &usize| share * alpha_spent_by(*runs) >= smallest_ratio_alpha(*runs) * (1.0 - 1e-9);
+    // At 64 runs the probability is below any share that a floating-point number can hold apart.
+    (MIN_RUNS..64).find(suffices).unwrap_or(64)
+}
+
+/// Rank at `runs` for a `share` of `ALPHA`, given all previous looks. At a look, the spending
+/// schedule applies. At any other number, the runs ended for a reason other than their precision,
+/// and the rest of the share is spent.
+fn sequential_rank(runs: usize, max_runs: usize, share: f64) -> usize {
     let mut walk = RandomWalk::new();
     for look in looks().take_while(|&look| look < runs && look < max_runs) {
         walk.toss_until(look);
-        let rank = walk.largest_rank(alpha_spent_by(look));
+        let rank = walk.largest_rank(share * alpha_spent_by(look));
         walk.absorb(rank);
     }
     walk.toss_until(runs);
     let stops_by_rule = runs < max_runs && looks().find(|&look| look >= runs) == Some(runs);
-    walk.largest_rank(if stops_by_rule { alpha_spent_by(runs) } else { ALPHA })
+    walk.largest_rank(share * if stops_by_rule { alpha_spent_by(runs) } else { ALPHA })
 }
 
 /// Fair random walk. It holds the probability of each number of tosses on one side without a
@@ -209,6 +229,26 @@ mod tests {
             assert_eq!(Design::Fixed.rank(runs), None);
             assert_eq!(Design::Sequential { max_runs: 30 }.rank(runs), None);
         }
+    }
+
+    /// Checks that seven ratios need nine runs, and that six runs are enough for one: 2/2^9 = 0.39%
+    /// is below 5%/7, and 2/2^8 = 0.78% is above.
+    #[test]
+    fn many_ratios_need_more_runs() {
+        assert_eq!([1.0, 1.0 / 3.0, 1.0 / 7.0].map(runs_for_joint_ratio), [6, 8, 9]);
+        let rule = Design::Sequential { max_runs: 30 };
+        for (runs, share, expected) in
+            [(6, 1.0, Some(2.0 / 64.0)), (6, 0.9, None), (9, 1.0 / 7.0, Some(2.0 / 512.0)), (5, 1.0, None)]
+        {
+            let alpha = rule.joint_ratio_alpha(runs, share);
+            let close = alpha.unwrap_or(0.0) - expected.unwrap_or(0.0) < 1e-12;
+            assert!(close && alpha.is_some() == expected.is_some(), "{runs} runs, share {share}: {alpha:?}");
+        }
+        for runs in 6..40 {
+            let [whole, half, tenth] = [1.0, 0.5, 0.1].map(|share| rule.joint_ratio_alpha(runs, share));
+            assert!(half <= whole && tenth <= whole, "{runs} runs: {whole:?}, {half:?}, {tenth:?}");
+        }
+        assert_eq!(Design::Fixed.joint_ratio_alpha(10, 0.1), Some(0.1 * ALPHA));
     }
 
     #[test]

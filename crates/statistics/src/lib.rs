@@ -10,7 +10,9 @@
 
 mod assumptions;
 mod design;
+mod disturbance;
 mod interval;
+mod joint;
 mod mean;
 mod noise;
 mod ratio;
@@ -20,13 +22,16 @@ mod separation;
 mod stopping;
 mod summary;
 
-pub use assumptions::{SerialCorrelation, has_two_speeds, serial_correlation};
-pub use design::{Design, MIN_RUNS};
+pub use assumptions::has_two_speeds;
+pub use design::{Design, MIN_RUNS, runs_for_joint_ratio};
+pub use disturbance::Disturbances;
 pub use interval::{Interval, median_interval};
+pub use joint::joint_intervals;
 pub use mean::{mean, mean_interval};
-pub use noise::{AaTest, aa_test, noise_floor};
+pub use noise::noise_floor;
 pub use ratio::{
     paired_ratio_interval, paired_ratio_interval_with_alpha, ratio_interval, ratio_interval_with_alpha,
+    smallest_ratio_alpha,
 };
 pub use rounds::{RoundRatios, question_samples, round_ratios, values};
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};

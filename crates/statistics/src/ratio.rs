@@ -58,10 +58,12 @@ pub fn ratio_interval(numerator: &[f64], denominator: &[f64], design: Design) ->
     ratio_interval_with_alpha(numerator, denominator, alpha)
 }
 
-/// Interval as in [`ratio_interval`], but with the probability `alpha` of missing the ratio. An end
-/// never lies beyond the quotients of the samples' extremes, because the samples support no such
-/// value.
+/// Interval as in [`ratio_interval`], but with the probability `alpha` of missing the ratio. `None`
+/// also if so few runs cannot have so small a probability: [`smallest_ratio_alpha`].
 pub fn ratio_interval_with_alpha(numerator: &[f64], denominator: &[f64], alpha: f64) -> Option<Interval> {
+    if alpha < smallest_ratio_alpha(numerator.len().min(denominator.len())) * (1.0 - ACCURACY) {
+        return None;
+    }
     let numerators = median_points(numerator)?;
     let denominators = median_points(denominator)?;
     let tail = (alpha / 2.0 * (POINTS * POINTS) as f64) as usize;
@@ -70,6 +72,17 @@ pub fn ratio_interval_with_alpha(numerator: &[f64], denominator: &[f64], alpha: 
     // therefore the same for both ends, and swapping the samples inverts the interval.
     let hi = 1.0 / tail_quotient(&denominators, &numerators, tail);
     Some(Interval { lo, hi: hi.max(lo) })
+}
+
+/// Smallest probability of a miss that an interval of the ratio of two medians can have, for two
+/// samples of at least `runs` runs each: `2 / 2^runs`.
+///
+/// No interval reaches beyond the quotients of the samples' extremes. For noise of any shape, the
+/// interval between these quotients misses the ratio of the true medians with at most this
+/// probability, the same as the range of one sample misses its median. `docs/methods/compare.md`,
+/// "Smallest level", has the proof.
+pub fn smallest_ratio_alpha(runs: usize) -> f64 {
+    2.0 * 0.5_f64.powf(runs as f64)
 }
 
 /// Distribution of the median as `POINTS` ascending values of equal probability; `None` if there is
@@ -221,6 +234,24 @@ mod tests {
         assert_eq!(paired_ratio_interval_with_alpha(&six, 0.031), None);
         let range = Some(Interval { lo: 1.0, hi: 1.5 });
         assert_eq!(paired_ratio_interval_with_alpha(&six, 2.0 / 64.0), range);
+    }
+
+    /// Checks the smallest probability against noise that attains it: two values of equal
+    /// probability, far apart in the numerator and close together in the denominator. The range of
+    /// the quotients misses the ratio in 2/2^6 of the trials.
+    #[test]
+    fn the_range_of_six_runs_misses_as_often_as_stated() {
+        let alpha = smallest_ratio_alpha(6);
+        assert_eq!(alpha, 0.031_25);
+        assert_eq!(ratio_interval_with_alpha(&[1.0; 6], &[1.0; 9], 0.99 * alpha), None);
+        let sample = |sides: u32, gap: f64| -> Vec<f64> {
+            (0..6).map(|run| if sides >> run & 1 == 1 { 1.0 + gap } else { 1.0 / (1.0 + gap) }).collect()
+        };
+        let misses = (0..64 * 64).filter(|trial| {
+            let (above, below) = (sample(trial % 64, 0.1), sample(trial / 64, 0.01));
+            !ratio_interval_with_alpha(&above, &below, alpha).unwrap().contains(1.0)
+        });
+        assert_eq!(misses.count(), 2 * 64);
     }
 
     fn runs() -> impl Strategy<Value = Vec<f64>> {

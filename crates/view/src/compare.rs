@@ -1,8 +1,8 @@
 //! Comparison of two studies: the differences between them, as distinct from noise.
 //!
-//! All ratios of a comparison share one 5% probability of error. Two studies of the same program
-//! therefore show a false difference in at most one case of twenty. The number of CPU counts does
-//! not matter.
+//! All ratios of a comparison share one 5% probability of error (Holm). Two studies of the same
+//! program therefore show a false difference in at most one case of twenty. The number of CPU
+//! counts does not matter.
 //!
 //! No interval contains the changes between sessions (another machine, a reboot, another program).
 //! The comparison lists the differences in the making of the two studies instead.
@@ -15,11 +15,8 @@ mod stacks;
 
 use std::collections::BTreeSet;
 
-use crate::{
-    COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStudy, Comparison, Difference, Estimate,
-    PointView, View,
-};
-use morecores_statistics::Design;
+use crate::{COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStudy, Comparison, PointView, View};
+use morecores_statistics::{Design, runs_for_joint_ratio};
 use morecores_study::{Better, CPUS_AXIS, Cell, Coordinates, InCell, N_AXIS, Study};
 use thiserror::Error;
 
@@ -28,7 +25,7 @@ use crate::sample::Sample;
 pub use condition::{Condition, ConditionError, judge};
 pub use figure::WhyNoInterval;
 pub(crate) use ratios::log_difference;
-use ratios::{PairedSamples, RatioTests};
+use ratios::{CellRatios, PairedSamples, cell_ratios};
 
 /// One of the two studies.
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +108,11 @@ pub fn compare(base: Side<'_>, new: Side<'_>, minimum_difference: f64) -> Result
     }
     let samples: Vec<PairedSamples> =
         common.into_iter().filter_map(|cell| paired_samples(base, new, cell)).collect();
-    let tests = RatioTests::new(&samples, better, minimum_difference);
-    let points = samples.iter().filter_map(|samples| compare_point(base, new, samples, &tests)).collect();
+    let ratios = cell_ratios(&samples, better, minimum_difference);
+    let tested = ratios.len() + ratios.iter().filter(|cell| cell.speedup.is_some()).count();
+    let points =
+        samples.iter().zip(ratios).filter_map(|(samples, ratios)| compare_point(base, new, samples, ratios));
+    let points = points.collect();
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         base: compared_study(base),
@@ -123,7 +123,8 @@ pub fn compare(base: Side<'_>, new: Side<'_>, minimum_difference: f64) -> Result
         only_base: in_base.difference(&in_new).copied().collect(),
         only_new: in_new.difference(&in_base).copied().collect(),
         stack: stacks::compare_stacks(base.view, new.view),
-        ratios: tests.ratios(),
+        ratios: tested as u32,
+        sufficient_runs: runs_for_joint_ratio(1.0 / tested as f64) as u32,
         at_least: minimum_difference,
         conditions: Vec::new(),
     })
@@ -174,11 +175,10 @@ fn compare_point(
     base: Side<'_>,
     new: Side<'_>,
     samples: &PairedSamples,
-    tests: &RatioTests<'_>,
+    ratios: CellRatios,
 ) -> Option<ComparedPoint> {
     let summary = |point: &PointView| point.metric.as_ref().map_or(point.elapsed_s, |metric| metric.summary);
     let (in_base, in_new) = (base.view.point(&samples.cell)?, new.view.point(&samples.cell)?);
-    let ratio = tests.ratio(samples);
     Some(ComparedPoint {
         cpus: in_new.cpus,
         axes: distinctive_coordinates(in_new),
@@ -186,10 +186,15 @@ fn compare_point(
         new: summary(in_new),
         base_runs: samples.base.len() as u32,
         new_runs: samples.new.len() as u32,
-        ratio: ratio.estimate,
-        noise_floor: ratio.noise_floor,
-        difference: ratio.difference,
-        speedup: compare_speedup(samples, tests),
+        ratio: ratios.values.estimate,
+        noise_floor: samples.noise_floor(),
+        difference: ratios.values.difference,
+        speedup: ratios.speedup.map(|(base, new, ratio)| ComparedSpeedup {
+            base,
+            new,
+            ratio: ratio.estimate,
+            difference: ratio.difference,
+        }),
     })
 }
 
@@ -201,17 +206,4 @@ fn distinctive_coordinates(object: &impl InCell) -> Coordinates {
     let mut axes = cell.further_coordinates();
     axes.extend(n.map(|n| (N_AXIS.to_owned(), n.clone())));
     axes
-}
-
-fn compare_speedup(samples: &PairedSamples, tests: &RatioTests<'_>) -> Option<ComparedSpeedup> {
-    let (base, new, ratio) = tests.speedup(samples)?;
-    Some(ComparedSpeedup { base, new, ratio: ratio.estimate, difference: ratio.difference })
-}
-
-/// Ratio, its noise floor, and its verdict.
-#[derive(Clone, Copy, Debug)]
-struct Ratio {
-    estimate: Estimate,
-    noise_floor: Option<f64>,
-    difference: Difference,
 }

@@ -61,7 +61,7 @@ fn differences(comparison: &Comparison) -> Vec<Difference> {
 /// At most 5% of pairs of identical studies show a difference, over all their ratios together.
 #[test]
 fn two_studies_of_one_program_rarely_differ() {
-    for (runs, noise) in [(6, 0.05), (10, 0.01)] {
+    for (runs, noise) in [(9, 0.05), (10, 0.01)] {
         let is_alarm = |seed: u64| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let [base, new] = [0, 1].map(|_| study(runs, noise, |_| 1.0, &mut rng));
@@ -72,6 +72,21 @@ fn two_studies_of_one_program_rarely_differ() {
         let alarms = (0..200_u64).into_par_iter().filter(|seed| is_alarm(*seed)).count();
         assert!(alarms <= 10, "{alarms} of 200 with {runs} runs and noise of {noise}");
     }
+}
+
+/// Six runs of four counts are too few for seven ratios at once, however large the difference.
+#[test]
+fn too_few_runs_are_unknown_and_not_equal() {
+    let mut rng = ChaCha8Rng::seed_from_u64(48);
+    let compare_runs = |runs: usize, rng: &mut ChaCha8Rng| {
+        let [base, new] = [1.0, 2.0].map(|factor| study(runs, 0.01, |_| factor, rng));
+        compared(&base, &new)
+    };
+    let comparison = compare_runs(8, &mut rng);
+    assert_eq!((comparison.ratios, comparison.sufficient_runs), (7, 9));
+    assert!(differences(&comparison).iter().all(|d| *d == Difference::Unknown), "{comparison:?}");
+    let enough = compare_runs(9, &mut rng);
+    assert!(enough.points.iter().all(|point| point.difference == Difference::Worse), "{enough:?}");
 }
 
 /// The new study loses 5% on 8 CPUs alone, with 10 runs per count and noise of 1%. The comparison

@@ -114,9 +114,17 @@ fn runs_of_incomplete_rounds_are_counted() {
 }
 
 #[test]
-fn outliers_are_counted() {
-    let warning = only_warning(&[1, 2], |made| made.runs[3].elapsed_ns = seconds(9.0));
-    assert_eq!(warning, Warning::Outliers { cpus: 1, count: 1 });
+fn outliers_are_counted_if_there_are_many() {
+    let spoil = |runs: &[usize]| {
+        let mut made = clean_study(&[1, 2]);
+        for &at in runs {
+            made.runs[at].elapsed_ns = seconds(1.1 * made.runs[at].elapsed_ns.as_secs_f64());
+        }
+        warnings(&made)
+    };
+    assert_eq!(spoil(&[3]), [], "one of 16 runs");
+    let expected = [1, 2].map(|cpus| Warning::Outliers { cpus, count: 3 });
+    assert_eq!(spoil(&[1, 3, 6, 10, 12, 15]), expected);
 }
 
 #[test]
@@ -135,7 +143,8 @@ fn a_first_run_that_is_slower_than_all_others() {
     let any = |found: Vec<Warning>| found.iter().any(|w| matches!(w, Warning::FirstRunDiffers { .. }));
     assert!(!any(spoil(12.0, 1)), "a later run");
     assert!(!any(spoil(4.0, 0)), "a faster run");
-    assert!(!any(spoil(8.5, 0)), "6%");
+    assert!(any(spoil(8.5, 0)), "6%");
+    assert!(!any(spoil(8.06, 0)), "0.7%");
 }
 
 #[test]

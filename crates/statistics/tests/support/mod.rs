@@ -6,6 +6,7 @@
 #![allow(dead_code)]
 
 use morecores_statistics::{Decision, Interval, StoppingRule};
+use morecores_study::RoundValue;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -20,6 +21,8 @@ pub(crate) enum Noise {
     /// Two speeds, as from page placement or a boost clock: a share `slow` of the runs takes `gap`
     /// longer.
     Bimodal { slow: f64, gap: f64, sd: f64 },
+    /// Symmetric noise with heavy tails: Student's t with three degrees of freedom.
+    StudentT3 { scale: f64 },
     /// Noise with a hard minimum and a long tail.
     Exponential { mean: f64 },
     /// No noise.
@@ -45,6 +48,10 @@ impl Noise {
                 let mode = if rng.random::<f64>() < slow { 1.0 + gap } else { 1.0 };
                 mode + sd * draw_normal(rng)
             }
+            Self::StudentT3 { scale } => {
+                let squares: f64 = (0..3).map(|_| draw_normal(rng).powi(2)).sum();
+                1.0 + scale * draw_normal(rng) / (squares / 3.0).sqrt()
+            }
             Self::Exponential { mean } => 1.0 - mean * (1.0 - rng.random::<f64>()).ln(),
             Self::None => 1.0,
         }
@@ -58,7 +65,7 @@ impl Noise {
     /// True median.
     pub(crate) fn median(self) -> f64 {
         match self {
-            Self::Normal { .. } | Self::Lognormal { .. } | Self::None => 1.0,
+            Self::Normal { .. } | Self::Lognormal { .. } | Self::StudentT3 { .. } | Self::None => 1.0,
             Self::Exponential { mean } => 1.0 + mean * std::f64::consts::LN_2,
             Self::Bimodal { slow, gap, sd } => {
                 let below = |x: f64| {
@@ -226,4 +233,30 @@ pub(crate) fn rounds_until_stopped(rule: &StoppingRule, samples: &[Vec<f64>; 2])
         rounds = rule.next_look(rounds);
     }
     rounds
+}
+
+/// Shapes of the noise of undisturbed runs, with a standard deviation of about `spread`.
+pub(crate) fn clean_noises(spread: f64) -> [(&'static str, Noise); 3] {
+    [
+        ("normal", Noise::Normal { sd: spread }),
+        ("lognormal", Noise::Lognormal { sigma: spread }),
+        ("t with 3 degrees of freedom", Noise::StudentT3 { scale: spread / 3.0_f64.sqrt() }),
+    ]
+}
+
+/// Runs of several CPU counts round by round, with a standard deviation of 1% and a factor that the
+/// runs of a round have in common.
+pub(crate) fn draw_rounds(
+    noise: Noise,
+    common: f64,
+    counts: usize,
+    rounds: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Vec<RoundValue>> {
+    let mut runs = vec![Vec::new(); counts];
+    for round in 0..rounds as u32 {
+        let factor = (common * draw_normal(rng)).exp();
+        runs.iter_mut().for_each(|runs| runs.push(RoundValue { round, value: factor * noise.draw(rng) }));
+    }
+    runs
 }

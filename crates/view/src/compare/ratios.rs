@@ -1,17 +1,15 @@
 //! Ratios of a comparison, and the decision on which of them are differences.
 //!
-//! A ratio is a difference if it meets three conditions. Its interval, at its part of the
-//! probability of error, excludes 1. The ratio exceeds the noise floors of both studies. The ratio
-//! is not below the requested minimum. This module knows samples of numbers, not studies.
+//! All ratios are tested together. A ratio is a difference if its interval excludes 1 and if it is
+//! not below the requested minimum. This module knows samples of numbers, not studies.
 
 use crate::{Difference, Estimate};
 use morecores_study::{Better, Cell, InCell, RoundValue};
 
-use super::Ratio;
 use crate::types::find_base;
 use morecores_statistics::{
-    Design, Interval, median, noise_floor, paired_ratio_interval_with_alpha, ratio_interval_with_alpha,
-    round_ratios, values,
+    Design, Interval, joint_intervals, median, noise_floor, paired_ratio_interval_with_alpha,
+    ratio_interval_with_alpha, round_ratios, speedup, values,
 };
 
 /// Runs of both studies in one cell.
@@ -32,142 +30,146 @@ impl InCell for PairedSamples {
 
 impl PairedSamples {
     /// Returns the larger noise floor of the two studies.
-    fn noise_floor(&self) -> Option<f64> {
+    pub(super) fn noise_floor(&self) -> Option<f64> {
         Some(noise_floor(&values(&self.base))?.max(noise_floor(&values(&self.new))?))
     }
 }
 
-/// Speedup within one of the two studies.
-#[derive(Debug)]
-struct SideSpeedup {
-    value: f64,
-    interval: Option<Interval>,
-    noise_floor: Option<f64>,
+/// Ratio and its verdict.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ratio {
+    pub(super) estimate: Estimate,
+    pub(super) difference: Difference,
 }
 
-/// Tests of all ratios of one comparison. The number of ratios enters each test.
-#[derive(Debug)]
-pub(super) struct RatioTests<'a> {
-    samples: &'a [PairedSamples],
-    ratios: u32,
+/// Ratios of one cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellRatios {
+    /// Ratio of NEW to BASE.
+    pub(super) values: Ratio,
+    /// Speedup of BASE, speedup of NEW, and the ratio of NEW's to BASE's; none at the base of the
+    /// speedups.
+    pub(super) speedup: Option<(f64, f64, Ratio)>,
+}
+
+/// Speedups of both studies in one cell, over the smallest common count with the same values on
+/// further axes.
+struct SpeedupSamples<'a> {
+    first: &'a PairedSamples,
+    here: &'a PairedSamples,
+    better: Better,
+}
+
+/// Returns the ratios of each cell, in the order of `samples`, tested together. A relative
+/// difference below `minimum_difference` does not count as a difference.
+pub(super) fn cell_ratios(
+    samples: &[PairedSamples],
     better: Better,
     minimum_difference: f64,
+) -> Vec<CellRatios> {
+    let speedup = |here| {
+        let first = find_base(samples, &PairedSamples::cell(here)).filter(|first| first.cell != here.cell)?;
+        Some(SpeedupSamples { first, here, better })
+    };
+    let speedups: Vec<SpeedupSamples<'_>> = samples.iter().filter_map(speedup).collect();
+    let interval = |index: usize, share| match index.checked_sub(samples.len()) {
+        None => samples[index].interval(share),
+        Some(index) => speedups[index].interval(share),
+    };
+    let intervals = joint_intervals(samples.len() + speedups.len(), interval, 1.0);
+    let (of_values, of_speedups) = intervals.split_at(samples.len());
+    let judge = |value, interval, better| judge_ratio(value, interval, better, minimum_difference);
+    let speedup_of = |here: &PairedSamples| {
+        let (speedup, interval) =
+            speedups.iter().zip(of_speedups).find(|(speedup, _)| std::ptr::eq(speedup.here, here))?;
+        let [base, new] = speedup.values();
+        Some((base, new, judge(new / base, *interval, Better::Higher)))
+    };
+    samples
+        .iter()
+        .zip(of_values)
+        .map(|(here, interval)| CellRatios {
+            values: judge(here.value(), *interval, better),
+            speedup: speedup_of(here),
+        })
+        .collect()
 }
 
-impl<'a> RatioTests<'a> {
-    pub(super) fn new(samples: &'a [PairedSamples], better: Better, minimum_difference: f64) -> Self {
-        let mut tests = Self { samples, ratios: 0, better, minimum_difference };
-        let speedups = samples.iter().filter_map(|samples| tests.speedup_base(samples)).count();
-        tests.ratios = (samples.len() + speedups) as u32;
-        tests
+impl PairedSamples {
+    /// Returns the ratio of the medians, NEW to BASE.
+    fn value(&self) -> f64 {
+        median(&values(&self.new)).zip(median(&values(&self.base))).map_or(f64::NAN, |(new, base)| new / base)
     }
 
-    /// Returns the smallest common count with the same values on further axes, the base of the
-    /// speedup of these samples; none for the base itself.
-    fn speedup_base(&self, samples: &PairedSamples) -> Option<&'a PairedSamples> {
-        find_base(self.samples, &samples.cell).filter(|base| base.cell != samples.cell)
+    /// Returns its interval at a share of the probability of error.
+    fn interval(&self, share: f64) -> Option<Interval> {
+        let (new, base) = (values(&self.new), values(&self.base));
+        quotient_interval((&new, self.new_design), (&base, self.base_design), share)
+    }
+}
+
+impl SpeedupSamples<'_> {
+    /// Returns the speedups of BASE and of NEW.
+    fn values(&self) -> [f64; 2] {
+        let Self { first, here, better } = self;
+        let value = |first: &[RoundValue], here: &[RoundValue], design| {
+            speedup(first, here, *better, design).map_or(f64::NAN, |speedup| speedup.value)
+        };
+        [value(&first.base, &here.base, here.base_design), value(&first.new, &here.new, here.new_design)]
     }
 
-    /// Returns the number of ratios: one for each cell, and one speedup for each cell that is not
-    /// the base of the speedups.
-    pub(super) fn ratios(&self) -> u32 {
-        self.ratios
-    }
-
-    /// Returns the ratio of NEW to BASE in one cell.
-    pub(super) fn ratio(&self, samples: &PairedSamples) -> Ratio {
-        let (value, interval) = self.quotient(
-            &values(&samples.new),
-            samples.new_design,
-            &values(&samples.base),
-            samples.base_design,
-        );
-        self.judge_ratio(value, interval, samples.noise_floor(), self.better)
-    }
-
-    /// Returns the speedup of BASE, the speedup of NEW, and the ratio of NEW's to BASE's. Returns
-    /// none at the base of the speedups.
+    /// Returns the interval of the ratio of NEW's speedup to BASE's, at a share of the probability
+    /// of error.
     ///
-    /// The interval is that of Zou & Donner (Statistics in Medicine 27, 2008, "method of variance
-    /// estimates recovery") for the difference of two independent estimates. Here these are the
-    /// logarithms of the speedups. Each side contributes the part of its own interval that points
-    /// away from the other side.
-    pub(super) fn speedup(&self, samples: &PairedSamples) -> Option<(f64, f64, Ratio)> {
-        let first = self.speedup_base(samples)?;
-        let base = self.speedup_of_side(&first.base, &samples.base, samples.base_design);
-        let new = self.speedup_of_side(&first.new, &samples.new, samples.new_design);
-        let interval =
-            new.interval.zip(base.interval).map(|(n, b)| log_difference((new.value, n), (base.value, b)));
-        let floor = new.noise_floor.zip(base.noise_floor).map(|(n, b)| n.max(b));
-        Some((
-            base.value,
-            new.value,
-            self.judge_ratio(new.value / base.value, interval, floor, Better::Higher),
-        ))
+    /// It is that of Zou & Donner (Statistics in Medicine 27, 2008, "method of variance estimates
+    /// recovery") for the difference of two independent estimates. Here these are the logarithms of
+    /// the speedups. Each side contributes the part of its own interval that points away from the
+    /// other side.
+    fn interval(&self, share: f64) -> Option<Interval> {
+        let Self { first, here, .. } = self;
+        let [base_value, new_value] = self.values();
+        let base = self.side_interval(&first.base, &here.base, here.base_design, share)?;
+        let new = self.side_interval(&first.new, &here.new, here.new_design, share)?;
+        Some(log_difference((new_value, new), (base_value, base)))
     }
 
-    /// Returns the speedup within one study, as [`morecores_statistics::speedup`] estimates it, at
-    /// its part of the probability of error.
-    fn speedup_of_side(&self, first: &[RoundValue], here: &[RoundValue], design: Design) -> SideSpeedup {
+    /// Returns the interval of the speedup within one study, as [`morecores_statistics::speedup`]
+    /// estimates it.
+    fn side_interval(
+        &self,
+        first: &[RoundValue],
+        here: &[RoundValue],
+        design: Design,
+        share: f64,
+    ) -> Option<Interval> {
         if let Some(paired) = round_ratios(first, here, self.better) {
-            let ratios = &paired.ratios;
-            let alpha = design.ratio_alpha(ratios.len());
-            return SideSpeedup {
-                value: median(ratios).unwrap_or(f64::NAN),
-                interval: alpha.and_then(|alpha| {
-                    paired_ratio_interval_with_alpha(ratios, alpha / f64::from(self.ratios.max(1)))
-                }),
-                noise_floor: noise_floor(ratios),
-            };
+            let alpha = design.joint_ratio_alpha(paired.ratios.len(), share)?;
+            return paired_ratio_interval_with_alpha(&paired.ratios, alpha);
         }
         let (first, here) = (values(first), values(here));
-        let (value, interval) = match self.better {
-            Better::Lower => self.quotient(&first, design, &here, design),
-            Better::Higher => self.quotient(&here, design, &first, design),
-        };
-        let floors = noise_floor(&first).zip(noise_floor(&here));
-        let noise_floor = floors.map(|(a, b)| a.ln_1p().hypot(b.ln_1p()).exp_m1());
-        SideSpeedup { value, interval, noise_floor }
+        match self.better {
+            Better::Lower => quotient_interval((&first, design), (&here, design), share),
+            Better::Higher => quotient_interval((&here, design), (&first, design), share),
+        }
     }
+}
 
-    /// Returns the ratio of two medians and its interval, at its part of the probability of error.
-    fn quotient(
-        &self,
-        above: &[f64],
-        above_design: Design,
-        below: &[f64],
-        below_design: Design,
-    ) -> (f64, Option<Interval>) {
-        let value = median(above).zip(median(below)).map_or(f64::NAN, |(a, b)| a / b);
-        let alpha = above_design.ratio_alpha(above.len()).zip(below_design.ratio_alpha(below.len()));
-        let interval = alpha.and_then(|(a, b)| {
-            ratio_interval_with_alpha(above, below, a.max(b) / f64::from(self.ratios.max(1)))
-        });
-        (value, interval)
-    }
+/// Returns the interval of the ratio of two medians at a share of the probability of error; each
+/// sample comes with the design that decided its number of runs.
+fn quotient_interval(above: (&[f64], Design), below: (&[f64], Design), share: f64) -> Option<Interval> {
+    let alpha = |(values, design): (&[f64], Design)| design.joint_ratio_alpha(values.len(), share);
+    ratio_interval_with_alpha(above.0, below.0, alpha(above)?.max(alpha(below)?))
+}
 
-    fn judge_ratio(
-        &self,
-        value: f64,
-        interval: Option<Interval>,
-        floor: Option<f64>,
-        better: Better,
-    ) -> Ratio {
-        let beyond = |limit: f64| value.ln().abs() > limit.ln_1p();
-        let difference = match (interval, floor) {
-            (Some(interval), Some(floor)) => {
-                let is_one = !interval.contains(1.0) && beyond(floor) && beyond(self.minimum_difference);
-                match (is_one, (value > 1.0) == (better == Better::Higher)) {
-                    (false, _) => Difference::None,
-                    (true, true) => Difference::Better,
-                    (true, false) => Difference::Worse,
-                }
-            }
-            _ => Difference::Unknown,
-        };
-        let ci95 = interval.map(Interval::ends);
-        Ratio { estimate: Estimate { value, ci95 }, noise_floor: floor, difference }
-    }
+fn judge_ratio(value: f64, interval: Option<Interval>, better: Better, minimum_difference: f64) -> Ratio {
+    let difference = match interval {
+        None => Difference::Unknown,
+        Some(interval) if interval.contains(1.0) => Difference::None,
+        Some(_) if value.ln().abs() <= minimum_difference.ln_1p() => Difference::None,
+        Some(_) if (value > 1.0) == (better == Better::Higher) => Difference::Better,
+        Some(_) => Difference::Worse,
+    };
+    Ratio { estimate: Estimate { value, ci95: interval.map(Interval::ends) }, difference }
 }
 
 /// Returns the interval of the quotient of two positive estimates with intervals of their own (Zou
@@ -221,21 +223,54 @@ mod tests {
         let more = ten.map(|v| v * 1.1);
         let both = [samples(1, &ten, &ten), samples(2, &ten, &more)];
         for (better, expected) in [(Better::Lower, Difference::Worse), (Better::Higher, Difference::Better)] {
-            let tests = RatioTests::new(&both, better, 0.0);
-            assert_eq!(tests.ratios(), 3);
-            assert_eq!(tests.ratio(&both[1]).difference, expected);
-            assert_eq!(tests.ratio(&both[0]).difference, Difference::None);
-            let (base, new, speedup) = tests.speedup(&both[1]).expect("two counts");
+            let [first, second] = cell_ratios(&both, better, 0.0)[..] else { panic!("two cells") };
+            assert_eq!(second.values.difference, expected);
+            assert_eq!(first.values.difference, Difference::None);
+            let (base, new, speedup) = second.speedup.expect("two counts");
             assert_eq!(speedup.difference, expected, "{base} {new}");
-            assert!(tests.speedup(&both[0]).is_none());
+            assert!(first.speedup.is_none());
         }
         // The difference of 10% lies below a requested minimum of 20%.
-        assert_eq!(RatioTests::new(&both, Better::Lower, 0.2).ratio(&both[1]).difference, Difference::None);
+        assert_eq!(cell_ratios(&both, Better::Lower, 0.2)[1].values.difference, Difference::None);
     }
 
+    /// Six runs are enough for one ratio, and too few for the three ratios of two counts.
     #[test]
-    fn too_few_runs_give_no_verdict() {
-        let few = [samples(1, &[1.0; 5], &[9.0; 5])];
-        assert_eq!(RatioTests::new(&few, Better::Lower, 0.0).ratio(&few[0]).difference, Difference::Unknown);
+    fn too_few_runs_for_the_level_give_no_verdict() {
+        let difference =
+            |samples: &[PairedSamples]| cell_ratios(samples, Better::Lower, 0.0)[0].values.difference;
+        let runs = |runs: usize| samples(1, &vec![1.0; runs], &vec![9.0; runs]);
+        assert_eq!(difference(&[runs(5)]), Difference::Unknown);
+        assert_eq!(difference(&[runs(6)]), Difference::Worse);
+        let second = |runs: usize| samples(2, &vec![1.0; runs], &vec![9.0; runs]);
+        assert_eq!(difference(&[runs(6), second(6)]), Difference::Unknown);
+        assert_eq!(difference(&[runs(7), second(7)]), Difference::Worse);
+        // When the count with seven runs is told apart, half of the probability is left for each of
+        // the others. Six runs need 3.1% of the 5%.
+        assert_eq!(difference(&[runs(6), second(7)]), Difference::Unknown);
+    }
+
+    /// The verdict and the interval never contradict each other: a difference excludes 1, and the
+    /// absence of one includes it.
+    #[test]
+    fn verdicts_agree_with_their_intervals() {
+        let ten = [1.0, 1.01, 1.02, 0.99, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0];
+        let by = |factor: f64| ten.map(|v| v * factor);
+        let cells = [
+            samples(1, &ten, &by(1.3)),
+            samples(2, &ten, &by(1.02)),
+            samples(4, &ten, &by(1.015)),
+            samples(8, &ten, &ten),
+        ];
+        let ratios = cell_ratios(&cells, Better::Lower, 0.0);
+        let all = ratios.iter().flat_map(|cell| [Some(cell.values), cell.speedup.map(|s| s.2)]).flatten();
+        for ratio in all {
+            let [low, high] = ratio.estimate.ci95.expect("ten runs");
+            assert_eq!(ratio.difference == Difference::None, low <= 1.0 && 1.0 <= high, "{ratio:?}");
+        }
+        // The other ratios get the share of those that are told apart, so that the interval is
+        // narrower than with one seventh.
+        let alone = cells[3].interval(1.0 / 7.0).expect("ten runs");
+        assert!(ratios[3].values.estimate.ci95.expect("ten runs")[1] < alone.hi);
     }
 }

@@ -15,17 +15,11 @@ use crate::memory_kills::killed_for_memory;
 use crate::others::OtherPrograms;
 use crate::sample::Sample;
 use crate::types::{find_base, find_in_cell};
-use morecores_statistics::MIN_RUNS;
-use morecores_statistics::aa_test;
-use morecores_statistics::{has_two_speeds, serial_correlation};
-use morecores_statistics::{median, outliers, round_ratios};
+use morecores_statistics::{Disturbances, MIN_RUNS, has_two_speeds, median, outliers, round_ratios};
 
 /// Share of the CPUs' time that may be lost without a warning. A smaller share cannot move a
 /// speedup by more than the default precision.
 const NEGLIGIBLE_SHARE: f64 = 0.01;
-/// Threshold of the ratio of the first run to the median of the others; a run above it is of a
-/// different kind. A cold page cache costs more than this, noise does not.
-const FIRST_RUN_RATIO: f64 = 1.1;
 /// Largest number of used CPUs that counts as running on one.
 const MAX_CPUS_OF_ONE: f64 = 1.1;
 /// Threshold of the ratio of the growth in used CPUs to the growth in given CPUs; less is no
@@ -34,8 +28,6 @@ const LEAST_GROWTH: f64 = 0.1;
 /// Threshold of other programs' share of the added CPUs; more may explain why the command used no
 /// more CPUs. The threshold is more than twice the growth that counts as none.
 const TAKEN_SHARE: f64 = 0.25;
-/// Probability below which runs do not count as independent of each other.
-const DEPENDENT: f64 = 0.01;
 
 /// Excess of one run's CPU time over the time of its CPUs, in seconds, that proves nothing. It
 /// covers the time of the process between fork and exec, and a tick of 10 ms (`CONFIG_HZ=100`), the
@@ -74,12 +66,12 @@ pub(super) fn study_warnings(study: &Study, samples: &[Sample<'_>], points: &[Po
     for sample in samples.iter().filter(|sample| !sample.failed.is_empty()) {
         warnings.extend(Some(&sample.cell()), [failed_runs(&study.header.plan, sample)]);
     }
-    for sample in samples {
+    for (sample, disturbances) in samples.iter().zip(disturbance_warnings(study, samples)) {
         if let Some(point) = find_in_cell(points, &sample.cell()) {
             let mut own = Vec::new();
             let further = sample.cell().further_coordinates();
             let group = points.iter().filter(|point| point.cell().further_coordinates() == further);
-            push_run_warnings(study, sample, point, group.count() == 1, &mut own);
+            push_run_warnings(study, sample, point, group.count() == 1, disturbances, &mut own);
             push_machine_warnings(study, sample, point, &mut own);
             own.extend(
                 find_base(samples.iter().filter(|s| !s.runs.is_empty()), &sample.cell())
@@ -161,13 +153,57 @@ fn whole_study_warnings(study: &Study, points: &[PointView]) -> Vec<Warning> {
     warnings
 }
 
+/// Returns the warnings of disturbed runs for each sample. All samples are tested together, so that
+/// many counts cause no more false alarms than one.
+fn disturbance_warnings(study: &Study, samples: &[Sample<'_>]) -> Vec<Vec<Warning>> {
+    let runs: Vec<_> = samples.iter().map(Sample::round_values).collect();
+    let found = Disturbances::find(&runs, study.header.plan.seed);
+    let is_time = study.header.plan.metric.is_none();
+    let warnings = |(place, sample): (usize, &Sample<'_>)| {
+        let (cpus, values) = (sample.point.cpus, sample.values());
+        let mut warnings = Vec::new();
+        let count = outliers(&values).len() as u32;
+        if found.has_many_outliers && count > 0 {
+            warnings.push(Warning::Outliers { cpus, count });
+        }
+        if let Some(ratio) = first_run_ratio(&values).filter(|_| found.has_slow_first_round && is_time) {
+            warnings.push(Warning::FirstRunDiffers { cpus, ratio });
+        }
+        if let Some(ratio) = halves_ratio(&values).filter(|_| found.drifting.contains(&place)) {
+            warnings.push(Warning::Drift { cpus, ratio });
+        }
+        if let Some((_, correlation)) = found.dependent.iter().find(|(dependent, _)| *dependent == place) {
+            warnings.push(Warning::DependentRuns { cpus, correlation: *correlation });
+        }
+        warnings
+    };
+    samples.iter().enumerate().map(warnings).collect()
+}
+
+/// Returns the ratio of the first run to the median of the later ones, if it is slower than each of
+/// them and by more than a negligible share.
+fn first_run_ratio(values: &[f64]) -> Option<f64> {
+    let (first, later) = values.split_first()?;
+    let ratio = first / median(later)?;
+    (ratio > 1.0 + NEGLIGIBLE_SHARE && later.iter().all(|value| value < first)).then_some(ratio)
+}
+
+/// Returns the ratio of the medians, second half of the runs to first half, if they differ by more
+/// than a negligible share.
+fn halves_ratio(values: &[f64]) -> Option<f64> {
+    let (before, after) = values.split_at(values.len() / 2);
+    let ratio = median(after)? / median(before)?;
+    (ratio.ln().abs() > NEGLIGIBLE_SHARE.ln_1p()).then_some(ratio)
+}
+
 /// Adds the warnings that follow from the runs of one count. A point that `is_alone` has no speedup
-/// over another count.
+/// over another count. `disturbances` are those of a test of all counts.
 fn push_run_warnings(
     study: &Study,
     sample: &Sample<'_>,
     point: &PointView,
     is_alone: bool,
+    disturbances: Vec<Warning>,
     warnings: &mut Vec<Warning>,
 ) {
     let (cpus, values) = (point.cpus, sample.values());
@@ -189,30 +225,11 @@ fn push_run_warnings(
             warnings.push(Warning::Imprecise { cpus, half_width, precision });
         }
     }
-    if point.outliers > 0 {
-        warnings.push(Warning::Outliers { cpus, count: point.outliers });
-    }
-    let (first, later) = (values[0], &values[1..]);
-    let ratio = median(later).map_or(1.0, |later| first / later);
-    let beyond_all = later.iter().all(|value| *value < first);
-    if ratio > FIRST_RUN_RATIO && beyond_all && point.metric.is_none() {
-        warnings.push(Warning::FirstRunDiffers { cpus, ratio });
-    }
-    let (before, after) = values.split_at(values.len() / 2);
-    let changed = aa_test(before, after, study.header.plan.seed).filter(|c| c.difference > c.floor);
-    let drift = changed
-        .filter(|c| c.difference > NEGLIGIBLE_SHARE)
-        .and_then(|_| Some(median(after)? / median(before)?));
-    if let Some(ratio) = drift {
-        // A change of speed also gives two speeds, but the two do not alternate.
-        warnings.push(Warning::Drift { cpus, ratio });
-        return;
-    }
-    if let Some(correlation) = serial_correlation(&values).filter(|c| c.p_value < DEPENDENT) {
-        warnings.push(Warning::DependentRuns { cpus, correlation: correlation.coefficient });
-    }
+    let has_drift = disturbances.iter().any(|warning| matches!(warning, Warning::Drift { .. }));
+    warnings.extend(disturbances);
     let wide = summary.ci95.is_some_and(|[low, high]| high - low > NEGLIGIBLE_SHARE * summary.median);
-    if wide && has_two_speeds(&without_outliers(&values)) {
+    // A change of speed also gives two speeds, but the two do not alternate.
+    if wide && !has_drift && has_two_speeds(&without_outliers(&values)) {
         warnings.push(Warning::TwoSpeeds { cpus });
     }
 }

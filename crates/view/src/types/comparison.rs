@@ -34,9 +34,12 @@ pub struct Comparison {
     pub only_new: Vec<u32>,
     /// Differences between the speedup stacks that both studies have, ascending by CPU count.
     pub stack: Vec<ComparedStack>,
-    /// Number of ratios with an interval. The intervals hold together with 95% confidence
-    /// (Bonferroni).
+    /// Number of ratios that are tested together. In 95% of comparisons no ratio is called a
+    /// difference because of noise alone (Holm).
     pub ratios: u32,
+    /// Number of runs of each count that suffices to test so many ratios together.
+    #[serde(default)]
+    pub sufficient_runs: u32,
     /// Relative difference below which nothing is called a difference, in addition to noise; 0 if
     /// the user set none.
     pub at_least: f64,
@@ -104,7 +107,7 @@ pub enum Difference {
     Worse,
     /// No difference beyond the noise.
     None,
-    /// Too few runs to tell.
+    /// Too few runs for the level of the joint test.
     Unknown,
 }
 
@@ -126,10 +129,11 @@ pub struct ComparedPoint {
     pub base_runs: u32,
     /// Number of runs in NEW.
     pub new_runs: u32,
-    /// Ratio of the medians, `new` to `base`, with an interval that allows for all ratios together.
+    /// Ratio of the medians, `new` to `base`. The interval has the level of the joint test of all
+    /// ratios; null if the runs are too few for this level.
     pub ratio: Estimate,
     /// Relative difference that chance alone gives (A/A), the larger one of the two studies; null
-    /// with too few runs.
+    /// with fewer than six runs. The verdict does not depend on it.
     pub noise_floor: Option<f64>,
     /// Verdict on the ratio.
     pub difference: Difference,
@@ -146,8 +150,7 @@ pub struct ComparedSpeedup {
     pub base: f64,
     /// Speedup in NEW.
     pub new: f64,
-    /// Ratio of the speedups, `new` to `base`, with an interval that allows for all ratios
-    /// together.
+    /// Ratio of the speedups, `new` to `base`, with an interval as that of the times.
     pub ratio: Estimate,
     /// Verdict on the ratio.
     pub difference: Difference,
