@@ -23,8 +23,8 @@ runs: number, } | { "kind": "imprecise",
  */
 cpus: number, 
 /**
- * Half-width of the confidence interval of the speedup divided by the speedup; with one CPU
- * count, of the median divided by the median.
+ * Half-width of the confidence interval of the speedup, divided by the speedup. With one
+ * CPU count, it is that of the median, divided by the median.
  */
 half_width: number, 
 /**
