@@ -23,6 +23,9 @@ use support::{
     rounds_until_stopped, run_trials,
 };
 
+/// Draws the runs of a study with a number of rounds and of counts.
+type DrawStudy<'a> = dyn Fn(usize, usize, &mut ChaCha8Rng) -> Vec<Vec<RoundValue>> + 'a;
+
 const TWO_EQUAL_SPEEDS: Noise = Noise::Bimodal { slow: 0.49, gap: 0.1, sd: 0.002 };
 
 /// Dependences between runs: a name, the correlation of each run with the previous run, and the
@@ -380,7 +383,7 @@ fn print_disturbances(seed: u64, count: usize) {
     let names: Vec<String> = sizes.iter().map(|(counts, rounds)| format!("{counts} × {rounds}")).collect();
     let heads: Vec<&str> =
         std::iter::once("counts × rounds").chain(names.iter().map(String::as_str)).collect();
-    let print = |name: &str, draw: &dyn Fn(usize, usize, &mut ChaCha8Rng) -> Vec<Vec<RoundValue>>| {
+    let print = |name: &str, draw: &DrawStudy<'_>| {
         let cells = sizes.map(|(counts, rounds)| {
             let mut found = [0_usize; 4];
             for trial in 0..count {

@@ -287,7 +287,9 @@ mod tests {
             rounds(&values.iter().zip(0..).map(|(v, i)| v - 0.0003 * f64::from(i)).collect::<Vec<_>>())
         };
         let counts: Vec<_> = (10..18).map(count).collect();
-        assert!(counts.iter().any(|alone| Disturbances::find(&[alone.clone()], 1).drifting.is_empty()));
+        assert!(
+            counts.iter().any(|alone| Disturbances::find(std::slice::from_ref(alone), 1).drifting.is_empty())
+        );
         assert!(!Disturbances::find(&counts, 1).drifting.is_empty());
     }
 
