@@ -65,7 +65,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --metric 'Regular expression for a printed number, to measure instead of the time; its first group is the number. Several metrics need names: the first one decides, all are kept and shown'
             cand --unit 'Unit of the number; NAME=TEXT is the unit of the metric with this name'
             cand --decimal-mark 'Decimal mark of the command''s numbers [default: determined from them; `1,234` alone is refused]'
-            cand --trace 'Trace one more run of each CPU count after the timed runs, to show where the CPUs went [default: auto]'
+            cand --trace 'Trace further runs of each CPU count after the timed runs, to show where the CPUs went [default: auto]'
             cand --traced-runs 'Traced runs of each CPU count, in shuffled rounds [default: 3; 1 if a run takes more than 20 s, if the time is too short, or if the traces are large]'
             cand --predict 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]'
             cand --worth 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]'

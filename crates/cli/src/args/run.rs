@@ -135,7 +135,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, value_name = "MARK", requires = "metric", help_heading = METRIC)]
     pub(crate) decimal_mark: Option<DecimalMark>,
 
-    /// Trace one more run of each CPU count after the timed runs, to show where the CPUs went
+    /// Trace further runs of each CPU count after the timed runs, to show where the CPUs went
     /// [default: auto]
     #[arg(long, value_enum, help_heading = TRACE)]
     pub(crate) trace: Option<TraceMode>,
