@@ -109,7 +109,7 @@ impl Studies {
         let predict = format!("--predict={to}");
         let largest = from[from.len() - 1];
         for (study, cpus, trace) in [
-            (&self.small, joined(from, ","), vec![predict.as_str(), "--trace", "on"]),
+            (&self.small, joined(from, ","), vec![predict.as_str(), "--trace", "on", "--traced-runs", "1"]),
             (&self.large, format!("{largest},{to}"), vec!["--trace", "off"]),
         ] {
             let _ = std::fs::remove_dir_all(study);
