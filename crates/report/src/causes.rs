@@ -16,7 +16,7 @@ use morecores_view::Component;
 
 /// Loss of a speedup stack that is worth a sentence.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cause {
+pub struct LossCause {
     /// Kind of CPU time.
     pub component: Component,
     /// Loss in CPUs; negative if CPUs were gained.

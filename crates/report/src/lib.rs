@@ -28,7 +28,7 @@ mod verdict;
 mod warning;
 
 pub use causes::{
-    Cause, Explanation, NoCauseReason, SerialTime, cause_clause, causes, main_causes, main_causes_text,
+    Explanation, LossCause, NoCauseReason, SerialTime, cause_clause, causes, main_causes, main_causes_text,
     no_cause_reason,
 };
 pub use command::{display_command, display_command_with_variables};
@@ -52,6 +52,7 @@ pub use terminal::{
 };
 pub use topology::topology_report;
 pub use verdict::{
-    Beyond, Gain, PlanSummary, Remark, Subject, Taker, Verdict, VerdictKind, decide, verdict_statement,
+    Beyond, ComparedQuantity, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker, VerdictKind, decide,
+    verdict_statement,
 };
 pub use warning::{Notice, Severity, notices, success_list, warning_sentence};

@@ -27,7 +27,7 @@ use morecores_view::page::Statement;
 use morecores_view::{TraceView, View};
 
 use crate::stack::Part;
-use crate::{Verdict, decide, notices, verdict_statement};
+use crate::{ReportedVerdict, decide, notices, verdict_statement};
 pub use comparison::comparison_report;
 pub use gains::gains_report;
 pub use locks::locks_report;
@@ -201,6 +201,6 @@ fn join_sections(sections: Vec<Vec<String>>) -> String {
 }
 
 /// Verdict, with its answer in colour.
-fn verdict_lines(verdict: &Verdict, style: &Style) -> Vec<String> {
+fn verdict_lines(verdict: &ReportedVerdict, style: &Style) -> Vec<String> {
     style.wrap_statement(&verdict_statement(verdict), "", |lead| style.paint().verdict(verdict.answer, lead))
 }

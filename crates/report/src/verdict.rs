@@ -10,7 +10,7 @@ mod text;
 use morecores_study::Limit;
 use morecores_view::{Answer, Estimate, OutsideTime, OversubscribedBase, View};
 
-use crate::{Cause, NoCauseReason};
+use crate::{LossCause, NoCauseReason};
 
 pub use decide::decide;
 pub use text::verdict_statement;
@@ -18,9 +18,9 @@ pub(crate) use text::{more_runs_advice, stricter_limit, thread_advice, unused_cp
 
 /// Answer to "will more cores help?", with remarks on the points.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct ReportedVerdict {
     /// Quantity that the speedup compares.
-    pub subject: Subject,
+    pub compared: ComparedQuantity,
     /// Answer.
     pub answer: Answer,
     /// Kind of the verdict, with its figures.
@@ -46,7 +46,7 @@ pub struct PlanSummary {
     pub limit: Limit,
 }
 
-impl Verdict {
+impl ReportedVerdict {
     /// Whether the verdict answers a question that was asked. A traced run alone does not ask how
     /// the command scales.
     pub(crate) fn has_result(&self, view: &View) -> bool {
@@ -56,7 +56,7 @@ impl Verdict {
 
 /// Quantity that a speedup compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum ComparedQuantity {
     /// Elapsed time.
     Time,
     /// A rate that the command prints, with its unit.
@@ -67,7 +67,7 @@ pub enum Subject {
 
 /// One CPU count compared with the smallest one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gain {
+pub struct MeasuredGain {
     /// Smallest CPU count.
     pub base: u32,
     /// CPU count compared with the smallest one.
@@ -122,14 +122,14 @@ pub enum VerdictKind {
         /// Threads at the smallest count.
         crowd: OversubscribedBase,
         /// Largest count over the smallest, of limited value.
-        gain: Gain,
+        gain: MeasuredGain,
     },
     /// Too few runs for an interval.
-    TooFewRuns(Gain),
+    TooFewRuns(MeasuredGain),
     /// Others took so much CPU time that the speedup may not be the command's own.
     CpusTaken {
         /// Gain as measured.
-        gain: Gain,
+        gain: MeasuredGain,
         /// CPU count that lost most.
         cpus: u32,
         /// Share of the time of its CPUs that was taken.
@@ -140,25 +140,25 @@ pub enum VerdictKind {
     /// The interval contains the speedup from which the added CPUs are worth it.
     WideInterval {
         /// Gain nearest to being worth it.
-        gain: Gain,
+        gain: MeasuredGain,
         /// Number of rounds that would decide; none if no number would.
         rounds: Option<u32>,
     },
     /// More CPUs are worth it.
     WorthIt {
         /// Gain at the smallest count that is enough, or at the fastest one.
-        gain: Gain,
+        gain: MeasuredGain,
         /// Counts beyond that of the gain.
         beyond: Beyond,
     },
     /// More CPUs are not worth it.
-    NotWorthIt(Gain),
+    NotWorthIt(MeasuredGain),
     /// More CPUs make the command slower.
-    Slower(Gain),
+    Slower(MeasuredGain),
     /// The command used no more CPUs, however many it had.
     UnusedCpus {
         /// Gain at the largest count.
-        gain: Gain,
+        gain: MeasuredGain,
         /// Average number of busy CPUs.
         used: f64,
         /// Whether the command was told how many CPUs it had.
@@ -230,7 +230,7 @@ pub enum Remark {
     /// Main causes that limit the command, by the speedup stack of the largest count.
     MainCauses {
         /// The largest loss, and the losses that may be as large.
-        causes: Vec<Cause>,
+        causes: Vec<LossCause>,
         /// Whether the trace behind the causes lost events.
         lossy: bool,
     },

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use morecores_view::Warning;
 
-use crate::verdict::{PlanSummary, Verdict, VerdictKind};
+use crate::verdict::{PlanSummary, ReportedVerdict, VerdictKind};
 
 use rank::{Rank, rank};
 use words::{Words, group_words};
@@ -33,7 +33,7 @@ pub struct Notice {
 /// Warnings in words. Similar warnings are merged; those with the largest effect on the verdict
 /// come first. Left out are a warning that the verdict already states and a precision that does not
 /// change the answer.
-pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
+pub fn notices(warnings: &[Warning], verdict: &ReportedVerdict) -> Vec<Notice> {
     let in_verdict = |warning: &Warning| match verdict.kind {
         // An answer needs no more precision, and an open one says how many runs it needs.
         VerdictKind::OneCount { .. } => false,

@@ -3,12 +3,12 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_report::{Beyond, Remark, Taker, Verdict, VerdictKind, notices, verdict_statement};
+use morecores_report::{Beyond, Remark, ReportedVerdict, Taker, VerdictKind, notices, verdict_statement};
 use morecores_study::{Better, Limit, StopReason};
 use morecores_view::{Answer, OutsideEvidence, OutsideTime, View, Warning, Workers};
 
 /// Decides again, because the tests change finished views.
-fn decide(view: &View) -> Verdict {
+fn decide(view: &View) -> ReportedVerdict {
     morecores_report::decide(&support::decided(view.clone()))
 }
 
@@ -178,7 +178,7 @@ fn cpu_time_taken_by_others_leaves_the_question_open() {
         });
         decide(&taken.build())
     };
-    let taker = |verdict: Verdict| match verdict.kind {
+    let taker = |verdict: ReportedVerdict| match verdict.kind {
         VerdictKind::CpusTaken { cpus: 2, taker, .. } => Some(taker),
         _ => None,
     };

@@ -34,7 +34,7 @@ pub use ratio::{
     smallest_ratio_alpha,
 };
 pub use rounds::{RoundRatios, question_samples, round_ratios, values};
-pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
+pub use scaling::{ScalingRatio, efficiency, serial_fraction, speedup};
 pub use separation::rounds_until_width;
 pub use stopping::{Decision, StoppingRule};
-pub use summary::{Summary, median, outliers, quantile};
+pub use summary::{median, outliers, quantile};

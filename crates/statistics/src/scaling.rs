@@ -11,9 +11,9 @@ use crate::ratio::{paired_ratio_interval, ratio_interval};
 use crate::rounds::{round_ratios, values};
 use crate::summary::median;
 
-/// Derived value and, if there are enough runs, its 95% interval. Dimensionless.
+/// Speedup, efficiency or serial fraction, with its 95% interval. Dimensionless.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct ScalingRatio {
     /// Point estimate.
     pub value: f64,
     /// 95% interval of the value, from the noise of the runs; `None` for fewer than
@@ -26,9 +26,14 @@ pub struct Estimate {
 /// speedup is the ratio of the two medians. `None` if either sample is empty or the speedup is not
 /// positive. `base` and `runs` must be different runs: the base has no measured speedup over
 /// itself, and its point is 1 by definition.
-pub fn speedup(base: &[RoundValue], runs: &[RoundValue], better: Better, design: Design) -> Option<Estimate> {
+pub fn speedup(
+    base: &[RoundValue],
+    runs: &[RoundValue],
+    better: Better,
+    design: Design,
+) -> Option<ScalingRatio> {
     let estimate = match round_ratios(base, runs, better) {
-        Some(paired) => Estimate {
+        Some(paired) => ScalingRatio {
             value: median(&paired.ratios)?,
             interval: paired_ratio_interval(&paired.ratios, design),
         },
@@ -38,20 +43,20 @@ pub fn speedup(base: &[RoundValue], runs: &[RoundValue], better: Better, design:
 }
 
 /// Speedup as the ratio of the medians of two samples that no round relates.
-fn speedup_of_medians(base: &[f64], runs: &[f64], better: Better, design: Design) -> Option<Estimate> {
+fn speedup_of_medians(base: &[f64], runs: &[f64], better: Better, design: Design) -> Option<ScalingRatio> {
     let (numerator, denominator) = match better {
         Better::Lower => (base, runs),
         Better::Higher => (runs, base),
     };
     let value = median(numerator)? / median(denominator)?;
-    Some(Estimate { value, interval: ratio_interval(numerator, denominator, design) })
+    Some(ScalingRatio { value, interval: ratio_interval(numerator, denominator, design) })
 }
 
 /// Efficiency `S(n)/n` of a speedup on `cpus` CPUs; `None` for zero CPUs.
-pub fn efficiency(speedup: Estimate, cpus: u32) -> Option<Estimate> {
+pub fn efficiency(speedup: ScalingRatio, cpus: u32) -> Option<ScalingRatio> {
     let share = |s: f64| s / f64::from(cpus);
     let interval = speedup.interval.map(|i| Interval { lo: share(i.lo), hi: share(i.hi) });
-    (cpus > 0).then_some(Estimate { value: share(speedup.value), interval })
+    (cpus > 0).then_some(ScalingRatio { value: share(speedup.value), interval })
 }
 
 /// Serial fraction `(1/S - 1/n) / (1 - 1/n)` of a speedup on `cpus` CPUs: Karp & Flatt, *Measuring
@@ -60,11 +65,11 @@ pub fn efficiency(speedup: Estimate, cpus: u32) -> Option<Estimate> {
 ///
 /// The fraction is negative for a speedup above the number of CPUs, and above 1 for a slowdown. The
 /// fraction falls as the speedup rises, so that the ends of the interval swap.
-pub fn serial_fraction(speedup: Estimate, cpus: u32) -> Option<Estimate> {
+pub fn serial_fraction(speedup: ScalingRatio, cpus: u32) -> Option<ScalingRatio> {
     let per_cpu = 1.0 / f64::from(cpus);
     let fraction = |s: f64| (1.0 / s - per_cpu) / (1.0 - per_cpu);
     let interval = speedup.interval.map(|i| Interval { lo: fraction(i.hi), hi: fraction(i.lo) });
-    (cpus > 1).then_some(Estimate { value: fraction(speedup.value), interval })
+    (cpus > 1).then_some(ScalingRatio { value: fraction(speedup.value), interval })
 }
 
 #[cfg(test)]
@@ -77,8 +82,8 @@ mod tests {
         values.iter().zip(0..).map(|(&value, round)| RoundValue { round, value }).collect()
     }
 
-    fn exact_estimate(value: f64) -> Estimate {
-        Estimate { value, interval: None }
+    fn exact_estimate(value: f64) -> ScalingRatio {
+        ScalingRatio { value, interval: None }
     }
 
     /// Checks a published kernel build on a dual SMP machine: 104 s with one CPU and 70 s with two.

@@ -1,4 +1,4 @@
-//! Description of one sample: its median, its extremes and its outliers.
+//! Description of one sample: its median, its quantiles and its outliers.
 //!
 //! Nothing here removes a value. An outlier is a fact about the measurement and is to be shown.
 
@@ -49,34 +49,6 @@ pub fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
     Some(*values.select_nth_unstable_by(rank, f64::total_cmp).1)
 }
 
-/// Summary of a sample, in the unit of its values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Number of values.
-    pub runs: usize,
-    /// Median; morecores calls it "the time" of several runs.
-    pub median: f64,
-    /// Arithmetic mean, for comparison with tools that report it.
-    pub mean: f64,
-    /// Smallest value.
-    pub min: f64,
-    /// Largest value.
-    pub max: f64,
-}
-
-impl Summary {
-    /// Summarises `values`; `None` for no values.
-    pub fn from_values(values: &[f64]) -> Option<Self> {
-        let median = median(values)?;
-        let (min, max) = values
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), &v| (f64::min(min, v), f64::max(max, v)));
-        // Rounding of the sum must not put the mean of equal values outside their range.
-        let mean = (values.iter().sum::<f64>() / values.len() as f64).clamp(min, max);
-        Some(Self { runs: values.len(), median, mean, min, max })
-    }
-}
-
 /// Indices of the values whose modified z-score, `0.6745 (x - median) / MAD`, is beyond 3.5 in
 /// either direction.
 ///
@@ -98,9 +70,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn no_values_have_no_summary() {
+    fn no_values_have_no_median() {
         assert_eq!(median(&[]), None);
-        assert_eq!(Summary::from_values(&[]), None);
         assert!(outliers(&[]).is_empty());
     }
 
@@ -110,8 +81,7 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0]), Some(2.0));
         assert_eq!(median(&[9.0, 1.0, 5.0]), Some(5.0));
         assert_eq!(median(&[f64::MAX, f64::MAX]), Some(f64::MAX));
-        let summary = Summary::from_values(&[4.0, 1.0, 1.0, 2.0]).unwrap();
-        assert_eq!(summary, Summary { runs: 4, median: 1.5, mean: 2.0, min: 1.0, max: 4.0 });
+        assert_eq!(median(&[4.0, 1.0, 1.0, 2.0]), Some(1.5));
     }
 
     // By hand: the median is 10 and the MAD is 1, so that 14 scores 2.7 and 16 scores 4.05.
@@ -136,13 +106,11 @@ mod tests {
         }
 
         #[test]
-        fn a_summary_is_in_order_and_scales(values in prop::collection::vec(1e-3..1e3, 1..60), power in -8i32..8) {
-            let s = Summary::from_values(&values).unwrap();
-            prop_assert!(s.min <= s.median && s.median <= s.max && s.min <= s.mean && s.mean <= s.max);
+        fn a_median_scales_as_the_values_do(values in prop::collection::vec(1e-3..1e3, 1..60), power in -8i32..8) {
             // A power of two scales without rounding.
             let factor = 2f64.powi(power);
             let scaled: Vec<f64> = values.iter().map(|v| v * factor).collect();
-            prop_assert_eq!(Summary::from_values(&scaled).unwrap().median, s.median * factor);
+            prop_assert_eq!(median(&scaled).unwrap(), median(&values).unwrap() * factor);
             prop_assert_eq!(outliers(&scaled), outliers(&values));
         }
 

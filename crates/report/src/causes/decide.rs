@@ -8,7 +8,7 @@ use morecores_view::{
     invalid_baseline, oversubscribed_base, time_outside_cpus,
 };
 
-use super::{Cause, Explanation, NoCauseReason, SerialTime};
+use super::{Explanation, LossCause, NoCauseReason, SerialTime};
 use crate::component::idle_includes_others;
 
 /// Largest number of causes in words; the table has the rest.
@@ -123,11 +123,11 @@ fn may_be_noise(component: Component, stack: &StackView) -> bool {
 
 /// Losses and gains of one of the view's stacks that are worth words, largest first: each is large,
 /// and its interval does not contain zero. Empty if there is a [`no_cause_reason`].
-pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
+pub fn causes(stack: &StackView, view: &View) -> Vec<LossCause> {
     if no_cause_reason(stack, view).is_some() {
         return Vec::new();
     }
-    let cause = |component: Component| Cause {
+    let cause = |component: Component| LossCause {
         component,
         lost: component.loss(&stack.losses).unwrap_or(0.0),
         ci95: stack.losses_ci95.and_then(|intervals| component.interval(&intervals)),
@@ -145,7 +145,7 @@ pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
 /// A loss may be as large as the first if the difference does not exceed the sum of their
 /// half-widths. The sum is conservative: the speedup moves both losses in the same direction.
 /// Without intervals the largest loss stands alone.
-pub fn main_causes(view: &View) -> Vec<Cause> {
+pub fn main_causes(view: &View) -> Vec<LossCause> {
     let Some(largest) = view.points.last() else { return Vec::new() };
     let Some(stack) = view.stack.iter().find(|stack| stack.cell() == largest.cell()) else {
         return Vec::new();
@@ -153,8 +153,8 @@ pub fn main_causes(view: &View) -> Vec<Cause> {
     let mut losses = causes(stack, view);
     losses.retain(|cause| cause.lost > 0.0 && cause.component != Component::Tracer);
     let Some(first) = losses.first().cloned() else { return losses };
-    let half_width = |cause: &Cause| cause.ci95.map_or(0.0, |[low, high]| (high - low) / 2.0);
-    let is_first_or_as_large = |cause: &Cause| {
+    let half_width = |cause: &LossCause| cause.ci95.map_or(0.0, |[low, high]| (high - low) / 2.0);
+    let is_first_or_as_large = |cause: &LossCause| {
         cause.component == first.component
             || first.lost - cause.lost <= half_width(&first) + half_width(cause) && cause.ci95.is_some()
     };

@@ -5,24 +5,24 @@
 use morecores_study::Quantity;
 use morecores_view::Component;
 
-use super::{Cause, Explanation, NoCauseReason};
+use super::{Explanation, LossCause, NoCauseReason};
 use crate::component::{awaited_name, component_name};
 use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};
 
 /// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle: only
 /// `ld` ran``. Names are in backquotes.
-pub fn cause_clause(cause: &Cause) -> String {
+pub fn cause_clause(cause: &LossCause) -> String {
     clause_with_total(cause, &format!(" of {} CPUs", cause.cpus))
 }
 
 /// Causes of one stack, in words; only the first states the number of CPUs.
-pub(crate) fn cause_clauses(causes: &[Cause]) -> Vec<String> {
+pub(crate) fn cause_clauses(causes: &[LossCause]) -> Vec<String> {
     let (first, rest) = causes.split_at(causes.len().min(1));
     first.iter().map(cause_clause).chain(rest.iter().map(|cause| clause_with_total(cause, ""))).collect()
 }
 
 /// The [`main_causes`](super::main_causes) as a sentence without a full stop.
-pub fn main_causes_text(causes: &[Cause]) -> String {
+pub fn main_causes_text(causes: &[LossCause]) -> String {
     let clauses = cause_clauses(causes).join("; ");
     if causes.len() == 1 {
         format!("The largest loss is {clauses}")
@@ -73,13 +73,13 @@ pub(crate) fn no_cause_sentence(reason: &NoCauseReason) -> String {
     }
 }
 
-fn clause_with_total(cause: &Cause, total: &str) -> String {
+fn clause_with_total(cause: &LossCause, total: &str) -> String {
     let figure = cpu_share(cause.lost.abs());
     let what = if cause.lost < 0.0 { gain_text(cause) } else { loss_text(cause) };
     format!("{figure}{total} {what}")
 }
 
-fn loss_text(cause: &Cause) -> String {
+fn loss_text(cause: &LossCause) -> String {
     let base = cpus(cause.base_cpus);
     match cause.component {
         Component::UserWork => {
@@ -128,7 +128,7 @@ fn loss_text(cause: &Cause) -> String {
     }
 }
 
-fn gain_text(cause: &Cause) -> String {
+fn gain_text(cause: &LossCause) -> String {
     let base = cpus(cause.base_cpus);
     match cause.component {
         Component::UserWork => {
@@ -144,7 +144,7 @@ fn gain_text(cause: &Cause) -> String {
 }
 
 /// Possible reason why the same work takes longer in user mode.
-fn slowdown_reason(cause: &Cause) -> String {
+fn slowdown_reason(cause: &LossCause) -> String {
     match cause.explanation {
         Explanation::TightLoop(share) => {
             format!("; {} of its work is spinning in loops of its own", percent(share))
@@ -153,14 +153,14 @@ fn slowdown_reason(cause: &Cause) -> String {
     }
 }
 
-fn process_names(cause: &Cause) -> String {
+fn process_names(cause: &LossCause) -> String {
     match &cause.explanation {
         Explanation::Processes(names) => format!(" ({})", names.join(", ")),
         _ => String::new(),
     }
 }
 
-fn lock_name(cause: &Cause) -> String {
+fn lock_name(cause: &LossCause) -> String {
     match &cause.explanation {
         Explanation::Lock { symbol, caller, mostly } => {
             let caller = caller.as_ref().map(|c| format!(" ({c})")).unwrap_or_default();
@@ -177,7 +177,7 @@ fn lock_name(cause: &Cause) -> String {
 /// Words for idle time in which no command of the tree ran.
 const NO_THREAD: &str = "no thread of the command ran";
 
-fn idle_text(cause: &Cause) -> String {
+fn idle_text(cause: &LossCause) -> String {
     let Explanation::Commands { commands, alone, serial, waiting_in } = &cause.explanation else {
         return "idle for lack of parallel work".to_owned();
     };

@@ -6,14 +6,14 @@ use morecores_study::{Better, Closing, StopReason};
 use morecores_view::{PointView, Reason, View, Warning, invalid_baseline, time_outside_cpus};
 
 use super::remarks::remarks;
-use super::{Beyond, Gain, PlanSummary, Subject, Taker, Verdict, VerdictKind};
+use super::{Beyond, ComparedQuantity, MeasuredGain, PlanSummary, ReportedVerdict, Taker, VerdictKind};
 
 /// Verdict of a view, from the answer that the view has decided.
-pub fn decide(view: &View) -> Verdict {
+pub fn decide(view: &View) -> ReportedVerdict {
     let kind = verdict_kind(view).unwrap_or(VerdictKind::NothingMeasured);
     let remarks = remarks(view, &kind);
-    let (subject, plan) = (subject(view), plan_summary(view));
-    Verdict { subject, answer: view.verdict.answer, kind, remarks, plan }
+    let (compared, plan) = (compared_quantity(view), plan_summary(view));
+    ReportedVerdict { compared, answer: view.verdict.answer, kind, remarks, plan }
 }
 
 fn plan_summary(view: &View) -> PlanSummary {
@@ -27,12 +27,12 @@ fn plan_summary(view: &View) -> PlanSummary {
     }
 }
 
-fn subject(view: &View) -> Subject {
+fn compared_quantity(view: &View) -> ComparedQuantity {
     match &view.plan.metric {
-        None => Subject::Time,
+        None => ComparedQuantity::Time,
         Some(metric) => match metric.better {
-            Better::Higher => Subject::Rate(metric.unit.clone().or(metric.name.clone())),
-            Better::Lower => Subject::Cost(metric.unit.clone().or(metric.name.clone())),
+            Better::Higher => ComparedQuantity::Rate(metric.unit.clone().or(metric.name.clone())),
+            Better::Lower => ComparedQuantity::Cost(metric.unit.clone().or(metric.name.clone())),
         },
     }
 }
@@ -45,7 +45,7 @@ fn verdict_kind(view: &View) -> Option<VerdictKind> {
     let (base, largest) = (view.points.first()?, view.points.last()?);
     let decided = &view.verdict;
     let shown = view.points.iter().find(|point| Some(point.cpus) == decided.cpus).unwrap_or(largest);
-    let gain = Gain::new(base, shown, decided.worth);
+    let gain = MeasuredGain::new(base, shown, decided.worth);
     let median = |point: &PointView| (point.cpus, point.deciding_summary().median);
     Some(match decided.reason {
         Reason::NothingMeasured => VerdictKind::NothingMeasured,
@@ -71,7 +71,7 @@ fn verdict_kind(view: &View) -> Option<VerdictKind> {
 }
 
 /// Loss of CPU time at the one of two counts that lost more, with its main consumer.
-fn cpus_taken(base: &PointView, shown: &PointView, gain: Gain) -> VerdictKind {
+fn cpus_taken(base: &PointView, shown: &PointView, gain: MeasuredGain) -> VerdictKind {
     let worse = if base.taken_share() > shown.taken_share() { base } else { shown };
     let takers = [
         (Taker::OtherPrograms, worse.others_allotted_s),
@@ -97,7 +97,7 @@ fn beyond(view: &View, shown: &PointView, largest: &PointView) -> Beyond {
     }
 }
 
-impl Gain {
+impl MeasuredGain {
     fn new(base: &PointView, point: &PointView, worth: f64) -> Self {
         let added = f64::from(point.cpus) / f64::from(base.cpus) - 1.0;
         Self {

@@ -2,7 +2,9 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
-use super::{Beyond, Gain, PlanSummary, Remark, Subject, Taker, Verdict, VerdictKind};
+use super::{
+    Beyond, ComparedQuantity, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker, VerdictKind,
+};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
 use morecores_view::page::Statement;
@@ -13,14 +15,14 @@ use crate::format::{cpus, figure_with_bounds, percent, ratio, serial_fraction, t
 use crate::main_causes_text;
 
 /// Verdict as one paragraph on one line, which begins with a short answer.
-pub fn verdict_statement(verdict: &Verdict) -> Statement {
+pub fn verdict_statement(verdict: &ReportedVerdict) -> Statement {
     let Statement { lead, rest } = kind_statement(verdict);
     let remarks = verdict.remarks.iter().map(remark_text);
     Statement { lead, rest: [rest].into_iter().chain(remarks).collect::<Vec<_>>().join(" ") }
 }
 
-fn kind_statement(verdict: &Verdict) -> Statement {
-    let (subject, plan) = (&verdict.subject, &verdict.plan);
+fn kind_statement(verdict: &ReportedVerdict) -> Statement {
+    let (compared, plan) = (&verdict.compared, &verdict.plan);
     let (addition, rest) = match &verdict.kind {
         VerdictKind::NothingMeasured if plan.out_of_time => {
             ("", "the time limit ended the first timed run. Use a longer --max-time.".to_owned())
@@ -44,30 +46,30 @@ fn kind_statement(verdict: &Verdict) -> Statement {
              (--prepare 'make clean'), or continue with the remaining work (--resume --incremental)."
                 .to_owned(),
         ),
-        VerdictKind::NoBaseline { crowd, gain } => ("", no_baseline_text(crowd, gain, subject, plan.limit)),
+        VerdictKind::NoBaseline { crowd, gain } => ("", no_baseline_text(crowd, gain, compared, plan.limit)),
         VerdictKind::RanOutsideCpus(outside) => ("", outside_cpus_text(outside, plan.limit)),
-        VerdictKind::ZeroFigures { base, largest } => ("", zero_figures_text(subject, *base, *largest)),
+        VerdictKind::ZeroFigures { base, largest } => ("", zero_figures_text(compared, *base, *largest)),
         VerdictKind::TooFewRuns(gain) => {
-            ("", format!("{}. {}", claim(gain, subject, &no_interval_text(gain)), more_runs_advice(plan)))
+            ("", format!("{}. {}", claim(gain, compared, &no_interval_text(gain)), more_runs_advice(plan)))
         }
         VerdictKind::CpusTaken { gain, cpus: count, share, taker } => {
-            ("", cpus_taken_text(gain, subject, *count, *share, *taker))
+            ("", cpus_taken_text(gain, compared, *count, *share, *taker))
         }
-        VerdictKind::WideInterval { gain, rounds } => ("", wide_interval_text(gain, *rounds, subject, plan)),
+        VerdictKind::WideInterval { gain, rounds } => ("", wide_interval_text(gain, *rounds, compared, plan)),
         VerdictKind::WorthIt { gain, beyond } => {
-            return worth_it_statement(gain, *beyond, subject);
+            return worth_it_statement(gain, *beyond, compared);
         }
         VerdictKind::NotWorthIt(gain) => (
             "",
             format!(
                 "{}. {} are worth it from {} times on.",
-                claim(gain, subject, &interval_text(gain)),
+                claim(gain, compared, &interval_text(gain)),
                 cpus(gain.cpus),
                 ratio(gain.worth_from)
             ),
         ),
         VerdictKind::Slower(gain) => {
-            (", more CPUs make it worse", format!("{}.", claim(gain, subject, &interval_text(gain))))
+            (", more CPUs make it worse", format!("{}.", claim(gain, compared, &interval_text(gain))))
         }
         VerdictKind::UnusedCpus { gain, used, gets_count } => (
             ", it does not use the extra CPUs",
@@ -75,7 +77,7 @@ fn kind_statement(verdict: &Verdict) -> Statement {
                 "the command kept {} busy when it had {}, and {}. {}",
                 busy_cpus(*used),
                 gain.cpus,
-                claim(gain, subject, &interval_text(gain)),
+                claim(gain, compared, &interval_text(gain)),
                 unused_cpus_advice(*gets_count)
             ),
         ),
@@ -92,8 +94,8 @@ fn answer_text(answer: Answer) -> &'static str {
     }
 }
 
-fn worth_it_statement(gain: &Gain, beyond: Beyond, subject: &Subject) -> Statement {
-    let sentence = format!("{}, {}.", claim(gain, subject, &interval_text(gain)), share_of_ideal(gain));
+fn worth_it_statement(gain: &MeasuredGain, beyond: Beyond, compared: &ComparedQuantity) -> Statement {
+    let sentence = format!("{}, {}.", claim(gain, compared, &interval_text(gain)), share_of_ideal(gain));
     let more = match beyond {
         Beyond::Nothing => None,
         Beyond::NotKnown => Some("How many CPUs are enough cannot be told yet.".to_owned()),
@@ -113,9 +115,14 @@ fn worth_it_statement(gain: &Gain, beyond: Beyond, subject: &Subject) -> Stateme
 }
 
 /// Sentences for an interval that contains the bound, with the number of runs that would tell.
-fn wide_interval_text(gain: &Gain, rounds: Option<u32>, subject: &Subject, plan: &PlanSummary) -> String {
+fn wide_interval_text(
+    gain: &MeasuredGain,
+    rounds: Option<u32>,
+    compared: &ComparedQuantity,
+    plan: &PlanSummary,
+) -> String {
     let bound = ratio(gain.worth_from);
-    let range = format!("{}, and would be worth it from {bound} times on.", range_claim(gain, subject));
+    let range = format!("{}, and would be worth it from {bound} times on.", range_claim(gain, compared));
     let advice = match rounds {
         Some(rounds) => {
             let time = if plan.out_of_time { " and a longer --max-time" } else { "" };
@@ -133,7 +140,13 @@ fn wide_interval_text(gain: &Gain, rounds: Option<u32>, subject: &Subject, plan:
 }
 
 /// Sentences for a gain that was measured while others used the CPUs.
-fn cpus_taken_text(gain: &Gain, subject: &Subject, count: u32, share: f64, taker: Taker) -> String {
+fn cpus_taken_text(
+    gain: &MeasuredGain,
+    compared: &ComparedQuantity,
+    count: u32,
+    share: f64,
+    taker: Taker,
+) -> String {
     let (taker, advice) = match taker {
         Taker::OtherPrograms => ("other programs", "Stop them and repeat."),
         Taker::Hypervisor => ("the hypervisor", "Repeat when its other guests are idle."),
@@ -144,14 +157,14 @@ fn cpus_taken_text(gain: &Gain, subject: &Subject, count: u32, share: f64, taker
         percent(share),
         if count == 1 { "CPU" } else { "CPUs" },
         cpus(count),
-        claim(gain, subject, &interval_text(gain))
+        claim(gain, compared, &interval_text(gain))
     )
 }
 
-fn zero_figures_text(subject: &Subject, base: (u32, f64), largest: (u32, f64)) -> String {
-    let unit = match subject {
-        Subject::Time => "elapsed time",
-        Subject::Rate(unit) | Subject::Cost(unit) => unit.as_deref().unwrap_or("cost"),
+fn zero_figures_text(compared: &ComparedQuantity, base: (u32, f64), largest: (u32, f64)) -> String {
+    let unit = match compared {
+        ComparedQuantity::Time => "elapsed time",
+        ComparedQuantity::Rate(unit) | ComparedQuantity::Cost(unit) => unit.as_deref().unwrap_or("cost"),
     };
     format!(
         "some figures are zero, so they have no ratio. The median of {unit} is {} on {} and {} on {}.",
@@ -173,7 +186,12 @@ fn outside_cpus_text(outside: &OutsideTime, limit: Limit) -> String {
     )
 }
 
-fn no_baseline_text(crowd: &OversubscribedBase, gain: &Gain, subject: &Subject, limit: Limit) -> String {
+fn no_baseline_text(
+    crowd: &OversubscribedBase,
+    gain: &MeasuredGain,
+    compared: &ComparedQuantity,
+    limit: Limit,
+) -> String {
     let Workers { name, threads } = &crowd.workers;
     let why = if crowd.machine_sized {
         ", one for each CPU of the machine and not for each CPU that it may use"
@@ -183,7 +201,7 @@ fn no_baseline_text(crowd: &OversubscribedBase, gain: &Gain, subject: &Subject, 
     format!(
         "{base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. {}, but this does \
          not show what more CPUs give. {}",
-        claim(gain, subject, &interval_text(gain)),
+        claim(gain, compared, &interval_text(gain)),
         thread_advice(crowd.gets_count, limit),
         base = cpus(crowd.cpus),
     )
@@ -280,28 +298,32 @@ fn remark_text(remark: &Remark) -> String {
 }
 
 /// Clause for a gain: `2 CPUs run it 1.93 times as fast as 1 (95% interval 1.91 to 1.95)`.
-fn claim(gain: &Gain, subject: &Subject, aside: &str) -> String {
+fn claim(gain: &MeasuredGain, compared: &ComparedQuantity, aside: &str) -> String {
     let (times, _) = figure_with_bounds(gain.speedup.value, gain.speedup.ci95);
     let (runs, gives, divides) =
         if gain.cpus == 1 { ("runs", "gives", "divides") } else { ("run", "give", "divide") };
-    let figure = match subject {
-        Subject::Time => format!("{runs} it {times} times as fast as {}", gain.base),
-        Subject::Rate(name) => format!("{gives} {times} times the {} of {}", unit(name, "rate"), gain.base),
-        Subject::Cost(name) => format!("{divides} the {} of {} by {times}", unit(name, "cost"), gain.base),
+    let figure = match compared {
+        ComparedQuantity::Time => format!("{runs} it {times} times as fast as {}", gain.base),
+        ComparedQuantity::Rate(name) => {
+            format!("{gives} {times} times the {} of {}", unit(name, "rate"), gain.base)
+        }
+        ComparedQuantity::Cost(name) => {
+            format!("{divides} the {} of {} by {times}", unit(name, "cost"), gain.base)
+        }
     };
     format!("{} {figure} {aside}", cpus(gain.cpus))
 }
 
 /// Clause for the interval of a gain: `2 CPUs ran it between 1.0 and 2.1 times as fast as 1`.
-fn range_claim(gain: &Gain, subject: &Subject) -> String {
+fn range_claim(gain: &MeasuredGain, compared: &ComparedQuantity) -> String {
     let (times, bounds) = figure_with_bounds(gain.speedup.value, gain.speedup.ci95);
     let [low, high] = bounds.unwrap_or([times.clone(), times]);
-    let figure = match subject {
-        Subject::Time => format!("ran it between {low} and {high} times as fast as {}", gain.base),
-        Subject::Rate(name) => {
+    let figure = match compared {
+        ComparedQuantity::Time => format!("ran it between {low} and {high} times as fast as {}", gain.base),
+        ComparedQuantity::Rate(name) => {
             format!("gave between {low} and {high} times the {} of {}", unit(name, "rate"), gain.base)
         }
-        Subject::Cost(name) => {
+        ComparedQuantity::Cost(name) => {
             format!("divided the {} of {} by {low} to {high}", unit(name, "cost"), gain.base)
         }
     };
@@ -313,14 +335,14 @@ fn unit<'a>(name: &'a Option<String>, otherwise: &'a str) -> &'a str {
     name.as_deref().unwrap_or(otherwise)
 }
 
-fn interval_text(gain: &Gain) -> String {
+fn interval_text(gain: &MeasuredGain) -> String {
     match figure_with_bounds(gain.speedup.value, gain.speedup.ci95).1 {
         Some([low, high]) => format!("(95% interval {low} to {high})"),
         None => no_interval_text(gain),
     }
 }
 
-fn no_interval_text(gain: &Gain) -> String {
+fn no_interval_text(gain: &MeasuredGain) -> String {
     let runs = if gain.runs == 1 { "1 run".to_owned() } else { format!("{} runs", gain.runs) };
     format!("(no interval: {runs})")
 }
@@ -335,7 +357,7 @@ pub(crate) fn more_runs_advice(plan: &PlanSummary) -> String {
     format!("A 95% interval needs {MIN_RUNS} runs of each count: {option}.")
 }
 
-fn share_of_ideal(gain: &Gain) -> String {
+fn share_of_ideal(gain: &MeasuredGain) -> String {
     format!("{} of ideal", percent(gain.efficiency))
 }
 

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    Estimate as EstimateView, FigureView, MedianIntervals, MetricView, PointView, Summary as SummaryView,
-    median_estimate,
-};
+use crate::{Estimate, FigureView, MedianIntervals, MetricView, PointView, Summary, median_estimate};
 use morecores_study::{CpuEstimator, FurtherMetric, Nanos, Plan, Run, Surroundings};
 
 use crate::sample::Sample;
 use morecores_statistics::{
-    Design, Estimate, Interval, Summary, median, median_interval, noise_floor, outliers, serial_fraction,
+    Design, Interval, ScalingRatio, mean, median, median_interval, noise_floor, outliers, serial_fraction,
     speedup,
 };
 
@@ -32,11 +29,11 @@ impl Sample<'_> {
         let is_base = std::ptr::eq(self.point, base.point);
         let speedup = if is_base {
             let exactly_one = Interval { lo: 1.0, hi: 1.0 };
-            Some(Estimate { value: 1.0, interval: median_interval(&values, design).map(|_| exactly_one) })
+            Some(ScalingRatio { value: 1.0, interval: median_interval(&values, design).map(|_| exactly_one) })
         } else {
             speedup(&base.round_values(), &self.round_values(), better, design)
         };
-        let speedup = speedup.unwrap_or(Estimate { value: f64::NAN, interval: None });
+        let speedup = speedup.unwrap_or(ScalingRatio { value: f64::NAN, interval: None });
         // Karp and Flatt's formula compares with one CPU.
         let serial = if base.point.cpus == 1 { serial_fraction(speedup, self.point.cpus) } else { None };
         let growth = f64::from(self.point.cpus) / f64::from(base.point.cpus);
@@ -94,7 +91,7 @@ impl Sample<'_> {
                 .iter()
                 .map(|metric| self.further_figure(metric, design))
                 .collect(),
-            speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(Interval::ends) },
+            speedup: Estimate { value: speedup.value, ci95: speedup.interval.map(Interval::ends) },
             ratio_to_larger: None,
             efficiency: speedup.value / growth,
             efficiency_ci95: speedup.interval.map(|interval| interval.ends().map(|end| end / growth)),
@@ -235,11 +232,27 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-fn summary(values: &[f64], design: Design) -> SummaryView {
-    match median_estimate(values, design).zip(Summary::from_values(values)) {
-        Some((EstimateView { value: median, ci95 }, Summary { mean, min, max, .. })) => {
-            SummaryView { median, mean, min, max, ci95 }
-        }
-        None => SummaryView { median: 0.0, mean: 0.0, min: 0.0, max: 0.0, ci95: None },
+fn summary(values: &[f64], design: Design) -> Summary {
+    let Some((Estimate { value: median, ci95 }, mean)) = median_estimate(values, design).zip(mean(values))
+    else {
+        return Summary { median: 0.0, mean: 0.0, min: 0.0, max: 0.0, ci95: None };
+    };
+    let (min, max) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), &v| (f64::min(min, v), f64::max(max, v)));
+    // Rounding of the sum must not put the mean of equal values outside their range.
+    Summary { median, mean: mean.clamp(min, max), min, max, ci95 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_in_order() {
+        let found = summary(&[4.0, 1.0, 1.0, 2.0], Design::Fixed);
+        assert_eq!(found, Summary { median: 1.5, mean: 2.0, min: 1.0, max: 4.0, ci95: None });
+        // The rounded sum of three times 0.1 is more than 0.3.
+        assert_eq!(summary(&[0.1; 3], Design::Fixed).mean, 0.1);
     }
 }
