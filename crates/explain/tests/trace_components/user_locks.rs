@@ -1,0 +1,185 @@
+//! Futexes: which of them are locks, and the time behind these locks.
+
+use morecores_study::trace::{Interrupt, Object, PrevState, Tid, Waker};
+
+use super::schedule_trace::*;
+
+/// Threads take turns with one futex; with `broadcast`, one of them wakes both others at once.
+fn futex_turns(broadcast: bool) -> ScheduleTrace {
+    let mut s = ScheduleTrace::new(3, 12.0);
+    let lock = Object::Futex(0x1000);
+    s.thread(0.0, ROOT, 101);
+    s.thread(0.0, ROOT, 102);
+    s.run(1, 101, 0.0, 1.0).sleeps(FUTEX).awaits(lock);
+    s.run(2, 102, 0.0, 1.0).sleeps(FUTEX).awaits(lock);
+    s.run(0, ROOT, 0.0, 4.0).sleeps(FUTEX).awaits(lock);
+    s.wake_by_thread(4.0, ROOT, 101);
+    if broadcast {
+        s.wake_by_thread(4.0, ROOT, 102);
+        s.run(1, 101, 4.0, 8.0).dies();
+        s.run(2, 102, 4.0, 8.0).dies();
+        s.wake_by_thread(8.0, 101, ROOT);
+    } else {
+        s.run(1, 101, 4.0, 8.0).sleeps(FUTEX).awaits(lock);
+        s.wake_by_thread(8.0, 101, 102);
+        s.run(2, 102, 8.0, 10.0).dies();
+        s.wake_by_thread(10.0, 102, ROOT);
+    }
+    s.run(0, ROOT, if broadcast { 8.0 } else { 10.0 }, 12.0).dies();
+    s
+}
+
+#[test]
+fn futex_passed_between_threads_is_a_lock() {
+    let s = futex_turns(false);
+    let a = s.account();
+    // From 1 to 10, two threads wait for the lock; 101's last wait never ends, and absorbs nothing.
+    let lock = 3.0 * 2.0 + 4.0 * 2.0 + 2.0 * 1.0;
+    let too_little = 2.0 * 1.0 + 2.0 * 2.0;
+    let work = 1.0 + 1.0 + 4.0 + 4.0 + 2.0 + 2.0;
+    assert_components(
+        &a,
+        &[("user_work", work), ("idle_user_lock", lock), ("idle_too_little_work", too_little)],
+    );
+}
+
+/// The waiter of a lock is woken at 4 ms, and its idle CPU takes 1 ms to run it.
+#[test]
+fn waking_the_waiter_of_a_lock_belongs_to_the_lock() {
+    let account_of = |asks: (u32, u32)| {
+        let mut s = ScheduleTrace::new(2, 8.0);
+        s.thread(0.0, ROOT, 101);
+        s.run(0, ROOT, 0.0, 8.0).dies();
+        s.run(1, 101, 0.0, 1.0).sleeps(FUTEX).awaits(Object::Futex(0x1000)).futex_args(asks.0, asks.1);
+        s.wake_by_thread(4.0, ROOT, 101);
+        s.run(1, 101, 5.0, 8.0).dies();
+        s.account()
+    };
+    assert_components(&account_of((134, 0)), &[("user_work", 12.0), ("idle_user_lock", 3.0 + 1.0)]);
+    // A signal is no lock: the waiter waits for the main process, and then for its CPU.
+    assert_components(
+        &account_of((128, 7)),
+        &[("user_work", 12.0), ("idle_too_little_work", 3.0), ("idle_scheduling", 1.0)],
+    );
+}
+
+#[test]
+fn blocked_period_with_lock_waiters_is_charged_to_the_lock() {
+    let lock = Object::Futex(0x1000);
+    for (by, prev_state, cause_index) in [
+        (Waker::Interrupt(Interrupt::Timer), PrevState::Asleep, 0),
+        (Waker::Interrupt(Interrupt::Device(24)), PrevState::Uninterruptible, 1),
+        (Waker::Thread(Tid(STRANGER)), PrevState::Asleep, 2),
+    ] {
+        let mut s = ScheduleTrace::new(2, 8.0);
+        s.thread(0.0, ROOT, 101);
+        s.thread(0.0, ROOT, 102);
+        // The main process has the lock and waits; both others wait for the lock.
+        s.run(0, ROOT, 0.0, 1.0).leaves(prev_state);
+        s.run(1, 101, 0.0, 0.5).sleeps(FUTEX).awaits(lock).futex_args(128, 2);
+        s.run(1, 102, 0.5, 1.0).sleeps(FUTEX).awaits(lock).futex_args(128, 2);
+        s.wake(4.0, by, ROOT);
+        s.run(0, ROOT, 4.0, 8.0).dies();
+        s.wake_by_thread(5.0, ROOT, 101);
+        s.run(1, 101, 5.0, 6.0).dies();
+        s.wake_by_thread(6.0, 101, 102);
+        s.run(1, 102, 6.0, 8.0).dies();
+        let a = s.account();
+        assert_components(&a, &[("user_work", 1.0 + 1.0 + 4.0 + 3.0), ("idle_user_lock", 2.0 * 3.0 + 1.0)]);
+        let behind = a.idle.times.behind_user_lock;
+        let milliseconds =
+            [behind.timer_s, behind.disk_s, behind.peer_s].map(|seconds| (seconds * 1e3).round());
+        let mut expected = [0.0; 3];
+        expected[cause_index] = 6.0;
+        assert_eq!(milliseconds, expected);
+    }
+}
+
+/// Two jobs at a time on four CPUs: four workers of a pool do them in turns, and a worker that has
+/// done one wakes another worker for the next. `asks` are the arguments of their futex calls.
+fn worker_pool(asks: Option<(u32, u32)>) -> ScheduleTrace {
+    const WORKERS: [u32; 4] = [101, 102, 103, 104];
+    let mut s = ScheduleTrace::new(4, 14.0);
+    let free = Object::Futex(0x2000);
+    let wait = |run: &mut CpuRun| {
+        run.sleeps(FUTEX).awaits(free);
+        if let Some((operation, expected)) = asks {
+            run.futex_args(operation, expected);
+        }
+    };
+    s.run(0, ROOT, 0.0, 2.0).sleeps(WAIT4);
+    for (worker, cpu) in WORKERS.into_iter().zip(0..) {
+        s.thread(0.0, ROOT, worker);
+        let from = if cpu == 0 { 2.0 } else { 0.0 };
+        wait(s.run(cpu, worker, from, from + 0.5));
+    }
+    s.wake_by_thread(3.0, ROOT, 101);
+    s.wake_by_thread(3.5, ROOT, 102);
+    // One job after the other in each of two rows, half a millisecond apart.
+    for job in 0..8 {
+        let (from, row) = (3.0 + f64::from(job), job as usize % 2);
+        for (begin, worker) in [(from, row * 2), (from + 0.5, row * 2 + 1)] {
+            wait(s.run(worker as u32, WORKERS[worker], begin, begin + 1.0));
+            if job < 7 {
+                s.wake_by_thread(begin + 1.0, WORKERS[worker], WORKERS[(worker + 2) % 4]);
+            }
+        }
+    }
+    s.wake_by_thread(12.0, 104, ROOT);
+    s.run(0, ROOT, 12.0, 14.0).dies();
+    s
+}
+
+#[test]
+fn a_pool_with_one_condition_variable_is_not_a_lock() {
+    let a = worker_pool(None).account();
+    let parts = nonzero_components(&a.components);
+    assert_eq!(parts.get("idle_user_lock"), None, "{parts:?}");
+    assert!(parts["idle_too_little_work"] > 20.0, "{parts:?}");
+}
+
+#[test]
+fn futex_call_arguments_identify_a_lock() {
+    // FUTEX_WAIT_PRIVATE with a word that means "taken and waited for", with or without a thread's
+    // number, and FUTEX_LOCK_PI_PRIVATE.
+    for asks in [(128, 2), (128, 0x8000_0065), (134, 0)] {
+        let a = worker_pool(Some(asks)).account();
+        assert!(nonzero_components(&a.components)["idle_user_lock"] > 10.0, "{asks:?}: {a:?}");
+    }
+    // For a counter, and for the zero of a semaphore or of a condition variable, the order of the
+    // wake-ups decides.
+    for asks in [(128, 7), (137, 0)] {
+        let a = worker_pool(Some(asks)).account();
+        assert_eq!(a.components.idle_user_lock_s, Some(0.0), "{asks:?}");
+    }
+}
+
+#[test]
+fn producer_does_not_make_a_queue_a_lock() {
+    let mut s = ScheduleTrace::new(4, 9.0);
+    let queue = Object::Futex(0x3000);
+    for (tid, cpu) in [(101, 1), (102, 2), (103, 3)] {
+        s.thread(0.0, ROOT, tid);
+        if tid != 103 {
+            s.run(cpu, tid, 0.0, 0.5).sleeps(FUTEX).awaits(queue);
+        }
+    }
+    s.run(3, 103, 0.0, 9.0);
+    s.run(0, ROOT, 0.0, 9.0).dies();
+    for (at, by, worker, cpu) in
+        [(1.0, ROOT, 101, 1), (2.0, 103, 102, 2), (4.0, 103, 101, 1), (6.0, ROOT, 102, 2)]
+    {
+        s.wake_by_thread(at, by, worker);
+        s.run(cpu, worker, at, at + 1.0).sleeps(FUTEX).awaits(queue);
+    }
+    assert_components(&s.account(), &[("user_work", 9.0 + 9.0 + 5.0), ("idle_too_little_work", 13.0)]);
+}
+
+#[test]
+fn a_futex_broadcast_is_not_a_lock() {
+    let a = futex_turns(true).account();
+    assert_components(
+        &a,
+        &[("user_work", 1.0 + 1.0 + 4.0 + 4.0 + 4.0 + 4.0), ("idle_too_little_work", 18.0)],
+    );
+}
