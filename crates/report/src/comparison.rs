@@ -321,9 +321,9 @@ fn difference_word(difference: Difference) -> &'static str {
     }
 }
 
-/// Rows for the components that grew: a name, and CPUs at each count. A component without a large
-/// enough figure at any count gets no row.
-pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<String>)> {
+/// Table of the components that grew: the CPUs at each count. A component without a large enough
+/// figure at any count gets no row; none without such a component.
+pub(crate) fn growth_table(comparison: &Comparison) -> Option<Table> {
     let stacks = &comparison.stack;
     let more = |component: Component, stack: &ComparedStack| component.loss(&stack.grown);
     let is_large = |component: &Component| {
@@ -337,16 +337,20 @@ pub(crate) fn growth_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Str
         let weight = |c: &Component| more(*c, largest).unwrap_or(0.0);
         shown.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     }
-    if stacks.is_empty() || shown.is_empty() {
-        return Vec::new();
+    let cell = |more: Option<f64>| {
+        TableCell::figure(Quantity::Cpus, more, more.map_or(ABSENT.to_owned(), signed_cpus))
+    };
+    let names = std::iter::once("speedup").chain(shown.iter().map(|component| loss_name(*component)));
+    let mut columns = vec![Column::labels("CPUs, NEW less BASE", names.map(str::to_owned))];
+    // The largest count stays longest.
+    for (index, stack) in stacks.iter().enumerate() {
+        let rank = u8::try_from(stacks.len() - 1 - index).unwrap_or(u8::MAX);
+        let speedup = cell(Some(stack.new_speedup - stack.base_speedup));
+        let cells = shown.iter().map(|component| cell(more(*component, stack)));
+        let cells = std::iter::once(speedup).chain(cells);
+        columns.push(Column::figures(rank, &format!("of {}", stack.cpus), cells));
     }
-    let mut rows =
-        vec![("speedup", stacks.iter().map(|s| signed_cpus(s.new_speedup - s.base_speedup)).collect())];
-    rows.extend(shown.into_iter().map(|component| {
-        let cell = |s: &ComparedStack| more(component, s).map_or(ABSENT.to_owned(), signed_cpus);
-        (loss_name(component), stacks.iter().map(cell).collect())
-    }));
-    rows
+    (!shown.is_empty()).then(|| Table::new("", columns))
 }
 
 /// Explains how to read the figures.

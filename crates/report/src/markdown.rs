@@ -11,6 +11,7 @@ mod trace;
 
 use std::fmt::{self, Write};
 
+use morecores_study::Host;
 use morecores_view::View;
 
 use crate::format::{figures_with_intervals, interval_note};
@@ -20,7 +21,7 @@ pub use locks::locks_markdown;
 pub use suite::{suite_markdown, suite_summary_markdown};
 
 use crate::table::{Column, ColumnKind, Table};
-use crate::{Severity, command, decide, notices, verdict_statement};
+use crate::{Notice, Severity, command, decide, notices, verdict_statement};
 
 /// Writes the verdict, the table, the speedup stack (the traced runs if there is no stack), and the
 /// warnings.
@@ -46,20 +47,9 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
     } else {
         stack::write_stack(view, out)?;
     }
-    let notices = notices(&view.warnings, &verdict);
-    for notice in &notices {
-        let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };
-        writeln!(out, "- **{label}:** {}", escape_prose(&notice.text))?;
-    }
-    if !notices.is_empty() {
-        writeln!(out)?;
-    }
-    let host = &view.host;
-    let machine: Vec<&str> = [host.cpu_model.as_str(), host.os.as_str(), host.kernel.as_str()]
-        .into_iter()
-        .filter(|p| !p.is_empty())
-        .collect();
-    let mut facts = vec![escape_prose(&machine.join(", ")), format!("CPUs limited by {}", view.plan.limit)];
+    write_notices(&notices(&view.warnings, &verdict), out)?;
+    let mut facts =
+        vec![escape_prose(&machine_name(&view.host)), format!("CPUs limited by {}", view.plan.limit)];
     if let [first, rest @ ..] = view.points.as_slice() {
         let mixed = rest.iter().any(|p| p.kernel_ratio_estimator != first.kernel_ratio_estimator);
         let estimator = if mixed { "several estimators" } else { first.kernel_ratio_estimator.name() };
@@ -67,6 +57,20 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
         facts.push(format!("kernel ratio by {estimator}"));
     }
     writeln!(out, "<sub>{}; morecores {}.</sub>", facts.join("; "), escape_prose(&view.tool))
+}
+
+/// Names of the CPU, the system and the kernel, as far as the study has them.
+fn machine_name(host: &Host) -> String {
+    let names = [&host.cpu_model, &host.os, &host.kernel].map(String::as_str);
+    names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn write_notices(notices: &[Notice], out: &mut impl Write) -> fmt::Result {
+    for Notice { severity, text } in notices {
+        let label = if *severity == Severity::Note { "Note" } else { "Warning" };
+        writeln!(out, "- **{label}:** {}", escape_prose(text))?;
+    }
+    if notices.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
 fn write_points_table(view: &View, out: &mut impl Write) -> fmt::Result {

@@ -9,7 +9,7 @@ use morecores_view::Comparison;
 use super::{code_span, escape_prose, write_table};
 use crate::command;
 use crate::comparison::{
-    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table, table_note,
+    condition_text, different_commands, growth_table, growth_text, mismatch_lines, table, table_note,
     verdict_statement,
 };
 
@@ -46,15 +46,8 @@ pub fn comparison_markdown(comparison: &Comparison, out: &mut impl Write) -> fmt
 
 fn growth_section(comparison: &Comparison, out: &mut impl Write) -> fmt::Result {
     let Some(text) = growth_text(comparison) else { return Ok(()) };
-    let rows = growth_rows(comparison);
-    if !rows.is_empty() {
-        let headers: Vec<String> = comparison.stack.iter().map(|s| format!("of {}", s.cpus)).collect();
-        writeln!(out, "| CPUs, NEW less BASE | {} |", headers.join(" | "))?;
-        writeln!(out, "|:---|{}", "---:|".repeat(headers.len()))?;
-        for (name, cells) in &rows {
-            writeln!(out, "| {} | {} |", escape_prose(name), cells.join(" | "))?;
-        }
-        writeln!(out)?;
+    if let Some(table) = growth_table(comparison) {
+        write_table(&table, out)?;
     }
     writeln!(out, "{}\n", escape_prose(&text))
 }

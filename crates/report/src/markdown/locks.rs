@@ -7,8 +7,7 @@ use std::fmt::{self, Write};
 use morecores_view::LocksView;
 use morecores_view::page::Statement;
 
-use super::{escape_prose, write_table};
-use crate::Severity;
+use super::{escape_prose, machine_name, write_notices, write_table};
 use crate::locks::tables::{contentions, share_table, single_lock_table, tables_note};
 use crate::locks::{advice, notices, prices};
 use crate::table::Table;
@@ -38,19 +37,11 @@ pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
     for contention in contentions(view) {
         write_titled_table(&share_table(view, &contention), out)?;
     }
-    let notices = notices::notices(view);
-    for notice in &notices {
-        let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };
-        writeln!(out, "- **{label}:** {}", escape_prose(&notice.text))?;
-    }
-    if !notices.is_empty() {
-        writeln!(out)?;
-    }
-    let host = &view.host;
-    let machine = [&host.cpu_model, &host.os, &host.kernel].map(String::as_str);
-    let machine: Vec<&str> = machine.into_iter().filter(|part| !part.is_empty()).collect();
-    let on = format!("On CPUs {} of {}.", view.plan.cpus, machine.join(", "));
-    let on = if machine.is_empty() { format!("On CPUs {}.", view.plan.cpus) } else { on };
+    write_notices(&notices::notices(view), out)?;
+    let on = match machine_name(&view.host).as_str() {
+        "" => format!("On CPUs {}.", view.plan.cpus),
+        machine => format!("On CPUs {} of {machine}.", view.plan.cpus),
+    };
     writeln!(out, "<sub>{} {}</sub>", escape_prose(&tables_note(view, false)), escape_prose(&on))
 }
 

@@ -2,26 +2,28 @@
 
 use std::fmt::{self, Write};
 
-use morecores_view::View;
+use morecores_view::page::TableCell;
+use morecores_view::{StackView, View};
 
-use super::escape_prose;
+use super::{escape_prose, write_table};
 use crate::causes;
 use crate::causes::cause_clauses;
-use crate::stack::{Parts, lossy_note, part_notes, stack_notes};
+use crate::stack::{Part, Parts, lossy_note, part_notes, stack_notes};
+use crate::table::{Column, Table};
 
 /// Writes table, causes of the largest count and notes; nothing without a stack.
 pub(super) fn write_stack(view: &View, out: &mut impl Write) -> fmt::Result {
     let Some(largest) = view.stack.last() else { return Ok(()) };
     let parts = Parts::from_view(view, false);
     writeln!(out, "**Where the CPUs went**\n")?;
-    let header: Vec<String> = view.stack.iter().map(|s| format!("of {}", s.cpus)).collect();
-    writeln!(out, "| CPUs | {} |", header.join(" | "))?;
-    writeln!(out, "|:---|{}", "---:|".repeat(header.len()))?;
-    for part in parts.rows() {
-        let figures: Vec<String> = view.stack.iter().map(|s| parts.figure(part, s)).collect();
-        writeln!(out, "| {} | {} |", escape_prose(&parts.name(part)), figures.join(" | "))?;
-    }
-    writeln!(out)?;
+    let rows = parts.rows();
+    let count = |stack: &StackView| {
+        let cell = |part: &Part| TableCell::name(parts.figure(*part, stack));
+        Column::figures(0, &format!("of {}", stack.cpus), rows.iter().map(cell))
+    };
+    let names = Column::labels("CPUs", rows.iter().map(|part| parts.name(*part)));
+    let columns = std::iter::once(names).chain(view.stack.iter().map(count)).collect();
+    write_table(&Table::new("", columns), out)?;
 
     let mut clauses = cause_clauses(&causes(largest, view));
     clauses.extend(part_notes(largest, view));

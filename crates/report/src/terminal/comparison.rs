@@ -8,7 +8,7 @@ use morecores_view::{Comparison, ConditionResult};
 use super::Style;
 use super::grid::Grid;
 use crate::comparison::{
-    condition_text, different_commands, growth_rows, growth_text, mismatch_lines, table, table_note,
+    condition_text, different_commands, growth_table, growth_text, mismatch_lines, table, table_note,
     verdict_statement,
 };
 use crate::{Severity, command};
@@ -45,16 +45,8 @@ fn table_lines(comparison: &Comparison, style: &Style) -> Vec<String> {
 fn growth_section(comparison: &Comparison, style: &Style) -> Vec<String> {
     let Some(text) = growth_text(comparison) else { return Vec::new() };
     let mut lines = Vec::new();
-    let rows = growth_rows(comparison);
-    if !rows.is_empty() {
-        let mut grid = Grid::new(style);
-        grid.add_labels("CPUs, NEW less BASE", rows.iter().map(|(name, _)| (*name).to_owned()));
-        for (index, stack) in comparison.stack.iter().enumerate() {
-            let rank = u8::try_from(comparison.stack.len() - 1 - index).unwrap_or(u8::MAX);
-            let cells = rows.iter().map(|(_, cells)| cells[index].clone());
-            grid.add_figures(rank, &format!("of {}", stack.cpus), cells);
-        }
-        lines.extend(grid.into_lines());
+    if let Some(table) = growth_table(comparison) {
+        lines.extend(Grid::from_table(&table, style).into_lines());
         lines.push(String::new());
     }
     lines.extend(style.wrap(&text, ""));
