@@ -109,7 +109,7 @@ test("names are moved apart no further than they must be", () => {
   assert.deepEqual(moved(-5, 3), [0, 10]);
 });
 
-test("a logarithmic axis has two labels or more, three where there is room, and none upon another", () => {
+test("a logarithmic axis has two labels or more, three where there is room, and none on another", () => {
   const ends = [[1, 2], [3, 7], [0.9, 1.4], [200, 900], [1, 1.9], [6.2, 6.9], [1, 8], [1, 1e9], [2e-9, 5e3], [0.011, 0.0112], [999, 1001], [4.1, 4.9], [1e-3, 1e30]];
   for (let decade = -9; decade <= 9; decade += 3) {
     for (let from = 1; from < 10; from += 0.37) {

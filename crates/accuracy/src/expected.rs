@@ -1,4 +1,4 @@
-//! The report that a trace ought to give, in the words of the trace's components.
+//! The correct report of a trace, in the words of the trace's components.
 //!
 //! Pure: a program derives the values from its arguments and its truth; the judge compares them.
 

@@ -26,7 +26,7 @@ struct Identity {
 pub(crate) struct ForeignProcesses(Mutex<Vec<Identity>>);
 
 impl ForeignProcesses {
-    /// Adds a process, and thereby all processes below it.
+    /// Adds a process, and so all processes below it.
     pub(crate) fn add(&self, pid: u32) {
         self.lock().push(Identity { pid, start_time: process::start_time(pid) });
     }
