@@ -290,7 +290,8 @@ fn the_laboratory_measures_the_requested_cells() {
     assert_eq!(made.header.plan.cpus.len(), usable_cpus());
 
     let tuned = world.morecores(&["tune-spin", "--json"]);
-    let tuned: morecores_view::SpinTuning = serde_json::from_str(&tuned.success().stdout).expect("JSON");
+    let tuned: morecores_view::locks::SpinTuning =
+        serde_json::from_str(&tuned.success().stdout).expect("JSON");
     assert_eq!(tuned.cpus as usize, usable_cpus());
     assert!(tuned.spins > 0 || tuned.cpus == 1);
     let tuning = world.morecores(&["tune-spin"]);

@@ -16,8 +16,9 @@ mod points;
 mod synthetic;
 
 use morecores_study::lock::LockStudy;
+use morecores_view::locks::{LOCKS_VIEW_SCHEMA, LocksView};
 use morecores_view::others::OtherPrograms;
-use morecores_view::{LOCKS_VIEW_SCHEMA, LocksView, Warning, cell_views};
+use morecores_view::{Warning, cell_views};
 
 pub use peer_comparison::{PeerComparison, PeerPoint, compare_with_peers, free_ratio, longest_wait};
 
@@ -66,7 +67,7 @@ mod tests {
     use super::synthetic::Synthetic;
     use super::*;
     use morecores_study::InCell;
-    use morecores_view::LockResult;
+    use morecores_view::locks::LockResult;
 
     #[test]
     fn an_empty_study_has_a_view_without_figures() {

@@ -2,7 +2,7 @@
 //! bound; this module only converts the units.
 
 use morecores_locks::cost;
-use morecores_view::SpinTuning;
+use morecores_view::locks::SpinTuning;
 
 /// Measures the spin time on this machine, as a program that calls `prepare` does.
 pub fn measure_spin_tuning() -> SpinTuning {

@@ -9,7 +9,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use morecores_view::{FigureView, LockPoint, LockResult, LocksView, PointView, Summary, View};
+use morecores_view::locks::{LockPoint, LockResult, LocksView};
+use morecores_view::{FigureView, PointView, Summary, View};
 
 /// Computes a column's value for a point.
 type PointValue = fn(&PointView) -> String;

@@ -7,7 +7,7 @@ mod noise;
 mod summary;
 
 use morecores_machine::{Area, CheckedFacility, Diagnosis, Finding, Remedy, State};
-use morecores_view::MachineNoise;
+use morecores_view::machine_noise::MachineNoise;
 
 use crate::Style;
 

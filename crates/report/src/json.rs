@@ -3,7 +3,9 @@
 //! The JSON has the shape of the record; this module adds, omits and rounds nothing.
 
 use morecores_catalogue::PublishedFacts;
-use morecores_view::{Comparison, Gain, LocksView, Prediction, SuiteRow, SuiteSummary, View};
+use morecores_view::locks::LocksView;
+use morecores_view::suite::{SuiteRow, SuiteSummary};
+use morecores_view::{Comparison, Gain, Prediction, View};
 use serde::Serialize;
 
 use crate::{BenchmarkResult, suite_summary};

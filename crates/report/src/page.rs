@@ -8,11 +8,13 @@ mod timeline;
 
 use morecores_catalogue::PublishedFacts;
 use morecores_study::{Phase, Plan, Run, Study};
+use morecores_view::locks::LocksView;
 use morecores_view::page::{
     BenchmarkText, ComparisonText, NoticeText, Page, PageColumn, PageLocks, PageRun, PageStudy, PageTable,
     PageTimeline, StackPart, Statement, StudyText, SuiteText,
 };
-use morecores_view::{Comparison, Gain, LocksView, StackView, SuiteSummary, View};
+use morecores_view::suite::SuiteSummary;
+use morecores_view::{Comparison, Gain, StackView, View};
 
 use crate::causes::cause_clauses;
 use crate::locks::tables::{contentions, full_table, single_lock_table};

@@ -2,7 +2,7 @@
 //!
 //! The lock decides the bound; this module only shows it with the measurements behind it.
 
-use morecores_view::SpinTuning;
+use morecores_view::locks::SpinTuning;
 
 use crate::Style;
 use crate::format::{cpus, ratio, time};

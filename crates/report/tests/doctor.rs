@@ -10,7 +10,8 @@ use morecores_machine::doctor::{Facts, diagnose};
 use morecores_report::{Style, doctor_report};
 use morecores_study::CpuId;
 use morecores_study::noise::CpuRelation;
-use morecores_view::{CpuNoise, Disturbance, Estimate, MachineNoise};
+use morecores_view::Estimate;
+use morecores_view::machine_noise::{CpuNoise, Disturbance, MachineNoise};
 
 const PLAIN: Style = Style { width: 100, colour: false, unicode: true, wide: false };
 

@@ -11,8 +11,9 @@ use morecores_report::{
     suite_summary_report,
 };
 use morecores_study::Better;
-use morecores_view::PublishedSpeedup;
-use morecores_view::{MetricView, SuiteRow, SuiteSummary, SuiteVerdict, Summary, View, Warning};
+use morecores_view::suite::PublishedSpeedup;
+use morecores_view::suite::{SuiteRow, SuiteSummary, SuiteVerdict};
+use morecores_view::{MetricView, Summary, View, Warning};
 
 /// Copy of the suite's benchmark, fixed here so that a change of the suite does not change these
 /// tables.

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Phase, Stop};
 
-pub use axis::{Axis, AxisSetting, AxisValue, CPUS_AXIS, Coordinates, N_AXIS, cross_product};
+pub(crate) use axis::cross_product;
+pub use axis::{Axis, AxisSetting, AxisValue, CPUS_AXIS, Coordinates, N_AXIS};
 
 /// Cell: the subject of a run, as one value on each axis. Two runs with equal cells measure the
 /// same.

@@ -33,7 +33,7 @@ pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use experiment::{
     Axis, AxisSetting, AxisValue, CPUS_AXIS, Cell, Coordinates, Experiment, InCell, N_AXIS, OnFailure,
-    RoundValue, RunRecord, Schedule, ScheduledCell, cross_product,
+    RoundValue, RunRecord, Schedule, ScheduledCell,
 };
 pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};

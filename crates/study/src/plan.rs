@@ -13,9 +13,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::cross_product;
 use crate::{
     Axis, CPUS_AXIS, Cell, Command, Coordinates, CpuKind, CpuSet, Exit, Experiment, InCell, N_AXIS, Nanos,
-    OnFailure, Placement, Schedule, cross_product,
+    OnFailure, Placement, Schedule,
 };
 
 pub use hooks::Hooks;

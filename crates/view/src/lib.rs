@@ -1,9 +1,10 @@
 //! Derived view of a study: the types of its JSON, and the figures that follow from the runs alone.
 //!
-//! - `types` and `page` hold types.
+//! - `types`, `locks`, `suite` and `page` hold types.
 //! - `cells` computes the figures that the cells of every study have.
 //! - `derive` computes the view of a study of a command.
 //! - `verdict` decides the answer of a view.
+//! - `machine_noise` computes the noise of a machine, without any study.
 //! - `compare` computes the difference between two views.
 //!
 //! `morecores-explain` adds the figures from traces, `morecores-predict` those from models, and
@@ -13,34 +14,31 @@
 mod cells;
 pub mod compare;
 mod derive;
-mod machine_noise;
+pub mod locks;
+pub mod machine_noise;
 pub mod memory;
 pub mod memory_kills;
 pub mod others;
 pub mod page;
 mod sample;
 mod stack;
-mod suite;
+pub mod suite;
 mod traced_runs;
 mod types;
 mod verdict;
 
 pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::view;
-pub use machine_noise::machine_noise;
-pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
 pub use traced_runs::order_of_traces;
 pub use types::{
     Abstention, Answer, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
     ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component, ComponentIntervals,
-    Components, ConditionResult, CostModel, CostModelPoint, CpuNoise, Culprit, Difference, Disturbance,
-    Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause,
-    Inconsistencies, KernelRatioEstimator, LOCKS_VIEW_SCHEMA, LawViolation, LimitBasis, LinePrice,
-    LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise,
-    MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OperationalLaw, OutsideEvidence,
-    Parallelism, PointView, PredictedPoint, Prediction, Prices, Reason, Resource, SerialAndParallel,
-    SerialPhase, SpinTuning, StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View,
-    Warning, Workers,
+    Components, ConditionResult, Culprit, Difference, Estimate, FailureCount, FigureView, FirstLimit, Gain,
+    GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation,
+    LimitBasis, LockView, Losses, MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT,
+    OperationalLaw, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Reason, Resource,
+    SerialAndParallel, SerialPhase, StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict,
+    View, Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

@@ -9,7 +9,9 @@ use std::fmt;
 use morecores_study::Quantity;
 use serde::{Deserialize, Serialize};
 
-use crate::{Gain, LocksView, SuiteSummary, View};
+use crate::locks::LocksView;
+use crate::suite::SuiteSummary;
+use crate::{Gain, View};
 
 /// Name of the schema of [`Page`].
 pub const PAGE_SCHEMA: &str = "morecores.page/1";

@@ -8,8 +8,6 @@
 mod cell;
 mod comparison;
 mod component;
-mod locks;
-mod noise;
 mod prediction;
 mod trace;
 mod verdict;
@@ -29,11 +27,6 @@ pub use comparison::{
     ConditionResult, Difference, Mismatch,
 };
 pub use component::{Component, ComponentIntervals, Components, Losses};
-pub use locks::{
-    CostModel, CostModelPoint, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
-    LockSituation, LocksView, Prices, SpinTuning,
-};
-pub use noise::{CpuNoise, Disturbance, MachineNoise};
 pub use prediction::{
     Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, ModelName, ModelView,
     PredictedPoint, Prediction, Resource,

@@ -2,7 +2,7 @@
 
 use morecores_study::noise::{CpuRelation, LoopRun, LoopThread, Noise};
 use morecores_study::{CpuId, Nanos};
-use morecores_view::machine_noise;
+use morecores_view::machine_noise::machine_noise;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

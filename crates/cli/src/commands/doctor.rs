@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use morecores_machine::{Diagnosis, doctor, noise};
 use morecores_report::Style;
-use morecores_view::{MachineNoise, machine_noise};
+use morecores_view::machine_noise::{MachineNoise, machine_noise};
 
 use crate::args::DoctorArgs;
 use crate::{exit, terminal};

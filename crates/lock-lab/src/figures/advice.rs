@@ -5,7 +5,8 @@
 //! and nothing between them.
 
 use morecores_study::lock::{LockCell, LockName};
-use morecores_view::{Estimate, LockAdvice, LockPoint, LockSituation, Prices};
+use morecores_view::Estimate;
+use morecores_view::locks::{LockAdvice, LockPoint, LockSituation, Prices};
 
 use super::cells::{Cells, ContentionPoint, Rounds};
 use super::points::ratio;

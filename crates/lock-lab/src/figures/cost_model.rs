@@ -14,7 +14,8 @@
 //! 10, 1978). Turns of equal length come close to it.
 
 use morecores_study::lock::LockName;
-use morecores_view::{CostModel, CostModelPoint, Estimate, LinePrice, Prices};
+use morecores_view::Estimate;
+use morecores_view::locks::{CostModel, CostModelPoint, LinePrice, Prices};
 
 use super::cells::{Cells, ContentionPoint};
 

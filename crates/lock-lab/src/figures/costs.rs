@@ -1,7 +1,7 @@
 //! Costs of waiting on the machine, and costs of each lock by itself.
 
 use morecores_study::lock::{LockCell, LockName, LockSample};
-use morecores_view::{LinePrice, LockCosts, Prices};
+use morecores_view::locks::{LinePrice, LockCosts, Prices};
 
 use super::cells::{Cells, Rounds};
 

@@ -2,7 +2,8 @@
 //! waiting.
 
 use morecores_study::lock::{ContentionSample, LockName};
-use morecores_view::{Estimate, LockPoint, LockResult};
+use morecores_view::Estimate;
+use morecores_view::locks::{LockPoint, LockResult};
 
 use super::cells::{Cells, ContentionPoint, Rounds};
 

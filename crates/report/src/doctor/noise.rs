@@ -1,7 +1,7 @@
 //! The machine's noise: a row for each CPU, a line for each relation of CPUs, and the floor.
 
 use morecores_study::noise::CpuRelation;
-use morecores_view::{CpuNoise, Disturbance, MachineNoise};
+use morecores_view::machine_noise::{CpuNoise, Disturbance, MachineNoise};
 
 use crate::Style;
 use crate::format::{ABSENT, percent, ratio, time};

@@ -2,7 +2,7 @@
 
 use morecores_machine::{CheckedFacility, Diagnosis, Remedy, State};
 use morecores_study::noise::CpuRelation;
-use morecores_view::MachineNoise;
+use morecores_view::machine_noise::MachineNoise;
 
 use crate::format::{cpus, join_with_and, percent, ratio, time, two_digits};
 

@@ -2,8 +2,8 @@
 
 use morecores_study::Quantity;
 use morecores_study::lock::{LockName, WaitStrategy};
+use morecores_view::locks::{LockAdvice, LockSituation, LocksView};
 use morecores_view::page::Statement;
-use morecores_view::{LockAdvice, LockSituation, LocksView};
 
 use super::time;
 use crate::format::{join_with_or, percent, two_digits};

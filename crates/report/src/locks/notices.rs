@@ -1,7 +1,7 @@
 //! Notices needed to read the figures of a study of locks, the most serious first.
 
 use morecores_statistics::MIN_RUNS;
-use morecores_view::LocksView;
+use morecores_view::locks::LocksView;
 
 use crate::format::{join_with_and, percent};
 use crate::warning::lock_notices;
@@ -75,7 +75,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
 
 /// Locks without a timed wait, if other locks have one.
 fn unwatched_locks(view: &LocksView) -> Vec<&'static str> {
-    let is_watched = |lock: &&morecores_view::LockCosts| lock.longest_wait_ns.is_some();
+    let is_watched = |lock: &&morecores_view::locks::LockCosts| lock.longest_wait_ns.is_some();
     if !view.locks.iter().any(|lock| is_watched(&lock)) {
         return Vec::new();
     }

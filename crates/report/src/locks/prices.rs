@@ -1,7 +1,8 @@
 //! The cost of waiting on the machine, one statement for each price.
 
+use morecores_view::Estimate;
+use morecores_view::locks::{CostModel, LinePrice, LocksView};
 use morecores_view::page::Statement;
-use morecores_view::{CostModel, Estimate, LinePrice, LocksView};
 
 use super::time_with_ends;
 

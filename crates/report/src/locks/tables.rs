@@ -2,8 +2,9 @@
 
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
+use morecores_view::Estimate;
+use morecores_view::locks::{LockCosts, LockPoint, LockResult, LocksView};
 use morecores_view::page::TableCell;
-use morecores_view::{Estimate, LockCosts, LockPoint, LockResult, LocksView};
 
 use super::in_seconds;
 use crate::format::cpus_with_ends;

@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-use morecores_view::LocksView;
+use morecores_view::locks::LocksView;
 use morecores_view::page::Statement;
 
 use super::{escape_prose, machine_name, write_notices, write_table};

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use morecores_catalogue::PublishedFacts;
-use morecores_view::SuiteSummary;
+use morecores_view::suite::SuiteSummary;
 
 use super::{escape_prose, write_table};
 use crate::Style;

@@ -7,9 +7,8 @@ use morecores_catalogue::{BenchmarkPart, PublishedFacts};
 use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
 use morecores_view::page::TableCell;
-use morecores_view::{
-    MeasuredSpeedup, PointView, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict, View,
-};
+use morecores_view::suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
+use morecores_view::{PointView, View};
 
 use super::{BenchmarkResult, current_machine, machine_name};
 use crate::format::{UncertainFigure, cpus, interval_note};

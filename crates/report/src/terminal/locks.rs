@@ -6,7 +6,7 @@ mod curve;
 
 use std::path::Path;
 
-use morecores_view::LocksView;
+use morecores_view::locks::LocksView;
 use morecores_view::page::Statement;
 
 use super::Style;

@@ -3,7 +3,7 @@
 mod picture;
 
 use morecores_catalogue::PublishedFacts;
-use morecores_view::SuiteSummary;
+use morecores_view::suite::SuiteSummary;
 
 use super::Style;
 use super::grid::Grid;

@@ -129,7 +129,7 @@ impl Axis {
 
 /// Cells that the axes span, one for each combination of settings; the last axis varies fastest. A
 /// combination that gives the values of an earlier one is not repeated.
-pub fn cross_product(axes: &[Axis]) -> Vec<Cell> {
+pub(crate) fn cross_product(axes: &[Axis]) -> Vec<Cell> {
     let mut cells = vec![Cell::default()];
     for axis in axes {
         let key = axis.key();

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{LockCell, LockName};
-use crate::{
-    Axis, AxisSetting, Cell, CpuSet, Experiment, Nanos, OnFailure, Schedule, ScheduledCell, Stop,
-    cross_product,
-};
+use crate::experiment::cross_product;
+use crate::{Axis, AxisSetting, Cell, CpuSet, Experiment, Nanos, OnFailure, Schedule, ScheduledCell, Stop};
 
 /// Think time of a thread: its work between two holds of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

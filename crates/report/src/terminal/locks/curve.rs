@@ -7,7 +7,7 @@
 
 use morecores_study::Quantity;
 use morecores_study::lock::LockName;
-use morecores_view::LocksView;
+use morecores_view::locks::LocksView;
 
 use crate::locks::tables::{Contention, contentions, find_result};
 use crate::terminal::Style;

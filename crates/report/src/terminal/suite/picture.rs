@@ -2,7 +2,7 @@
 //!
 //! This module draws the pairs of the summary; the summary decides which speedups form a pair.
 
-use morecores_view::{SuiteRow, SuiteSummary};
+use morecores_view::suite::{SuiteRow, SuiteSummary};
 
 use crate::suite::verdict_words;
 use crate::terminal::Style;
