@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 use morecores_report::{Severity, Style, locks_csv, locks_json, locks_markdown, locks_report, page_locks};
 use morecores_study::lock::*;
 use morecores_study::*;
+use morecores_view::locks::*;
 use morecores_view::*;
 use support::{PLAIN, assert_fits_style};
 
