@@ -43,25 +43,13 @@ fn fork_and_join(serial: Nanos, jobs: &[Nanos]) -> Program {
 }
 
 fn traced_program(cpus: u32, n: u32, elapsed: Nanos, program: Program) -> TracedProgram {
-    let threads = program.threads.len();
+    let commands = vec!["job".to_owned(); program.threads.len()];
+    let demands =
+        Demands { program, threads: Vec::new(), locks: Vec::new(), wake_latency: None, slice: None };
     TracedProgram {
-        cpus,
-        n,
-        elapsed,
-        net_elapsed_s: elapsed.as_secs_f64(),
-        demands: Demands { program, threads: Vec::new(), locks: Vec::new(), wake_latency: None, slice: None },
-        locks: Vec::new(),
-        lock_names: Vec::new(),
-        commands: vec!["job".to_owned(); threads],
+        commands,
         serial_command: Some("first".to_owned()),
-        serial_s: 0.0,
-        meets_at_futexes: false,
-        timer_wait_share: 0.0,
-        has_calls: true,
-        processes: 1,
-        lost_share: 0.0,
-        unexplained_share: 0.0,
-        spinning_share: 0.0,
+        ..TracedProgram::from_demands(demands, cpus, n, elapsed)
     }
 }
 

@@ -109,25 +109,41 @@ impl TracedProgram {
             let name: Comm = thread.name_at(last);
             name.to_string()
         };
+        let commands = demands.threads.iter().map(command).collect();
         Some(Self {
-            cpus,
-            n,
-            elapsed: timeline.elapsed(),
-            net_elapsed_s: timeline.elapsed().as_secs_f64(),
-            commands: demands.threads.iter().map(command).collect(),
+            commands,
             locks,
             lock_names,
-            demands,
-            serial_command: None,
-            serial_s: 0.0,
             meets_at_futexes: meets_at_futexes(timeline),
             timer_wait_share: timer_wait_share(timeline),
             has_calls: !timeline.calls.is_empty(),
             processes: timeline.tree().filter(|(id, thread)| thread.leader == Some(*id)).count(),
+            ..Self::from_demands(demands, cpus, n, timeline.elapsed())
+        })
+    }
+
+    /// Builds a program of one process with these demands, without locks, and with a trace of every
+    /// system call and without faults.
+    pub fn from_demands(demands: Demands, cpus: u32, n: u32, elapsed: Nanos) -> Self {
+        Self {
+            cpus,
+            n,
+            elapsed,
+            net_elapsed_s: elapsed.as_secs_f64(),
+            commands: vec![String::new(); demands.program.threads.len()],
+            demands,
+            locks: Vec::new(),
+            lock_names: Vec::new(),
+            serial_command: None,
+            serial_s: 0.0,
+            meets_at_futexes: false,
+            timer_wait_share: 0.0,
+            has_calls: true,
+            processes: 1,
             lost_share: 0.0,
             unexplained_share: 0.0,
             spinning_share: 0.0,
-        })
+        }
     }
 
     /// Machine with `cpus` CPUs like the traced ones and with this inflation.
