@@ -97,7 +97,6 @@ exam: build ## Examine predictions of 80 real commands (1 hour, quiet machine, r
 validate-models: build ## Test predictions against published and simulated truth (some minutes)
 	@cargo test --locked -q -p morecores-predict --test models_published -- --nocapture
 	@cargo bench --locked -p morecores --bench predict -- scoring
-	@cargo bench --locked -p morecores --bench predict -- forms
 
 study-kernel: build ## Study a kernel build, into studies/ (40 minutes on 2 CPUs, quiet machine, root for hotplug)
 	@tools/install-deps.sh kernel-study

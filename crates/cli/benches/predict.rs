@@ -1,16 +1,18 @@
 //! Errors of predictions for programs whose time on any number of CPUs is known. Also the speed of
 //! a replay, and the memory of a prediction.
 //!
-//! The bench asserts nothing: the targets stand beside the figures. An argument selects parts of
-//! the bench by a part of their names (`corpus`, `scoring`, `forms`, `speed`, `memory`). `corpus`
-//! evaluates the programs on which predictions are tuned; only `scoring` evaluates the others.
-//! `forms` prints both halves of the cases for predictions from times alone.
+//! The bench asserts nothing: the targets stand beside the figures. An argument selects a part of
+//! the bench by a part of its name (`scoring`, `speed`, `memory`). `scoring` evaluates the programs
+//! on which predictions are tuned and, beside them, those that nobody looks at while tuning; the
+//! example `corpus_score` of the crate morecores-predict evaluates the former alone.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 #[path = "../../predict/tests/corpus/mod.rs"]
 mod corpus;
 #[path = "../../predict/tests/form_corpus/mod.rs"]
 mod form_corpus;
+#[path = "../../predict/tests/ratio_score/mod.rs"]
+mod ratio_score;
 #[path = "../../predict/tests/score/mod.rs"]
 mod score;
 
@@ -36,22 +38,23 @@ fn main() {
     if wants("memory") {
         memory();
     }
-    if wanted == "corpus" {
-        score::score_corpus(corpus::TUNING, prints_each());
-    } else if wants("scoring") {
-        score::score_corpus(corpus::SCORING, prints_each());
-    }
-    if wants("forms") {
-        for (half, seeds) in [("tuning", form_corpus::TUNING), ("scoring", form_corpus::SCORING)] {
-            println!("closed forms, {half} half:");
-            form_corpus::FormScore::from_seeds(seeds).iter().for_each(form_corpus::FormScore::print);
-        }
+    if wants("scoring") {
+        scoring();
     }
 }
 
-/// Whether to print every outcome of the corpus.
-fn prints_each() -> bool {
-    std::env::args().any(|argument| argument == "each")
+/// Prints the accuracy of predictions for both halves of each corpus.
+fn scoring() {
+    let halves = [("tuning", corpus::TUNING), ("scoring", corpus::SCORING)];
+    for (half, seeds) in halves.clone() {
+        println!("programs of the corpus, {half} half:");
+        score::score_corpus(seeds, false);
+    }
+    let varied = halves.map(|(half, seeds)| (half, score::predict_varied_programs(seeds)));
+    ratio_score::print_table("varied programs", &varied);
+    let forms = [("tuning", form_corpus::TUNING), ("scoring", form_corpus::SCORING)]
+        .map(|(half, seeds)| (half, form_corpus::predict_cases(seeds)));
+    ratio_score::print_table("predictions from times alone", &forms);
 }
 
 // Speed of a replay.

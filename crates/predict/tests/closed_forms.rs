@@ -1,17 +1,19 @@
 //! Coverage of the bands of closed forms: for Amdahl's law with known noise, for knees, and for
 //! programs of a simulator.
 //!
-//! `cargo bench -p morecores --bench predict -- forms` prints the figures of more cases.
+//! `cargo bench -p morecores --bench predict -- scoring` prints the figures of more cases.
 #![allow(clippy::print_stdout, reason = "the table, for --nocapture")]
 
 mod form_corpus;
+mod ratio_score;
 
-use form_corpus::{FormScore, evidence_from_samples, noisy_times};
+use form_corpus::{evidence_from_samples, noisy_times, predict_cases};
 use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
 use morecores_predict::models::{Model, Usl};
 use morecores_study::CpuKind;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use ratio_score::{RATIOS, coverage, print_table};
 
 /// Number of studies of each serial fraction and noise.
 const STUDIES: u64 = 20;
@@ -109,8 +111,10 @@ fn cpus_of_another_kind_have_their_own_factor() {
 /// A part of the tuning half; the bench prints the scoring half.
 #[test]
 fn bands_hold_for_simulated_programs() {
-    for score in FormScore::from_seeds(0..60) {
-        score.print();
-        assert!(score.coverage() >= 0.8, "{} times: {}", score.ratio, score.coverage());
+    let outcomes = predict_cases(0..60);
+    for ratio in RATIOS {
+        let covered = coverage(&outcomes, ratio);
+        assert!(covered >= 0.8, "{ratio} times: {covered}");
     }
+    print_table("closed forms", &[("tuning", outcomes)]);
 }

@@ -26,6 +26,7 @@ fn program(style: Style, jobs: Vec<Job>) -> Program {
         locks: Vec::new(),
         device: None,
         memory: Memory::default(),
+        capacity: Capacity::default(),
         noise: 0.0,
         system: 0.1,
         machine_costs: MachineCosts::FREE,
@@ -160,12 +161,64 @@ fn device_serves_one_request_at_a_time() {
     for style in STYLES {
         let job: Job = [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10);
         let mut program = program(style, vec![job; 16]);
-        program.device = Some(Device { interrupt: 24 });
+        program.device = Some(Device { interrupt: 24, channels: 1 });
         between(elapsed(&program, 1, 1), 176.0, 176.001);
         let run = simulate(&program, Size { cpus: 16, n: 16 }, 7, TraceDetail::Untraced);
         between(run.elapsed.0 as f64 / MS, 160.1, 162.0);
         assert_eq!(run.served, Nanos(160 * MS as u64));
     }
+}
+
+#[test]
+fn device_with_channels_serves_several_requests_at_once() {
+    let job: Job = [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10);
+    for (channels, expected) in [(2, 80.1), (4, 40.1), (32, 11.0)] {
+        let mut program = program(Style::Dealt, vec![job.clone(); 16]);
+        program.device = Some(Device { interrupt: 24, channels });
+        let run = simulate(&program, Size { cpus: 16, n: 16 }, 7, TraceDetail::Untraced);
+        between(run.elapsed.0 as f64 / MS, expected - 0.001, expected + 1.0);
+        assert_eq!(run.served, Nanos(160 * MS as u64));
+    }
+}
+
+#[test]
+fn locks_are_held_across_waits() {
+    for wait in [HeldWait::Timer(MS), HeldWait::Device(MS)] {
+        let job: Job = [Step::Work(MS), Step::HoldAcross { lock: 0, wait }].repeat(10);
+        let mut program = Program {
+            locks: vec![Lock { kind: LockKind::Futex, growth: 0.0 }],
+            ..program(Style::Dealt, vec![job; 4])
+        };
+        program.device = Some(Device { interrupt: 24, channels: 32 });
+        between(elapsed(&program, 1, 1), 80.0, 80.001);
+        // The forty holds come one after the other, after the first millisecond of work.
+        between(elapsed(&program, 4, 4), 41.0, 41.001);
+        between(elapsed(&program, 16, 16), 41.0, 41.001);
+        // At best, the only CPU works while the lock is held across a wait.
+        between(elapsed(&program, 1, 4), 41.0, 80.001);
+    }
+}
+
+#[test]
+fn chains_limit_the_workers_of_a_pool() {
+    for wakes in [Wakes::One, Wakes::All] {
+        let program = program(Style::Chains { chains: 2, wakes }, equal(16, 10.0));
+        between(elapsed(&program, 1, 1), 160.0, 160.001);
+        for m in [2, 4, 16] {
+            between(elapsed(&program, m, m), 80.0, 80.001);
+        }
+    }
+}
+
+#[test]
+fn capacity_of_the_machine_has_a_limit() {
+    let mut program = program(Style::Dealt, equal(16, 10.0));
+    program.capacity = Capacity { bandwidth: Some(4.0), ..Capacity::default() };
+    between(elapsed(&program, 4, 4), 40.0, 40.001);
+    between(elapsed(&program, 8, 8), 40.0, 40.001);
+    program.capacity = Capacity { siblings: Some(Siblings { cores: 4, share: 0.5 }), ..Capacity::default() };
+    between(elapsed(&program, 4, 4), 40.0, 40.001);
+    between(elapsed(&program, 8, 8), 20.0 * 8.0 / 6.0, 20.0 * 8.0 / 6.0 + 0.001);
 }
 
 #[test]
@@ -201,7 +254,8 @@ fn machine_costs_take_time() {
 
 #[test]
 fn completed_work_equals_requested_work() {
-    for mut program in corpus(TUNING).step_by(4) {
+    let varied = TUNING.step_by(4).map(generate_varied_program);
+    for mut program in corpus(TUNING).step_by(4).chain(varied) {
         for size in [Size { cpus: 1, n: 1 }, Size { cpus: 4, n: 4 }, Size { cpus: 3, n: 8 }] {
             let run = simulate(&program, size, 3, TraceDetail::Untraced);
             between(run.done / run.demanded, 1.0 - 1e-9, 1.0 + 1e-9);
@@ -214,6 +268,7 @@ fn completed_work_equals_requested_work() {
         }
         program.noise = 0.0;
         program.memory = Memory::default();
+        program.capacity = Capacity::default();
         let run = simulate(&program, Size { cpus: 8, n: 8 }, 3, TraceDetail::Untraced);
         between(run.own / program.demand(), 1.0 - 1e-9, 1.0 + 1e-9);
         // Each step ends on a whole nanosecond.
@@ -272,4 +327,22 @@ fn the_corpus_meets_every_limit() {
     between(speedups[50], 3.5, 8.0);
     between(speedups[90], 8.0, 16.0);
     assert!(programs.iter().all(|program| (0.5e9..4.5e9).contains(&program.demand())));
+}
+
+#[test]
+fn varied_programs_have_every_feature() {
+    let features: Vec<Feature> = TUNING.flat_map(|seed| generate_varied_program(seed).features()).collect();
+    let all = [
+        Feature::Plain,
+        Feature::Knee,
+        Feature::Siblings,
+        Feature::SerialDevice,
+        Feature::ParallelDevice,
+        Feature::LockAcrossWaits,
+        Feature::ConditionVariable,
+    ];
+    for feature in all {
+        let count = features.iter().filter(|found| **found == feature).count();
+        assert!(count >= 15, "{count} with {}", feature.name());
+    }
 }

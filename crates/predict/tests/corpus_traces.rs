@@ -26,8 +26,11 @@ fn accounting(trace: &Trace) -> Accounting {
 
 #[test]
 fn traces_are_consistent_and_show_the_simulated_times() {
-    for (program, mode) in
-        corpus(TUNING).step_by(7).zip([TraceDetail::Traced, TraceDetail::Exact].into_iter().cycle())
+    let varied = TUNING.step_by(7).map(generate_varied_program);
+    for (program, mode) in corpus(TUNING)
+        .step_by(7)
+        .chain(varied)
+        .zip([TraceDetail::Traced, TraceDetail::Exact].into_iter().cycle())
     {
         for size in sizes() {
             let run = simulate(&program, size, 11, mode);
@@ -54,7 +57,7 @@ fn traces_are_consistent_and_show_the_simulated_times() {
             let slept = |event: &&Event| matches!(&event.kind, EventKind::Switch(switch) if switch.prev_state == PrevState::Uninterruptible);
             let sleeps = trace.events.iter().filter(slept).count() as f64;
             let spun = components.kernel_lock_spin_s.unwrap() - run.spun.as_secs_f64();
-            let most = sleeps * program.memory.slowdown(16) * program.machine_costs.switch / 1e9;
+            let most = sleeps * program.slowdown(16) * program.machine_costs.switch / 1e9;
             assert!((-1e-6..most + 1e-6).contains(&spun), "{program} {size:?}: {spun} of {most}");
         }
     }
@@ -206,6 +209,7 @@ fn bare(style: Style, job: Job) -> Program {
         locks: Vec::new(),
         device: None,
         memory: Memory::default(),
+        capacity: Capacity::default(),
         noise: 0.01,
         system: 0.1,
         machine_costs: MachineCosts { wake_latency: 2_000, switch: 500.0, call: 500.0, ..MachineCosts::FREE },
@@ -232,7 +236,7 @@ fn trace_shows_the_limit_of_the_program() {
     assert!(spins.kernel_lock_spin_s.unwrap() > 0.6, "{spins:?}");
 
     let mut device = bare(Style::ProcessPool, [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10));
-    device.device = Some(Device { interrupt: 24 });
+    device.device = Some(Device { interrupt: 24, channels: 1 });
     assert!(share(&traced(&device), |c| c.idle_disk_s) > 0.9);
 
     let mut serial = bare(Style::Team { dynamic: true }, vec![Step::Work(MS)]);

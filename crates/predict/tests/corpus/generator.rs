@@ -6,14 +6,17 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::program::{Device, Job, Lock, LockKind, MachineCosts, Memory, Phase, Program, Step, Style};
+use super::machine::{Capacity, MachineCosts, Memory};
+use super::program::{Device, Job, Lock, LockKind, Phase, Program, Step, Style};
 
-const US: f64 = 1e3;
-const MS: f64 = 1e6;
+pub(super) const US: f64 = 1e3;
+pub(super) const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
 /// Upper limit of the holds of one lock in a program; more would only lengthen the simulation.
-const MAX_HOLDS: f64 = 1500.0;
+pub(super) const MAX_HOLDS: f64 = 1500.0;
+/// Number of the device's interrupt.
+pub(super) const INTERRUPT: u32 = 24;
 /// Upper limit of a piece of work; each piece has its own noise.
 const MAX_PIECE: f64 = 20.0 * MS;
 
@@ -23,7 +26,7 @@ pub(crate) fn generate_program(seed: u64) -> Program {
     let mut draw = RandomDraws(ChaCha8Rng::seed_from_u64(seed));
     let work = draw.between(0.5 * S, 3.0 * S);
     let serial = work * draw.log_between(0.002, 0.25);
-    let device = draw.chance(0.3).then_some(Device { interrupt: 24 });
+    let device = draw.chance(0.3).then_some(Device { interrupt: INTERRUPT, channels: 1 });
     let main_style = draw.style();
     let locks = draw.locks(main_style);
     // Locks and requests of each phase's jobs; the lengths refer to the whole program.
@@ -53,6 +56,7 @@ pub(crate) fn generate_program(seed: u64) -> Program {
         locks,
         device,
         memory: draw.memory(),
+        capacity: Capacity::default(),
         noise: draw.between(0.0, 0.02),
         system: draw.between(0.02, 0.4) as f32,
         machine_costs: draw.machine_costs(),
@@ -126,27 +130,27 @@ impl ResourceRates {
 }
 
 /// Random numbers from the distributions in use.
-struct RandomDraws(ChaCha8Rng);
+pub(super) struct RandomDraws(pub(super) ChaCha8Rng);
 
 impl RandomDraws {
-    fn chance(&mut self, p: f64) -> bool {
+    pub(super) fn chance(&mut self, p: f64) -> bool {
         self.0.random::<f64>() < p
     }
 
-    fn between(&mut self, from: f64, to: f64) -> f64 {
+    pub(super) fn between(&mut self, from: f64, to: f64) -> f64 {
         from + (to - from) * self.0.random::<f64>()
     }
 
-    fn log_between(&mut self, from: f64, to: f64) -> f64 {
+    pub(super) fn log_between(&mut self, from: f64, to: f64) -> f64 {
         self.between(from.ln(), to.ln()).exp()
     }
 
-    fn integer(&mut self, from: usize, to: usize) -> usize {
+    pub(super) fn integer(&mut self, from: usize, to: usize) -> usize {
         self.0.random_range(from..=to)
     }
 
     /// Exponential value with mean one.
-    fn exponential(&mut self) -> f64 {
+    pub(super) fn exponential(&mut self) -> f64 {
         -(1.0 - self.0.random::<f64>()).ln()
     }
 
@@ -156,7 +160,7 @@ impl RandomDraws {
     }
 
     /// Poisson value by counting arrivals; the means are small.
-    fn poisson(&mut self, mean: f64) -> u32 {
+    pub(super) fn poisson(&mut self, mean: f64) -> u32 {
         let (mut count, mut at) = (0, self.exponential());
         while at < mean {
             count += 1;

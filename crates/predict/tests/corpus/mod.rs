@@ -12,7 +12,9 @@
 // Each test binary includes this module and uses a part of it.
 #![allow(dead_code, unused_imports)]
 
+mod features;
 mod generator;
+mod machine;
 mod program;
 mod simulator;
 
@@ -20,8 +22,10 @@ use std::ops::Range;
 
 use morecores_study::Nanos;
 
+pub(crate) use features::{Feature, generate_varied_program};
 pub(crate) use generator::generate_program;
-pub(crate) use program::{Device, Job, Lock, LockKind, MachineCosts, Memory, Phase, Program, Step, Style};
+pub(crate) use machine::{Capacity, MachineCosts, Memory, Siblings};
+pub(crate) use program::{Device, HeldWait, Job, Lock, LockKind, Phase, Program, Step, Style, Wakes};
 pub(crate) use simulator::{Outcome, Size, Trace, TraceDetail, simulate};
 
 /// Seeds of the programs for tuning a predictor.
@@ -37,6 +41,7 @@ const RUNS: u64 = 5;
 const TRACED: u64 = 1 << 32;
 
 /// Programs of these seeds; use [`TUNING`] or [`SCORING`].
+/// [`generate_varied_program`] gives other programs for the same seeds.
 pub(crate) fn corpus(seeds: Range<u64>) -> impl Iterator<Item = Program> {
     seeds.map(generate_program)
 }

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use super::machine::{Capacity, MachineCosts, Memory, Siblings};
+
 /// Program: consecutive phases, and the resources that their work shares.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {
@@ -17,6 +19,8 @@ pub(crate) struct Program {
     pub(crate) device: Option<Device>,
     /// Slowdown of work with the number of busy CPUs.
     pub(crate) memory: Memory,
+    /// Capacity of the machine.
+    pub(crate) capacity: Capacity,
     /// Relative standard deviation of a piece of work from run to run.
     pub(crate) noise: f64,
     /// Share of the work in the kernel.
@@ -35,6 +39,7 @@ pub(crate) enum Phase {
         /// Distribution of the jobs over threads or processes.
         style: Style,
         /// Work of the main thread before it hands out each job, if it hands them out one by one.
+        /// In a fork-join pool, work of each thread after it queued a job.
         handout_cost: f64,
         /// Jobs, in the order of their distribution.
         jobs: Vec<Job>,
@@ -64,6 +69,23 @@ pub(crate) enum Style {
         /// distributed beforehand.
         dynamic: bool,
     },
+    /// `{n}` threads of a fork-join pool. The jobs form chains: the worker of a job queues the next
+    /// job of its chain. Idle workers share one condition variable.
+    Chains {
+        /// Number of chains.
+        chains: usize,
+        /// Workers woken for a queued job.
+        wakes: Wakes,
+    },
+}
+
+/// Waiters that a call at a condition variable wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wakes {
+    /// One waiter: a signal.
+    One,
+    /// All waiters: a broadcast. Most of them find nothing to do.
+    All,
 }
 
 impl Style {
@@ -93,6 +115,22 @@ pub(crate) enum Step {
     },
     /// Request to the device, with its service time.
     Request(f64),
+    /// Wait with a futex lock held.
+    HoldAcross {
+        /// Index of the lock.
+        lock: usize,
+        /// Wait under the lock.
+        wait: HeldWait,
+    },
+}
+
+/// Wait of a thread that holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum HeldWait {
+    /// For the device, with the service time.
+    Device(f64),
+    /// For a timer.
+    Timer(f64),
 }
 
 impl Step {
@@ -101,7 +139,7 @@ impl Step {
         match *self {
             Self::Work(ns) => ns,
             Self::Hold { before, held, .. } => before + held,
-            Self::Request(_) => 0.0,
+            Self::Request(_) | Self::HoldAcross { .. } => 0.0,
         }
     }
 }
@@ -127,67 +165,21 @@ pub(crate) enum LockKind {
     Sleep,
 }
 
-/// Device that serves one request after the other.
+/// Device that serves requests in the order of their arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Device {
     /// Number of the device's interrupt.
     pub(crate) interrupt: u32,
-}
-
-/// Memory shared by busy CPUs: with `k` busy CPUs, work takes `1 + a·(k-1)^p / (1 + b·(k-1))`
-/// times as long.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Memory {
-    /// Size of the slowdown.
-    pub(crate) a: f64,
-    /// Exponent of the slowdown.
-    pub(crate) p: f64,
-    /// Strength of the levelling off.
-    pub(crate) b: f64,
-}
-
-impl Memory {
-    /// Factor on the time of work with `busy` working CPUs.
-    pub(crate) fn slowdown(&self, busy: u32) -> f64 {
-        let others = f64::from(busy.max(1) - 1);
-        1.0 + self.a * others.powf(self.p) / (1.0 + self.b * others)
-    }
-}
-
-/// Costs of the machine's operations for a program, in nanoseconds of a CPU, about as large as on a
-/// current virtual machine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct MachineCosts {
-    /// Least delay of an idle CPU before it starts a thread; at most, the delay is twice as long.
-    pub(crate) wake_latency: u64,
-    /// Switch from one thread to another.
-    pub(crate) switch: f64,
-    /// Creation of a process, exec, and exit.
-    pub(crate) fork: f64,
-    pub(crate) exec: f64,
-    pub(crate) exit: f64,
-    /// Creation and exit of a thread.
-    pub(crate) clone: f64,
-    pub(crate) thread_exit: f64,
-    /// System call with little work, such as a wake-up.
-    pub(crate) call: f64,
-}
-
-impl MachineCosts {
-    /// Machine whose operations cost nothing, for tests with known answers.
-    pub(crate) const FREE: Self = Self {
-        wake_latency: 0,
-        switch: 0.0,
-        fork: 0.0,
-        exec: 0.0,
-        exit: 0.0,
-        clone: 0.0,
-        thread_exit: 0.0,
-        call: 0.0,
-    };
+    /// Number of requests served at once.
+    pub(crate) channels: usize,
 }
 
 impl Program {
+    /// Factor on the time of work with `busy` working CPUs.
+    pub(crate) fn slowdown(&self, busy: u32) -> f64 {
+        self.memory.slowdown(busy) * self.capacity.slowdown(busy)
+    }
+
     /// All jobs, including the serial phases.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.phases.iter().flat_map(|phase| match phase {
@@ -200,7 +192,8 @@ impl Program {
     pub(crate) fn demand(&self) -> f64 {
         let handout_cost = self.phases.iter().map(|phase| match phase {
             Phase::Parallel {
-                style: Style::Processes { .. } | Style::ProcessPool | Style::ThreadPool,
+                style:
+                    Style::Processes { .. } | Style::ProcessPool | Style::ThreadPool | Style::Chains { .. },
                 handout_cost,
                 jobs,
             } => handout_cost * jobs.len() as f64,
@@ -230,19 +223,30 @@ impl fmt::Display for Program {
                 .jobs()
                 .flatten()
                 .filter_map(|step| match step {
-                    Step::Hold { lock, held, .. } if *lock == index => Some(*held),
+                    Step::Hold { lock, held: time, .. }
+                    | Step::HoldAcross { lock, wait: HeldWait::Device(time) | HeldWait::Timer(time) }
+                        if *lock == index =>
+                    {
+                        Some(*time)
+                    }
                     _ => None,
                 })
                 // The sum of an empty iterator is -0.
                 .fold(0.0, |all, held| all + held);
             write!(f, ", {:?} {:.1}% +{:.0}%", lock.kind, share(held), 100.0 * lock.growth)?;
         }
-        if self.device.is_some() {
+        if let Some(Device { channels, .. }) = self.device {
             let served = self.jobs().flatten().map(|step| match step {
-                Step::Request(ns) => *ns,
+                Step::Request(ns) | Step::HoldAcross { wait: HeldWait::Device(ns), .. } => *ns,
                 _ => 0.0,
             });
-            write!(f, ", device {:.1}%", share(served.sum()))?;
+            write!(f, ", device {:.1}% by {channels}", share(served.sum()))?;
+        }
+        if let Some(bandwidth) = self.capacity.bandwidth {
+            write!(f, ", bandwidth for {bandwidth:.1}")?;
+        }
+        if let Some(Siblings { cores, share }) = self.capacity.siblings {
+            write!(f, ", {cores} cores with siblings of {share:.2}")?;
         }
         write!(f, ", memory ×{:.2} at 16, noise {:.1}%", self.memory.slowdown(16), 100.0 * self.noise)
     }

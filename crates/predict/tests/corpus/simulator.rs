@@ -20,7 +20,7 @@ use morecores_study::trace::Tid;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::program::{Job, LockKind, Phase, Program, Step};
+use super::program::{HeldWait, Job, LockKind, Phase, Program, Step};
 use effects::LockState;
 use ops::{Op, ThreadRole};
 use queues::Queue;
@@ -137,8 +137,9 @@ enum Timer {
     Arrive(usize),
     /// Notification of a CPU about a thread woken for it.
     Resched(usize),
-    /// End of the device's first request.
-    Served,
+    /// End of a thread's request, and of its wait for a timer.
+    Served(usize),
+    Awake(usize),
 }
 
 /// Next event of the simulation.
@@ -163,6 +164,8 @@ struct Simulation<'p> {
     slowdown: f64,
     locks: Vec<LockState>,
     queues: Vec<Queue>,
+    /// Requests that the device serves, and those that wait for it.
+    in_service: usize,
     requests: VecDeque<(usize, u64)>,
     team: Team,
     rng: ChaCha8Rng,
@@ -204,6 +207,7 @@ impl<'p> Simulation<'p> {
             slowdown: 1.0,
             locks: program.locks.iter().map(|_| LockState::default()).collect(),
             queues: program.phases.iter().map(|_| Queue::default()).collect(),
+            in_service: 0,
             requests: VecDeque::new(),
             team: Team::default(),
             rng,
@@ -293,7 +297,8 @@ impl<'p> Simulation<'p> {
                 match timer {
                     Timer::Arrive(cpu) => self.arrive(cpu),
                     Timer::Resched(cpu) => self.cpus[cpu].resched = true,
-                    Timer::Served => self.end_request(),
+                    Timer::Served(thread) => self.end_request(thread),
+                    Timer::Awake(thread) => self.end_sleep(thread),
                 }
             }
         }
@@ -337,7 +342,7 @@ impl<'p> Simulation<'p> {
     fn update_state(&mut self) {
         self.preempt_requested();
         let working = self.cpus.iter().filter(|cpu| cpu.current.is_some() && !cpu.spinning).count();
-        let slowdown = self.program.memory.slowdown(working as u32);
+        let slowdown = self.program.slowdown(working as u32);
         let changed = slowdown != self.slowdown;
         if changed {
             for cpu in 0..self.cpus.len() {
@@ -378,6 +383,12 @@ fn noisy_job(job: &Job, noise: f64, rng: &mut ChaCha8Rng) -> Job {
         Step::Work(ns) => Step::Work(noisy(ns, noise, rng)),
         Step::Hold { lock, before, held } => Step::Hold { lock, before, held: noisy(held, noise, rng) },
         Step::Request(ns) => Step::Request(noisy(ns, noise, rng)),
+        Step::HoldAcross { lock, wait: HeldWait::Device(ns) } => {
+            Step::HoldAcross { lock, wait: HeldWait::Device(noisy(ns, noise, rng)) }
+        }
+        Step::HoldAcross { lock, wait: HeldWait::Timer(ns) } => {
+            Step::HoldAcross { lock, wait: HeldWait::Timer(noisy(ns, noise, rng)) }
+        }
     };
     job.iter().map(noisy).collect()
 }

@@ -4,7 +4,9 @@
 //! No closed form is behind a time: tasks have random lengths and dependencies, threads take a lock
 //! in order of arrival and hold it for a random time, and the machine has a limited bandwidth or
 //! CPUs of several kinds. The corpus uses nothing of the predictor.
-#![allow(dead_code, clippy::print_stdout, reason = "a part is used by each, and all of them print")]
+//!
+//! A test that uses this module also includes the module `ratio_score`.
+#![allow(dead_code, reason = "a part is used by each")]
 
 mod simulator;
 
@@ -17,75 +19,20 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use crate::ratio_score::{RATIOS, RatioOutcome};
 use simulator::{Case, generate_case};
 
 /// Seeds of the cases for tuning, and of those for scoring.
 pub(crate) const TUNING: Range<u64> = 0..300;
 pub(crate) const SCORING: Range<u64> = 1000..1300;
 
-/// Predicted counts, as multiples of the largest measured count.
-pub(crate) const RATIOS: [u32; 3] = [2, 4, 8];
-
-/// Predictions of one ratio for many cases.
-pub(crate) struct FormScore {
-    /// Target count divided by the largest measured count.
-    pub(crate) ratio: u32,
-    outcomes: Vec<FormOutcome>,
+/// Predicts every case of these seeds.
+pub(crate) fn predict_cases(seeds: Range<u64>) -> Vec<RatioOutcome> {
+    let found: Vec<Vec<RatioOutcome>> = seeds.into_par_iter().map(predict_case).collect();
+    found.into_iter().flatten().collect()
 }
 
-struct FormOutcome {
-    covered: bool,
-    /// Whether the truth is above the band of the elapsed time.
-    slower: bool,
-    /// Ratio of the band's ends.
-    width: f64,
-    /// Relative error; absent if no point is given.
-    error: Option<f64>,
-}
-
-impl FormScore {
-    /// Predicts every case of these seeds.
-    pub(crate) fn from_seeds(seeds: Range<u64>) -> Vec<Self> {
-        let found: Vec<Vec<(u32, FormOutcome)>> = seeds.into_par_iter().map(score_case).collect();
-        let mut scores: Vec<Self> = RATIOS.map(|ratio| Self { ratio, outcomes: Vec::new() }).into();
-        for (ratio, outcome) in found.into_iter().flatten() {
-            if let Some(score) = scores.iter_mut().find(|score| score.ratio == ratio) {
-                score.outcomes.push(outcome);
-            }
-        }
-        scores
-    }
-
-    /// Share of the bands that hold the truth.
-    pub(crate) fn coverage(&self) -> f64 {
-        self.share(|outcome| outcome.covered)
-    }
-
-    fn share(&self, is_counted: impl Fn(&FormOutcome) -> bool) -> f64 {
-        self.outcomes.iter().filter(|outcome| is_counted(outcome)).count() as f64 / self.outcomes.len() as f64
-    }
-
-    /// Prints the figures in one line.
-    pub(crate) fn print(&self) {
-        let widths: Vec<f64> = self.outcomes.iter().map(|outcome| outcome.width).collect();
-        let errors: Vec<f64> =
-            self.outcomes.iter().filter_map(|outcome| outcome.error).map(f64::abs).collect();
-        println!(
-            "  {} times the largest count: bands cover {:.0}% of {} (target 85 to 95%; {:.0}% slower, {:.0}% faster), median \
-             ratio of their ends {:.2}; points {} with a median error of {:.1}%",
-            self.ratio,
-            100.0 * self.coverage(),
-            self.outcomes.len(),
-            100.0 * self.share(|outcome| outcome.slower),
-            100.0 * self.share(|outcome| !outcome.covered && !outcome.slower),
-            median(&widths).unwrap_or(f64::NAN),
-            errors.len(),
-            100.0 * median(&errors).unwrap_or(f64::NAN),
-        );
-    }
-}
-
-fn score_case(seed: u64) -> Vec<(u32, FormOutcome)> {
+fn predict_case(seed: u64) -> Vec<RatioOutcome> {
     let case = generate_case(seed);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let counts: &[u32] = [&[1, 2][..], &[1, 2, 4], &[1, 2, 4, 8]][rng.random_range(0..3)];
@@ -94,13 +41,7 @@ fn score_case(seed: u64) -> Vec<(u32, FormOutcome)> {
     let largest = counts[counts.len() - 1];
     let targets = RATIOS.map(|ratio| ratio * largest);
     let Some(found) = forecast(&evidence, &targets) else { return Vec::new() };
-    let outcome = |point: &morecores_view::PredictedPoint| {
-        let truth = case.elapsed(point.cpus);
-        let [least, most] = point.elapsed_band90_s.expect("a time");
-        let error = point.elapsed_s.map(|elapsed| elapsed / truth - 1.0);
-        let covered = least <= truth && truth <= most;
-        (point.cpus / largest, FormOutcome { covered, slower: truth > most, width: most / least, error })
-    };
+    let outcome = |point| RatioOutcome::from_point(point, largest, case.elapsed(point.cpus));
     found.points.iter().map(outcome).collect()
 }
 

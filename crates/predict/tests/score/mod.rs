@@ -1,7 +1,7 @@
 //! Accuracy of predictions: one outcome per prediction, and a summary line. The steps of the corpus
 //! are here for both tuning and scoring.
 //!
-//! A test that uses this module also includes the corpus as `corpus`.
+//! A test that uses this module also includes the modules `corpus` and `ratio_score`.
 #![allow(dead_code, clippy::print_stdout, reason = "a part is used by each, and all of them print")]
 
 use std::ops::Range;
@@ -9,10 +9,14 @@ use std::ops::Range;
 use morecores_explain::trace::Timeline;
 use morecores_predict::forecast::{Evidence, MeasuredPoint, TracedProgram, forecast};
 use morecores_predict::models::{Model, Point, Usl};
-use morecores_view::Prediction;
+use morecores_study::CpuKind;
+use morecores_view::{PredictedPoint, Prediction};
 use rayon::prelude::*;
 
-use crate::corpus::{Program, Size, TraceDetail, corpus, median_times, trace, truth};
+use crate::corpus::{
+    Feature, Program, Size, TraceDetail, corpus, generate_varied_program, median_times, trace, truth,
+};
+use crate::ratio_score::{RATIOS, RatioOutcome};
 
 /// Prediction with its true value.
 pub(crate) struct Outcome {
@@ -165,41 +169,78 @@ pub(crate) fn score_corpus(seeds: Range<u64>, print_each: bool) -> bool {
 /// Noise seed of the traced runs.
 const SEED: u64 = 99;
 
-/// Outcome of a program, and the error of the universal scalability law.
-fn score_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Option<f64>)> {
-    let largest = *from.last()?;
+/// Evidence of the counts `from`, each measured and traced, with the traces that a prediction of
+/// the counts `targets` needs.
+fn measure(program: &Program, from: &[u32], targets: &[u32]) -> Evidence {
+    let largest = from[from.len() - 1];
     let trace_program = |(cpus, n): (u32, u32)| {
         let traced = trace(program, Size { cpus, n }, SEED, TraceDetail::Exact);
         TracedProgram::from_timeline(&Timeline::new(&traced.header, &traced.events), cpus, n)
     };
-    let points: Vec<MeasuredPoint> = from
-        .iter()
-        .map(|&cpus| {
-            let (elapsed, work) = median_times(program, cpus);
-            let (elapsed, work) = (elapsed.as_secs_f64(), Some(work.as_secs_f64()));
-            MeasuredPoint {
-                cpus,
-                elapsed,
-                error: 0.005,
-                speedup_error: 0.007,
-                deviation: 0.01,
-                work,
-                kernel: None,
-            }
-        })
-        .collect();
-    let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();
-    // The traces are those of `run --predict`: each count on its own, the target on the largest
-    // count, and the target and the largest count on one CPU.
+    let point = |&cpus: &u32| {
+        let (elapsed, work) = median_times(program, cpus);
+        let (elapsed, work) = (elapsed.as_secs_f64(), Some(work.as_secs_f64()));
+        let (error, speedup_error, deviation) = (0.005, 0.007, 0.01);
+        MeasuredPoint { cpus, elapsed, error, speedup_error, deviation, work, kernel: None }
+    };
+    // The traces are those of `run --predict`: each count on its own, the targets on the largest
+    // count, and the targets and the largest count on one CPU.
     let mut sizes: Vec<(u32, u32)> = from.iter().map(|cpus| (*cpus, *cpus)).collect();
-    sizes.extend([(largest, to), (1, to), (1, largest)]);
+    sizes.extend(targets.iter().flat_map(|to| [(largest, *to), (1, *to)]));
+    sizes.push((1, largest));
     sizes.sort_unstable();
     sizes.dedup();
-    let programs = sizes.into_iter().filter_map(trace_program).collect();
-    let evidence = Evidence { points, programs, receives_n: true, is_time: true, ..Evidence::default() };
+    let cpu_kinds = program.capacity.cpu_kinds();
+    let is_sibling = |cpus: u32| cpu_kinds.get(cpus as usize - 1) == Some(&CpuKind::SmtSibling);
+    Evidence {
+        points: from.iter().map(point).collect(),
+        programs: sizes.into_iter().filter_map(trace_program).collect(),
+        receives_n: true,
+        is_time: true,
+        mixed_from: from.iter().copied().find(|cpus| is_sibling(*cpus)),
+        cpu_kinds,
+        ..Evidence::default()
+    }
+}
+
+/// Outcome of a program, and the error of the universal scalability law.
+fn score_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Option<f64>)> {
+    let evidence = measure(program, from, &[to]);
+    let known: Vec<Point> =
+        evidence.points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();
     let found = forecast(&evidence, &[to])?;
     let outcome = Outcome::from_prediction(program.to_string(), &found, truth(program, to).as_secs_f64())?;
     let law = Usl::fit(&known).filter(|_| from.len() > 1);
     let law = law.map(|law| (law.elapsed(to) / outcome.truth - 1.0).abs());
     Some((outcome, law))
+}
+
+/// Measured counts of a varied program.
+const COUNTS: [&[u32]; 4] = [&[1], &[1, 2], &[1, 2, 4], &[1, 2, 4, 8]];
+
+/// Predicts the varied programs of these seeds at [`RATIOS`] times their largest count.
+pub(crate) fn predict_varied_programs(seeds: Range<u64>) -> Vec<RatioOutcome> {
+    let found: Vec<Vec<RatioOutcome>> = seeds.into_par_iter().map(predict_varied_program).collect();
+    found.into_iter().flatten().collect()
+}
+
+fn predict_varied_program(seed: u64) -> Vec<RatioOutcome> {
+    let program = generate_varied_program(seed);
+    let from = COUNTS[(seed % COUNTS.len() as u64) as usize];
+    let largest = from[from.len() - 1];
+    // A machine with second hardware threads has a known number of CPUs.
+    let most = program.capacity.cpus().unwrap_or(u32::MAX);
+    let targets: Vec<u32> =
+        RATIOS.iter().map(|ratio| ratio * largest).filter(|target| *target <= most).collect();
+    if targets.is_empty() {
+        return Vec::new();
+    }
+    let Some(found) = forecast(&measure(&program, from, &targets), &targets) else { return Vec::new() };
+    let features: Vec<&'static str> = program.features().into_iter().map(Feature::name).collect();
+    let outcome = |point: &PredictedPoint| RatioOutcome {
+        features: features.clone(),
+        label: format!("1-{largest} to {}: {program}", point.cpus),
+        ..RatioOutcome::from_point(point, largest, truth(&program, point.cpus).as_secs_f64())
+    };
+    found.points.iter().map(outcome).collect()
 }

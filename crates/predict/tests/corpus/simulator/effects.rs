@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use morecores_study::Nanos;
-use morecores_study::trace::{Accounts, Interrupt, Object, PrevState, Waker};
+use morecores_study::trace::{Accounts, Interrupt, Object, PrevState, Tid, Waker};
 
 use super::ops::{Op, ThreadRole, call};
 use super::{Location, LockKind, Simulation, Timer};
@@ -30,10 +30,20 @@ pub(super) struct LockState {
 }
 
 /// Wait: the reason for leaving the CPU, the system call, and the futex.
-pub(super) type Wait = (PrevState, u16, Option<u64>);
+pub(super) type Wait = (PrevState, u16, Option<AwaitedFutex>);
 
-pub(super) const fn futex(address: u64) -> Wait {
-    (PrevState::Asleep, call::FUTEX, Some(address))
+/// Futex of a wait, and the value for which the thread waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AwaitedFutex {
+    pub(super) address: u64,
+    pub(super) expected: u32,
+}
+
+/// Value of a lock with waiters in the C library.
+const CONTENDED: u32 = 2;
+
+pub(super) const fn futex(address: u64, expected: u32) -> Wait {
+    (PrevState::Asleep, call::FUTEX, Some(AwaitedFutex { address, expected }))
 }
 
 pub(super) const fn futex_woken(address: u64) -> Op {
@@ -109,11 +119,16 @@ impl Simulation<'_> {
                 true
             }
             Op::Request(ns) => {
-                self.requests.push_back((thread, ns as u64));
-                if self.requests.len() == 1 {
-                    self.set_timer(self.now + ns as u64, Timer::Served);
+                if self.in_service < self.program.device.map_or(1, |device| device.channels) {
+                    self.serve(thread, ns as u64);
+                } else {
+                    self.requests.push_back((thread, ns as u64));
                 }
                 self.wait(cpu, thread, (PrevState::Uninterruptible, call::PREAD64, None))
+            }
+            Op::Sleep(ns) => {
+                self.set_timer(self.now + ns as u64, Timer::Awake(thread));
+                self.wait(cpu, thread, (PrevState::Asleep, call::CLOCK_NANOSLEEP, None))
             }
             Op::Fork { role, thread: is_thread } => self.fork(cpu, thread, role, is_thread),
             Op::Exec(name) => {
@@ -160,6 +175,7 @@ impl Simulation<'_> {
             | Op::Close { .. }
             | Op::Receive { .. }
             | Op::ReadPipe { .. }
+            | Op::EndChainJob { .. }
             | Op::WakeReceivers { .. } => self.execute_queue_op(cpu, thread, op),
             Op::Phase(phase) => {
                 let ops = self.phase_ops(phase);
@@ -225,7 +241,7 @@ impl Simulation<'_> {
         let again = Op::Acquire { lock, held };
         if kind == LockKind::Futex {
             self.push_front(thread, [futex_woken(lock_futex(lock)), again]);
-            return self.wait(cpu, thread, futex(lock_futex(lock)));
+            return self.wait(cpu, thread, futex(lock_futex(lock), CONTENDED));
         }
         self.threads[thread].lock_wait_start.get_or_insert(self.now);
         if kind == LockKind::Sleep {
@@ -287,17 +303,27 @@ impl Simulation<'_> {
         true
     }
 
-    pub(super) fn end_request(&mut self) {
-        let (thread, ns) = self.requests.pop_front().expect("the timer was set for it");
+    /// Starts the service of a request.
+    fn serve(&mut self, thread: usize, ns: u64) {
+        self.in_service += 1;
         self.served += ns;
+        self.set_timer(self.now + ns, Timer::Served(thread));
+    }
+
+    pub(super) fn end_request(&mut self, thread: usize) {
+        self.in_service -= 1;
         let interrupt = self.program.device.map_or(0, |device| device.interrupt);
         // Vector 4 is the soft interrupt of block devices. The device interrupts the CPU that made
         // the request.
         let by = Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Device(interrupt) };
         self.wake(thread, by, self.threads[thread].last_cpu, true);
-        if let Some(&(_, ns)) = self.requests.front() {
-            self.set_timer(self.now + ns, Timer::Served);
+        if let Some((next, ns)) = self.requests.pop_front() {
+            self.serve(next, ns);
         }
+    }
+
+    pub(super) fn end_sleep(&mut self, thread: usize) {
+        self.wake(thread, Waker::Interrupt(Interrupt::Timer), self.threads[thread].last_cpu, false);
     }
 
     // Creation and exit of threads.
@@ -347,9 +373,10 @@ impl Simulation<'_> {
         while let Some(&other) = self.threads[thread].unjoined.front() {
             if self.threads[other].location != Location::Dead {
                 self.threads[other].joined_by = Some(thread);
-                let address = ENDS + 0x1000 * u64::from(self.threads[other].tid.0);
+                let Tid(tid) = self.threads[other].tid;
+                let address = ENDS + 0x1000 * u64::from(tid);
                 self.push_front(thread, [futex_woken(address), Op::JoinAll]);
-                return self.wait(cpu, thread, futex(address));
+                return self.wait(cpu, thread, futex(address, tid));
             }
             self.threads[thread].unjoined.pop_front();
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use morecores_study::trace::Object;
 
-use super::{LockKind, Phase, Simulation, Step};
+use super::{HeldWait, LockKind, Phase, Simulation, Step};
 use crate::corpus::program::Style;
 
 /// System call numbers of x86-64. Only `futex` and `wait4` have a meaning; the others only need to
@@ -18,6 +18,7 @@ pub(super) mod call {
     pub(crate) const EXECVE: u16 = 59;
     pub(crate) const WAIT4: u16 = 61;
     pub(crate) const FUTEX: u16 = 202;
+    pub(crate) const CLOCK_NANOSLEEP: u16 = 230;
     pub(crate) const OPENAT: u16 = 257;
 }
 
@@ -50,6 +51,8 @@ pub(super) enum Op {
     },
     /// Requests this much service from the device.
     Request(f64),
+    /// Waits for a timer.
+    Sleep(f64),
     Fork {
         role: ThreadRole,
         thread: bool,
@@ -78,6 +81,11 @@ pub(super) enum Op {
     },
     ReadPipe {
         phase: usize,
+    },
+    /// Queues the next job of a chain, or ends the phase.
+    EndChainJob {
+        phase: usize,
+        job: usize,
     },
     /// Wakes the first waiter at a queue, or all waiters.
     WakeReceivers {
@@ -204,13 +212,18 @@ impl Simulation<'_> {
                         ops.push_back(Op::Return { call: call::OPENAT, object: Object::None, result: 3 });
                     }
                 }
-                Step::Request(ns) => {
-                    ops.extend([Op::Enter, Op::KernelWork(3.0 * call), Op::Request(ns)]);
-                    ops.push_back(Op::Return {
-                        call: call::PREAD64,
-                        object: Object::Inode(super::effects::FILE),
-                        result: 4096,
-                    });
+                Step::Request(ns) => push_request(ops, ns, call),
+                Step::HoldAcross { lock, wait } => {
+                    ops.push_back(Op::Acquire { lock, held: 0.0 });
+                    match wait {
+                        HeldWait::Device(ns) => push_request(ops, ns, call),
+                        HeldWait::Timer(ns) => {
+                            ops.extend([Op::Enter, Op::KernelWork(call), Op::Sleep(ns)]);
+                            let (call, object) = (call::CLOCK_NANOSLEEP, Object::None);
+                            ops.push_back(Op::Return { call, object, result: 0 });
+                        }
+                    }
+                    ops.push_back(Op::Release { lock });
                 }
             }
         }
@@ -257,6 +270,15 @@ impl Simulation<'_> {
                 ops.push_back(Op::Close { phase });
                 ops.push_back(if thread { Op::JoinAll } else { Op::ReapAll });
             }
+            Style::Chains { chains, .. } => {
+                for _ in 0..n {
+                    self.push_fork(&mut ops, ThreadRole::Worker { phase }, true);
+                }
+                for (job, &cost) in handout_cost().take(chains) {
+                    ops.extend([Op::Send { phase, job }, Op::ProgramWork(cost)]);
+                }
+                ops.push_back(Op::JoinAll);
+            }
             Style::Dealt => {
                 for part in 0..n {
                     self.push_fork(&mut ops, ThreadRole::Dealt { phase, part }, true);
@@ -277,6 +299,12 @@ impl Simulation<'_> {
         ops.push_back(Op::Phase(phase + 1));
         ops
     }
+}
+
+fn push_request(ops: &mut VecDeque<Op>, ns: f64, cost: f64) {
+    ops.extend([Op::Enter, Op::KernelWork(3.0 * cost), Op::Request(ns)]);
+    let object = Object::Inode(super::effects::FILE);
+    ops.push_back(Op::Return { call: call::PREAD64, object, result: 4096 });
 }
 
 fn exec(ops: &mut VecDeque<Op>, name: &'static str, cost: f64) {

@@ -7,7 +7,7 @@ use morecores_study::trace::{Object, PrevState};
 use super::effects::{futex, futex_return, futex_woken};
 use super::ops::{Op, call};
 use super::{Phase, Simulation};
-use crate::corpus::program::Style;
+use crate::corpus::program::{Style, Wakes};
 
 /// Inode of the first phase's pipe, and futex address of the first phase's queue.
 const PIPES: u64 = 50_000;
@@ -18,6 +18,9 @@ const QUEUES: u64 = 0x5555_0000_2000;
 pub(super) struct Queue {
     jobs: VecDeque<usize>,
     closed: bool,
+    /// Number of jobs queued and, for chains, done.
+    sent: u32,
+    done: usize,
     waiters: VecDeque<usize>,
 }
 
@@ -35,8 +38,9 @@ impl Simulation<'_> {
         match op {
             Op::Send { phase, job } => {
                 self.queues[phase].jobs.push_back(job);
+                self.queues[phase].sent += 1;
                 if self.is_pipe(phase) || !self.queues[phase].waiters.is_empty() {
-                    let wake = Op::WakeReceivers { phase, all: false };
+                    let wake = Op::WakeReceivers { phase, all: self.broadcasts(phase) };
                     self.push_front(thread, [Op::Enter, Op::KernelWork(call), wake]);
                 }
                 true
@@ -79,7 +83,20 @@ impl Simulation<'_> {
                 let address = queue_futex(phase);
                 self.queues[phase].waiters.push_back(thread);
                 self.push_front(thread, [futex_woken(address), Op::Receive { phase }]);
-                self.wait(cpu, thread, futex(address))
+                let sent = self.queues[phase].sent;
+                self.wait(cpu, thread, futex(address, sent))
+            }
+            Op::EndChainJob { phase, job } => {
+                let jobs = self.jobs[phase].len();
+                self.queues[phase].done += 1;
+                let next = job + self.chains(phase).unwrap_or(jobs);
+                if next < jobs {
+                    let own = Op::ProgramWork(self.handout_cost[phase][next]);
+                    self.push_front(thread, [Op::Send { phase, job: next }, own]);
+                } else if self.queues[phase].done == jobs {
+                    self.push_front(thread, [Op::Close { phase }]);
+                }
+                true
             }
             Op::ReadPipe { phase } => {
                 let read =
@@ -108,6 +125,9 @@ impl Simulation<'_> {
         if let Some(job) = self.queues[phase].jobs.pop_front() {
             ops.extend(with_one);
             self.push_job(&mut ops, phase, job);
+            if self.chains(phase).is_some() {
+                ops.push_back(Op::EndChainJob { phase, job });
+            }
             ops.push_back(Op::Receive { phase });
         } else if self.queues[phase].closed {
             ops.extend(without);
@@ -121,5 +141,18 @@ impl Simulation<'_> {
 
     fn is_pipe(&self, phase: usize) -> bool {
         matches!(self.program.phases[phase], Phase::Parallel { style: Style::ProcessPool, .. })
+    }
+
+    /// Number of chains of a fork-join pool's jobs; `None` for other phases.
+    pub(super) fn chains(&self, phase: usize) -> Option<usize> {
+        match self.program.phases[phase] {
+            Phase::Parallel { style: Style::Chains { chains, .. }, .. } => Some(chains),
+            _ => None,
+        }
+    }
+
+    fn broadcasts(&self, phase: usize) -> bool {
+        let style = Style::Chains { chains: self.chains(phase).unwrap_or(0), wakes: Wakes::All };
+        matches!(self.program.phases[phase], Phase::Parallel { style: of, .. } if of == style)
     }
 }

@@ -5,6 +5,7 @@
 use morecores_study::trace::{PrevState, Waker};
 use rand::RngExt;
 
+use super::effects::AwaitedFutex;
 use super::{Location, Simulation, Timer};
 
 /// Time slice of a thread while others wait for its CPU: the base slice with some CPUs.
@@ -122,7 +123,7 @@ impl Simulation<'_> {
         cpu: usize,
         prev_state: PrevState,
         call: Option<u16>,
-        awaits: Option<u64>,
+        awaits: Option<AwaitedFutex>,
     ) {
         let prev = self.cpus[cpu].current.take().expect("somebody leaves");
         self.cpus[cpu].spinning = false;

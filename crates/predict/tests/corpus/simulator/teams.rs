@@ -66,7 +66,8 @@ impl Simulation<'_> {
                 if self.team.opened < opened {
                     self.team.waiting.push_back(thread);
                     self.push_front(thread, [futex_woken(BARRIER), op]);
-                    return self.wait(cpu, thread, futex(BARRIER));
+                    let opened = self.team.opened;
+                    return self.wait(cpu, thread, futex(BARRIER, opened));
                 }
                 match self.team.phase {
                     None => {
@@ -116,7 +117,8 @@ impl Simulation<'_> {
                 }
                 self.team.waiting_main = Some(thread);
                 self.push_front(thread, [futex_woken(TEAM_DONE), Op::AwaitTeam]);
-                self.wait(cpu, thread, futex(TEAM_DONE))
+                let unfinished = self.team.unfinished;
+                self.wait(cpu, thread, futex(TEAM_DONE, unfinished))
             }
             _ => unreachable!("no step of a team"),
         }

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 
 use morecores_study::trace::{
-    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, KernelFrame, KnownLock, KnownThread,
-    LockFlags, Object, PrevState, Switch, SystemCall, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader,
-    TraceSource, Waker, Waking,
+    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, KernelFrame, KnownLock,
+    KnownThread, LockFlags, Object, PrevState, Switch, SystemCall, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts,
+    TraceHeader, TraceSource, Waker, Waking,
 };
 use morecores_study::{CpuEstimator, CpuId, CpuTime, Nanos, Point, Run};
 
+use super::effects::AwaitedFutex;
 use super::{LockKind, Program, ROOT, Size, TICK, TraceDetail};
 
 /// `CLOCK_MONOTONIC` in nanoseconds at the main process's exec.
@@ -21,6 +22,8 @@ const BEGAN: u64 = 1_000_000_000_000;
 const BEFORE_EXEC: u64 = 1_000_000;
 /// Process that started the main process.
 const SHELL: u32 = 50;
+/// Operation of a futex call: `FUTEX_WAIT` and `FUTEX_PRIVATE_FLAG`.
+const FUTEX_WAIT_PRIVATE: u32 = 128;
 /// Kernel's ancestors of processes and of kernel threads.
 const INIT: u32 = 1;
 const KTHREADD: u32 = 2;
@@ -83,10 +86,12 @@ impl Tracer {
         at: u64,
         cpu: usize,
         (prev, runtime): (Tid, u64),
-        (prev_state, call, awaits): (PrevState, Option<u16>, Option<u64>),
+        (prev_state, call, awaits): (PrevState, Option<u16>, Option<AwaitedFutex>),
         next: Option<Tid>,
     ) {
-        if let Some(address) = awaits {
+        if let Some(AwaitedFutex { address, expected }) = awaits {
+            let wait = FutexWait { operation: FUTEX_WAIT_PRIVATE, expected };
+            self.push(at, cpu, EventKind::FutexWait { tid: prev, wait });
             self.push(at, cpu, EventKind::Awaits { tid: prev, object: Object::Futex(address) });
         }
         let switch = Switch {
