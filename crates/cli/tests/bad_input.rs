@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use harness::studies::with_runs;
 use harness::{Ran, World, is_root, report_skip, start, usable_cpus, wait_until};
 use morecores_study::Exit;
 
@@ -153,6 +154,31 @@ fn an_existing_study_stays_unchanged() {
     assert!(!ran.stderr.contains("--resume"), "{ran}");
     world.morecores(&["show", "study"]).refused(2, &["study is a file"]);
     world.morecores(&["show", "nosuch"]).refused(2, &["there is no study nosuch"]);
+}
+
+/// Checks that a study whose runs all claim the same round is shown by its medians, with one line
+/// that says so, and that runs without a round are damaged lines.
+#[test]
+fn a_study_without_rounds_says_so_in_one_line() {
+    let world = World::new();
+    let study = with_runs(&world, |run| run["round"] = 0.into());
+    let study = study.to_str().expect("a path of letters");
+    let shown = world.morecores(&["show", study]);
+    shown.success().prints(&["compares two medians, because no round has exactly one run of this count"]);
+    let flat = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(flat.matches("compares two medians").count(), 1, "{shown}");
+    let view: serde_json::Value =
+        serde_json::from_str(&world.morecores(&["show", study, "--json"]).success().stdout).expect("JSON");
+    assert!(view["points"][1]["speedup"]["ci95"].is_array(), "{view}");
+    for command in
+        [vec!["compare", study, study], vec!["predict", study], vec!["report", study, "-o", "page.html"]]
+    {
+        world.morecores(&command).success();
+    }
+    fs::remove_dir_all(study).expect("remove");
+    with_runs(&world, |run| drop(run.as_object_mut().expect("an object").remove("round")));
+    world.morecores(&["show", study]).success().prints(&["damaged lines of runs.jsonl are in no figure"]);
+    world.morecores(&["compare", study, study]).refused(2, &["no run succeeded"]);
 }
 
 /// Finished study of six runs on one CPU.

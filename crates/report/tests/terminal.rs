@@ -86,7 +86,7 @@ fn everything_warned() {
     let text = report(&view, PLAIN);
     let is_said = |line: &&str| line.starts_with("warning: ") || line.starts_with("note: ");
     assert_eq!(text.lines().filter(is_said).count(), 2, "{text}");
-    assert!(text.contains("\n21 more warnings and 6 more notes: --wide\n"), "{text}");
+    assert!(text.contains("\n22 more warnings and 5 more notes: --wide\n"), "{text}");
 }
 
 #[test]
