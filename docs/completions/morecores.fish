@@ -56,8 +56,8 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l placement -d
 compact\t'All hardware threads of a core before the next core, near cores before far ones'
 spread\t'Each CPU as far as possible from the CPUs already added; cores before siblings'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpu-list -d 'CPUs to add, in this order' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every speedup is within this percentage of the speedup (with one CPU count: of the median); 0 never stops early [default: 3.3%; 1% with one CPU count]' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -s r -l runs -d 'Maximum runs of each CPU count [default: 30]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every speedup is within this percentage of the speedup (with one CPU count: of the median); 0 never stops early [default: stop when the answer stands, a yes with 3.3%; 1% with one CPU count]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s r -l runs -d 'Maximum runs of each CPU count; given alone, stop at the default precision whatever the answer [default: 30]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l min-runs -d 'Minimum runs of each CPU count; with fewer than 6 runs no confidence interval is shown' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l max-time -d 'Maximum time of the study with warm-up and traced runs, for example 90s or 10m; 0 sets no limit [default: begin only runs that are expected to end within 5m]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l warmup -d 'Warm-up runs of each CPU count before the timed runs [default: 1, with --cold 0]' -r
@@ -82,6 +82,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l out -d 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Pass the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start if the command contains no `{n}`'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep-disturbed -d 'Count rounds that others disturbed, and do not repeat them. By default, a round is repeated if other programs or the hypervisor took more than a tenth of the CPUs\' time, at most as often as the plan has rounds'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failure -d 'Continue after a failed run, leave it out of every figure, and report the number of failed runs'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l incremental -d 'Measure an incremental build: continue even if the first run leaves almost no work for the later runs'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Do not end processes that outlive the command'
@@ -89,7 +90,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Wri
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'Treat the number as a cost, not as a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with its file, pipe or process, not only the blocking calls'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l exit-answer -d 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success, --ignore-failure, --incremental and --worth. Missing traces are made'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Continue the study at -o with its own command and plan. These options may differ: --runs, --precision, --keep-disturbed, --max-time, --trace, --traced-runs, --syscalls, --predict, --success, --ignore-failure, --incremental and --worth. Missing traces are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Show every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print only errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'

@@ -7,6 +7,7 @@ use std::path::Path;
 use harness::World;
 use harness::locks::lock_study;
 use harness::studies::{build, with_runs};
+use morecores_study::{Goal, StopReason};
 use serde_json::Value;
 
 /// Statuses of `--exit-answer`.
@@ -31,6 +32,21 @@ fn timed(world: &World, seconds: impl Fn(u64, u64) -> f64) -> std::path::PathBuf
         run["cpu"]["user_ns"] = (elapsed * cpus / 10 * 9).into();
         run["cpu"]["system_ns"] = 0.into();
     })
+}
+
+/// A sleep is as long on two CPUs as on one, within far less than a quarter.
+#[test]
+fn rounds_end_at_a_clear_no_unless_a_number_of_runs_is_asked_for() {
+    let world = World::new();
+    world.run("-q --cpus 1,2 --warmup 0", &["sleep", "0.05"]).success();
+    let study = world.study();
+    assert_eq!((study.header.plan.goal, study.runs.len()), (Goal::Answer, 12));
+    assert_eq!(study.header.closing.expect("an end").reason, StopReason::Precise);
+    for option in ["--runs 6", "--precision 5%"] {
+        let world = World::new();
+        world.run(&format!("-q --cpus 1,2 --warmup 0 {option}"), &["sleep", "0.01"]).success();
+        assert_eq!(world.study().header.plan.goal, Goal::Precision, "{option}");
+    }
 }
 
 #[test]

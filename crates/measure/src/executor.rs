@@ -272,6 +272,10 @@ impl Executor<Point> for ProcessExecutor {
         outcome.run.counts(&self.plan).then(|| outcome.run.value())
     }
 
+    fn is_disturbed(&self, outcome: &Outcome) -> bool {
+        outcome.run.is_disturbed()
+    }
+
     fn is_already_done(&self) -> bool {
         !self.plan.incremental && self.early.done_once().is_some()
     }

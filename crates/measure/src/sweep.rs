@@ -1,5 +1,5 @@
-//! Loop over rounds: orders the cells, passes each run to the recorder, and stops when the rule of
-//! its caller says that enough is known.
+//! Loop over rounds: orders the cells, passes each run to the recorder, and ends when the rule of
+//! its caller says so.
 //!
 //! The loop knows neither processes nor files nor statistics, and nothing of a subject but its
 //! cells. All of these are passed in, so that tests of the loop need none of them. The loop
@@ -41,6 +41,11 @@ pub trait Executor<C> {
     /// Value of a run, which the stopping rule examines; `None` if the run failed.
     fn value(&self, outcome: &Self::Outcome) -> Option<f64>;
 
+    /// Returns whether others took so much CPU time around the run that it decides nothing.
+    fn is_disturbed(&self, _outcome: &Self::Outcome) -> bool {
+        false
+    }
+
     /// Returns whether an error concerns the cell of the run alone, so that other cells can still
     /// be measured.
     fn concerns_one_cell(&self, _error: &Self::Error) -> bool {
@@ -69,10 +74,28 @@ pub trait RunRecorder<C, O> {
     fn on_end(&mut self, outcome: &O) -> Result<(), Self::Error>;
 }
 
-/// Rule that decides after each timed round whether the samples suffice. The argument holds the
-/// values of the successful timed runs for each cell of the experiment, in the order of the runs,
-/// with their rounds.
-pub type IsPrecise<'a> = dyn FnMut(&[Vec<RoundValue>]) -> bool + 'a;
+/// Timed rounds so far, as an [`EndRule`] examines them.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedRounds<'a> {
+    /// Number of rounds made.
+    pub made: u32,
+    /// Values of the successful timed runs for each cell of the experiment, in the order of the
+    /// runs, with their rounds.
+    pub samples: &'a [Vec<RoundValue>],
+    /// Rounds with a disturbed run.
+    pub disturbed: &'a BTreeSet<u32>,
+}
+
+/// Rule that decides after each timed round whether, and for what reason, the sweep ends.
+pub type EndRule<'a> = dyn FnMut(&TimedRounds<'_>) -> Option<StopReason> + 'a;
+
+/// Rule that ends a sweep after the largest number of runs of its experiment.
+pub fn after_all_runs<C>(
+    experiment: &Experiment<C>,
+) -> impl FnMut(&TimedRounds<'_>) -> Option<StopReason> + use<C> {
+    let most = experiment.schedule.stop.max_runs;
+    move |rounds| (rounds.made >= most).then_some(StopReason::RunsExhausted)
+}
 
 /// Clock, and requests to stop.
 pub trait SweepContext {
@@ -134,6 +157,8 @@ pub struct PreviousRuns {
     done: BTreeSet<(Phase, u32, Cell)>,
     /// Values of the successful timed runs of each cell of the experiment.
     samples: Vec<Vec<RoundValue>>,
+    /// Timed rounds with a disturbed run.
+    disturbed: BTreeSet<u32>,
 }
 
 impl PreviousRuns {
@@ -143,8 +168,10 @@ impl PreviousRuns {
         runs: &[R],
         counts: impl Fn(&R) -> bool,
     ) -> Self {
+        let disturbed = runs.iter().filter(|run| run.phase() == Phase::Timed && run.is_disturbed());
         let mut earlier = Self {
             count: runs.len() as u32,
+            disturbed: disturbed.map(RunRecord::round).collect(),
             done: runs.iter().map(|run| (run.phase(), run.round(), run.cell())).collect(),
             samples: vec![Vec::new(); experiment.cells.len()],
         };
@@ -174,7 +201,7 @@ pub fn sweep<C, X, K>(
     earlier: PreviousRuns,
     executor: &mut X,
     recorder: &mut K,
-    is_precise: &mut IsPrecise<'_>,
+    end_rule: &mut EndRule<'_>,
     budget: &mut Budget,
     context: &dyn SweepContext,
 ) -> SweepResult<FinishBy<X, C>, C, X, K>
@@ -183,9 +210,22 @@ where
     X: Executor<C>,
     K: RunRecorder<C, X::Outcome>,
 {
-    let PreviousRuns { count: next, done, samples } = earlier;
+    let PreviousRuns { count: next, done, samples, disturbed } = earlier;
     let left_out = Vec::new();
-    Sweep { experiment, done, samples, executor, recorder, is_precise, budget, context, next, left_out }.run()
+    Sweep {
+        experiment,
+        done,
+        samples,
+        disturbed,
+        executor,
+        recorder,
+        end_rule,
+        budget,
+        context,
+        next,
+        left_out,
+    }
+    .run()
 }
 
 struct Sweep<'a, 'e, C, X: Executor<C>, K> {
@@ -194,9 +234,11 @@ struct Sweep<'a, 'e, C, X: Executor<C>, K> {
     done: BTreeSet<(Phase, u32, Cell)>,
     /// Values of the successful timed runs of each cell.
     samples: Vec<Vec<RoundValue>>,
+    /// Timed rounds with a disturbed run.
+    disturbed: BTreeSet<u32>,
     executor: &'a mut X,
     recorder: &'a mut K,
-    is_precise: &'a mut IsPrecise<'e>,
+    end_rule: &'a mut EndRule<'e>,
     budget: &'a mut Budget,
     context: &'a dyn SweepContext,
     /// Index of the next run.
@@ -228,7 +270,8 @@ where
                 return Ok(end);
             }
         }
-        for round in 0..schedule.stop.max_runs {
+        let mut round = 0;
+        loop {
             let missing = self.missing_cells(Phase::Timed, round);
             // In the first round, each run is made for which there is time. A further round is made
             // only as a whole.
@@ -244,12 +287,16 @@ where
             if round == 0 && self.executor.is_already_done() {
                 return Ok((StopReason::AlreadyDone, None));
             }
-            if (self.is_precise)(&self.samples) {
-                return Ok((StopReason::Precise, None));
+            round += 1;
+            let rounds = TimedRounds { made: round, samples: &self.samples, disturbed: &self.disturbed };
+            match (self.end_rule)(&rounds) {
+                Some(StopReason::RunsExhausted) if !self.left_out.is_empty() => {
+                    return Ok((StopReason::RunFailed, None));
+                }
+                Some(reason) => return Ok((reason, None)),
+                None => {}
             }
         }
-        let is_whole = self.left_out.is_empty();
-        Ok((if is_whole { StopReason::RunsExhausted } else { StopReason::RunFailed }, None))
     }
 
     /// Makes the missing runs of one round; returns an end if the sweep must not continue.
@@ -291,6 +338,9 @@ where
             };
             self.recorder.on_end(&outcome).map_err(SweepError::Record)?;
             self.next += 1;
+            if phase == Phase::Timed && self.executor.is_disturbed(&outcome) {
+                self.disturbed.insert(round);
+            }
             let Some(value) = self.executor.value(&outcome) else {
                 if self.experiment.schedule.on_failure == OnFailure::End {
                     return Ok(Some((StopReason::RunFailed, Some(outcome))));

@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use morecores_measure::budget::Budget;
 use morecores_measure::done_once::FirstRoundRuns;
 use morecores_measure::executor::{ExecuteError, Outcome};
 use morecores_measure::sweep::{
-    Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, Trial, sweep,
+    Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, TimedRounds, Trial,
+    after_all_runs, sweep,
 };
 use morecores_study::*;
 use morecores_testkit::point;
@@ -111,6 +113,15 @@ fn earlier(plan: &Plan, done: &[Run]) -> PreviousRuns {
     PreviousRuns::new(&plan.experiment(), done, |run| run.counts(plan))
 }
 
+/// Rule that is satisfied after `enough` rounds, and ends at the maximum of the plan.
+fn enough_rounds(plan: &Plan, enough: usize) -> impl FnMut(&TimedRounds<'_>) -> Option<StopReason> + use<> {
+    let mut all_runs = after_all_runs(&plan.experiment());
+    move |rounds| match rounds.samples.iter().all(|sample| sample.len() >= enough) {
+        true => Some(StopReason::Precise),
+        false => all_runs(rounds),
+    }
+}
+
 /// A complete sweep; its rule is satisfied after `enough` rounds.
 fn swept(plan: &Plan, world: &World, executor: &mut Pretend<'_>, enough: usize) -> (CommandFinish, Vec<Run>) {
     let mut budget = Budget::new(world.now(), plan.stop.time(), &[], Vec::new());
@@ -127,7 +138,7 @@ fn swept_within(
     budget: &mut Budget,
 ) -> (CommandFinish, Vec<Run>) {
     let mut memory = Memory::default();
-    let mut rule = |samples: &[Vec<RoundValue>]| samples.iter().all(|s| s.len() >= enough);
+    let mut rule = enough_rounds(plan, enough);
     let experiment = plan.experiment();
     let finish =
         sweep(&experiment, earlier(plan, done), executor, &mut memory, &mut rule, budget, world).unwrap();
@@ -286,7 +297,7 @@ fn a_sweep_interrupted_anywhere_resumes_to_the_same_runs() {
     let (_, whole) = swept(&warm, &world, &mut Pretend::new(&world), 9);
     for cut in 0..=whole.len() {
         let mut memory = Memory::default();
-        let mut rule = |samples: &[Vec<RoundValue>]| samples.iter().all(|s| s.len() >= 9);
+        let mut rule = enough_rounds(&warm, 9);
         let (done, mut budget) = (earlier(&warm, &whole[..cut]), Budget::unlimited());
         let mut executor = Pretend::new(&world);
         sweep(&warm.experiment(), done, &mut executor, &mut memory, &mut rule, &mut budget, &world).unwrap();
@@ -301,9 +312,53 @@ fn a_run_that_cannot_be_recorded_ends_the_sweep_at_once() {
     let (mut executor, mut budget) = (Pretend::new(&world), Budget::unlimited());
     let (experiment, done) =
         (plan().experiment(), PreviousRuns::new(&plan().experiment(), &[] as &[Run], |_| true));
-    let result = sweep(&experiment, done, &mut executor, &mut memory, &mut |_| false, &mut budget, &world);
+    let result = sweep(&experiment, done, &mut executor, &mut memory, &mut |_| None, &mut budget, &world);
     assert!(matches!(result, Err(SweepError::Record("disk full"))));
     assert_eq!(memory.runs.len(), 3);
+}
+
+/// Executor beside which others disturb the runs on two CPUs in some rounds.
+struct Beside<'a> {
+    pretend: Pretend<'a>,
+    disturbed: &'a [u32],
+}
+
+impl Executor<Point> for Beside<'_> {
+    type Outcome = Outcome;
+    type Error = ExecuteError;
+
+    fn value(&self, outcome: &Outcome) -> Option<f64> {
+        self.pretend.value(outcome)
+    }
+
+    fn is_disturbed(&self, outcome: &Outcome) -> bool {
+        outcome.run.cpus == 2 && self.disturbed.contains(&outcome.run.round)
+    }
+
+    fn execute(&mut self, trial: &Trial<Point>) -> Result<Outcome, ExecuteError> {
+        self.pretend.execute(trial)
+    }
+}
+
+#[test]
+fn the_rule_is_told_which_rounds_were_disturbed() {
+    let world = World::default();
+    let plan = Plan { warmup: 3, ..plan() };
+    let mut beside =
+        Beside { pretend: Pretend::ending(&world, &plan, |_| Exit::Code(0)), disturbed: &[1, 2] };
+    let (mut memory, mut budget) = (Memory::default(), Budget::unlimited());
+    let (experiment, done) = (plan.experiment(), earlier(&plan, &[]));
+    let mut told = Vec::new();
+    // The rule alone decides on the number of rounds, beyond the maximum of the plan as well.
+    let mut rule = |rounds: &TimedRounds<'_>| {
+        told.push(rounds.disturbed.clone());
+        (rounds.made == 40).then_some(StopReason::RunsExhausted)
+    };
+    let finish = sweep(&experiment, done, &mut beside, &mut memory, &mut rule, &mut budget, &world).unwrap();
+    assert_eq!(finish.reason, StopReason::RunsExhausted);
+    let expected = [BTreeSet::new(), BTreeSet::from([1]), BTreeSet::from([1, 2])];
+    assert_eq!((told.len(), &told[..3]), (40, &expected[..]), "warm-up rounds are not among them");
+    assert_eq!(told[39], expected[2]);
 }
 
 /// Executor that builds once, in the first run, and later finds everything built.
@@ -347,7 +402,7 @@ fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>)
     let pretend = Pretend::ending(&world, plan, |_| Exit::Code(0));
     let early = FirstRoundRuns::select(plan, done);
     let mut build = Build { pretend, early, is_prepared, made: done.len() };
-    let mut rule = |samples: &[Vec<RoundValue>]| samples.iter().all(|s| s.len() >= 6);
+    let mut rule = enough_rounds(plan, 6);
     let (experiment, done, mut budget) = (plan.experiment(), earlier(plan, done), Budget::unlimited());
     let finish = sweep(&experiment, done, &mut build, &mut memory, &mut rule, &mut budget, &world).unwrap();
     (finish.reason, memory.runs)

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use morecores_measure::budget::Budget;
 use morecores_measure::executor::ExecuteError;
 use morecores_measure::sweep::{
-    Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, Trial, sweep,
+    Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, Trial, after_all_runs, sweep,
 };
 use morecores_study::lock::*;
 use morecores_study::*;
@@ -115,7 +115,8 @@ fn sweep_locks(
 ) -> Result<LockFinish, SweepError<CellError, &'static str>> {
     let experiment = lock_plan().experiment();
     let earlier = PreviousRuns::new(&experiment, done, |_| true);
-    sweep(&experiment, earlier, laboratory, memory, &mut |_| false, &mut Budget::unlimited(), world)
+    let mut all_runs = after_all_runs(&experiment);
+    sweep(&experiment, earlier, laboratory, memory, &mut all_runs, &mut Budget::unlimited(), world)
 }
 
 fn swept(done: &[LockRun], laboratory: &mut Pretend<'_>, world: &World) -> (LockFinish, Vec<LockRun>) {
@@ -255,8 +256,8 @@ fn a_new_axis_is_a_value_of_the_cells() {
     let run_all = |done: &[Run], disk: &mut Disk| {
         let experiment = plan.experiment();
         let earlier = PreviousRuns::new(&experiment, done, |run| run.counts(&plan));
-        let (mut enough, mut budget) = (|_: &[Vec<RoundValue>]| false, Budget::unlimited());
-        sweep(&experiment, earlier, &mut Throttled, disk, &mut enough, &mut budget, &World::default())
+        let (mut all_runs, mut budget) = (after_all_runs(&experiment), Budget::unlimited());
+        sweep(&experiment, earlier, &mut Throttled, disk, &mut all_runs, &mut budget, &World::default())
             .unwrap()
     };
     assert_eq!(run_all(&[], &mut disk).reason, StopReason::RunsExhausted);

@@ -190,6 +190,15 @@ pub enum Beyond {
 /// Remark on the points, beyond the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
+    /// Rounds that others disturbed and the figures leave out.
+    DisturbedRounds {
+        /// Number of disturbed rounds.
+        disturbed: u32,
+        /// Number of all rounds.
+        of: u32,
+        /// Answer of all rounds, if it is another one.
+        with_them: Option<Answer>,
+    },
     /// Speedup above the growth in CPUs.
     MoreThanIdeal {
         /// Smallest CPU count.

@@ -195,6 +195,24 @@ fn cpu_time_taken_by_others_leaves_the_question_open() {
 }
 
 #[test]
+fn rounds_that_are_left_out_are_named_with_the_answer_of_all() {
+    let quiet = support::view(&["x"]).point(1, 8.0, 0.01, 0.99).point(2, 4.1, 0.01, 1.95).build();
+    let words = |answer: Answer| {
+        let mut view = quiet.clone();
+        view.disturbed_rounds = vec![1, 4, 7];
+        view.verdict_with_disturbed = Some(morecores_view::Verdict { answer, ..view.verdict });
+        verdict_statement(&decide(&view)).to_string()
+    };
+    let unknown = words(Answer::Unknown);
+    assert!(unknown.starts_with("Yes: 2 CPUs run it 1.951 times as fast as 1"), "{unknown}");
+    let left_out =
+        "disturbed 3 of 9 rounds. The figures leave these rounds out; with them, the answer would be";
+    assert!(unknown.contains(&format!("{left_out} that it cannot be told yet.")), "{unknown}");
+    assert!(words(Answer::Yes).contains(&format!("{left_out} the same.")), "{unknown}");
+    assert!(!verdict_statement(&decide(&quiet)).to_string().contains("rounds"));
+}
+
+#[test]
 fn advice_extends_the_plan() {
     let warnings =
         [Warning::FirstRunDiffers { cpus: 1, ratio: 6.1 }, Warning::TooFewRuns { cpus: 1, runs: 5 }];

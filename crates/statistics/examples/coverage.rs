@@ -19,8 +19,8 @@ use rand_chacha::ChaCha8Rng;
 #[path = "../tests/support/mod.rs"]
 mod support;
 use support::{
-    Noise, RoundNoise, TrialResults, clean_noises, draw_normal, draw_rounds, measure_until_stopped, ratios,
-    rounds_until_stopped, run_trials,
+    Noise, RoundNoise, TrialResults, clean_noises, draw_normal, draw_rounds, draw_speedups,
+    measure_until_stopped, medians, ratios, rounds_until_answered, rounds_until_stopped, run_trials,
 };
 
 /// Draws the runs of a study with a number of rounds and of counts.
@@ -51,6 +51,7 @@ fn main() {
     print_stopped_ratios(seed, count);
     print_rounds(seed, count);
     print_stopped_rounds(seed, count);
+    print_answered_rounds(seed, count);
     print_dependence(seed, count);
     print_floors(seed, count);
     print_checks(seed, count);
@@ -282,6 +283,42 @@ fn print_stopped_rounds(seed: u64, count: usize) {
     }
 }
 
+/// Shows the rule that ends when the answer stands beside the rule that ends at the precision.
+fn print_answered_rounds(seed: u64, count: usize) {
+    const BOUND: f64 = 1.25;
+    let heads = ["noise", "speedup", "no", "yes", "coverage", "rounds", "rounds until precise"];
+    print_heading("Speedup under the rule that ends when the answer stands, bound 1.25", &heads);
+    let rule = StoppingRule::DEFAULT_OF_SPEEDUPS;
+    for noise in [0.01, 0.02, 0.05, 0.1, 0.2] {
+        for speedup in [1.0, 1.2, BOUND, 1.3, 1.5, 1.95] {
+            let (mut no, mut yes) = (0, 0);
+            let mut precise = TrialResults::default();
+            let answered = run_trials(count, seed, |rng, results| {
+                let speedups = draw_speedups(speedup, noise, rule.max_runs, rng);
+                let interval = |rounds: usize| {
+                    paired_ratio_interval(&speedups[..rounds], rule.design()).expect("six or more")
+                };
+                let rounds = rounds_until_answered(&rule, &speedups, Some(BOUND));
+                no += usize::from(interval(rounds).hi < BOUND);
+                yes += usize::from(interval(rounds).lo >= BOUND);
+                results.add(interval(rounds), speedup, rounds);
+                let rounds = rounds_until_answered(&rule, &speedups, None);
+                precise.add(interval(rounds), speedup, rounds);
+            });
+            let share = |found: usize| format!("{:.1}%", 100.0 * found as f64 / count as f64);
+            print_row([
+                format!("{:.0}%", 100.0 * noise),
+                format!("{speedup:.2}"),
+                share(no),
+                share(yes),
+                render_cell(&answered),
+                format!("{:.1}", answered.mean_runs()),
+                format!("{:.1}", precise.mean_runs()),
+            ]);
+        }
+    }
+}
+
 /// Shows runs that are not independent: each run depends on the previous run, or all runs get
 /// slower together.
 fn print_dependence(seed: u64, count: usize) {
@@ -298,7 +335,7 @@ fn print_dependence(seed: u64, count: usize) {
         let stopped = run_trials(count, seed, |rng, results| {
             let all = draw_runs(100, rng);
             let mut rounds = rule.next_look(0);
-            while rule.decide(&[&all[..rounds]]) == Decision::Continue {
+            while rule.decide(&medians(&[&all[..rounds]])) == Decision::Continue {
                 rounds = rule.next_look(rounds);
             }
             let truth = 1.0 + drift / 30.0 * (rounds as f64 - 100.0) / 2.0;

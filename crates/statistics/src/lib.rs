@@ -15,7 +15,9 @@ mod interval;
 mod joint;
 mod mean;
 mod noise;
+mod question;
 mod ratio;
+mod round_rule;
 mod rounds;
 mod scaling;
 mod separation;
@@ -29,12 +31,14 @@ pub use interval::{Interval, median_interval};
 pub use joint::joint_intervals;
 pub use mean::{mean, mean_interval};
 pub use noise::noise_floor;
+pub use question::{Question, QuestionSample, worthwhile_speedup};
 pub use ratio::{
     paired_ratio_interval, paired_ratio_interval_with_alpha, ratio_interval, ratio_interval_with_alpha,
     smallest_ratio_alpha,
 };
-pub use rounds::{RoundRatios, question_samples, round_ratios, values};
+pub use round_rule::{OnDisturbance, RoundRule, Rounds};
+pub use rounds::{RoundRatios, round_ratios, values};
 pub use scaling::{ScalingRatio, efficiency, serial_fraction, speedup};
-pub use separation::rounds_until_width;
+pub use separation::{rounds_until_apart, rounds_until_width};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{median, outliers, quantile};

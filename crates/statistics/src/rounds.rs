@@ -47,31 +47,6 @@ pub fn round_ratios(base: &[RoundValue], runs: &[RoundValue], better: Better) ->
     })
 }
 
-/// Samples that answer the question of a study, from the runs of its cells. The position of each
-/// cell's base is in `bases`.
-///
-/// The question is the speedup of each cell over its base: its sample is the ratios within the
-/// rounds. If rounds do not pair the runs, both samples of values take its place. For a base of no
-/// other cell, the question is the median of its own values. The first cell with a run takes the
-/// place of a base without any.
-pub fn question_samples(bases: &[usize], runs: &[Vec<RoundValue>], better: Better) -> Vec<Vec<f64>> {
-    let mut samples = Vec::new();
-    for (position, (own_base, own)) in bases.iter().zip(runs).enumerate() {
-        let group = || bases.iter().enumerate().filter(|(_, base)| *base == own_base).map(|(at, _)| at);
-        let base = group().find(|&at| runs.get(at).is_some_and(|runs| !runs.is_empty()));
-        let base = base.unwrap_or(*own_base);
-        if group().count() == 1 {
-            samples.push(values(own));
-        } else if let Some(base) = runs.get(base).filter(|_| base != position) {
-            match round_ratios(base, own, better) {
-                Some(paired) => samples.push(paired.ratios),
-                None => samples.extend([values(base), values(own)]),
-            }
-        }
-    }
-    samples
-}
-
 /// Values by round; `None` if a round has several.
 fn by_round(runs: &[RoundValue]) -> Option<BTreeMap<u32, f64>> {
     let by_round: BTreeMap<u32, f64> = runs.iter().map(|run| (run.round, run.value)).collect();
@@ -102,19 +77,5 @@ mod tests {
         for other in [vec![], runs(&[(2, 1.0)]), runs(&[(0, 1.0), (0, 2.0)]), runs(&[(0, 1.0), (1, 0.0)])] {
             assert_eq!(round_ratios(&base, &other, Better::Lower), None, "{other:?}");
         }
-    }
-
-    #[test]
-    fn the_question_is_each_speedup_or_the_only_median() {
-        let [one, two, four] = [[8.0, 6.0], [4.0, 3.0], [2.0, 2.0]];
-        let cells = [one, two, four].map(|[a, b]| runs(&[(0, a), (1, b)]));
-        let ask = |bases: &[usize], cells: &[Vec<RoundValue>]| question_samples(bases, cells, Better::Lower);
-        assert_eq!(ask(&[0, 0, 0], &cells), [[2.0, 2.0], [4.0, 3.0]]);
-        assert_eq!(ask(&[0], &cells[..1]), [one]);
-        // Two groups: a speedup, and a cell of its own.
-        assert_eq!(ask(&[0, 1, 0], &cells), [two, [4.0, 3.0]]);
-        // A base without a run is replaced, and keeps an empty sample.
-        let [_, two, four] = cells.clone();
-        assert_eq!(ask(&[0, 0, 0], &[vec![], two, four]), [vec![4.0, 3.0], vec![], vec![2.0, 1.5]]);
     }
 }

@@ -5,6 +5,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::design::Design;
+use crate::interval::Interval;
 use crate::stopping::looks;
 
 /// Largest number of rounds that is worth naming. An estimate that needs more lies on the bound.
@@ -30,6 +31,20 @@ pub fn rounds_until_width(design: Design, runs: usize, shrink: f64) -> Option<us
         .skip_while(|rounds| *rounds <= runs)
         .take_while(|rounds| *rounds <= MOST_ROUNDS)
         .find(|r| is_narrow(*r))
+}
+
+/// Number of rounds after which the interval of a ratio no longer contains `bound`, if the estimate
+/// stays at `value`. `None` as in [`rounds_until_width`].
+pub fn rounds_until_apart(
+    design: Design,
+    runs: usize,
+    value: f64,
+    interval: Interval,
+    bound: f64,
+) -> Option<usize> {
+    let end = if value > bound { interval.lo } else { interval.hi };
+    // Widths of ratios are compared on the logarithmic scale.
+    rounds_until_width(design, runs, (bound / value).ln() / (end / value).ln())
 }
 
 /// Half-width of the interval in standard deviations of a single run.

@@ -11,7 +11,9 @@ use morecores_study::Stop;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
 use crate::design::{ALPHA, Design, MIN_RUNS};
-use crate::interval::interval_of_sorted;
+use crate::interval::{Interval, interval_of_sorted};
+use crate::question::QuestionSample;
+use crate::separation::{rounds_until_apart, rounds_until_width};
 use crate::summary::{median_of_sorted, sorted};
 
 /// Part of `ALPHA` that the look at six runs spends: 2/2^6. A quiet program can stop at that look.
@@ -21,15 +23,17 @@ const FIRST_LOOK_ALPHA: f64 = 0.031_25;
 /// unknown. A range with a higher probability would be too wide to inform a waiting person.
 const RANGE_PROBABILITY: f64 = 0.5;
 
-/// Largest number of rounds for which the looks are computed one by one. Beyond it, the number of
-/// rounds is extrapolated.
-const FARTHEST_LOOK: usize = 1000;
-
-/// Stopping rule for rounds of runs, with one run at every point per round. The rounds end when the
-/// 95% interval of the median of every sample is within `precision` of the median, or after
-/// `max_runs` rounds. The samples are those of the question, from
-/// [`question_samples`](crate::question_samples): the speedups of the rounds, or the runs of the
-/// only point. The rule looks after 6, 9, 14, 21, 32, … rounds, never in between.
+/// Stopping rule for rounds of runs, with one run at every point per round. It looks after 6, 9,
+/// 14, 21, 32, … rounds, never in between, and at the latest after `max_runs` rounds.
+///
+/// The samples are those of a [`Question`](crate::Question). If they have no bounds, the rounds end
+/// when the 95% interval of the median of every sample is within `precision` of the median. If the
+/// speedups have bounds, the rounds end when the answer stands:
+///
+/// - no: the whole interval of every speedup is below its bound. The size of the speedups does not
+///   matter;
+/// - yes: the whole interval of some speedup is at or above its bound, and every interval is within
+///   `precision`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoppingRule {
     /// Target half-width, as a share of the median: 0.01 is 1%.
@@ -46,10 +50,37 @@ pub struct StoppingRule {
 pub enum Decision {
     /// Continue with another round.
     Continue,
-    /// Stop: every interval is narrow enough.
-    Precise,
-    /// Stop: there are `max_runs` rounds, and at least one interval is still too wide.
+    /// Stop: the question is answered.
+    Answered,
+    /// Stop: there are `max_runs` rounds, and the question is still open.
     RunsExhausted,
+}
+
+/// Position of an interval relative to the bound of its sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Below,
+    AtOrAbove,
+    Unknown,
+}
+
+impl Side {
+    fn new(interval: Interval, bound: f64) -> Self {
+        match interval {
+            Interval { hi, .. } if hi < bound => Self::Below,
+            Interval { lo, .. } if lo >= bound => Self::AtOrAbove,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Part of a sample in the answer that the medians so far suggest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Goal {
+    /// Whether the interval must be within the precision.
+    is_precise: bool,
+    /// Whether the interval must not contain the bound.
+    is_apart: bool,
 }
 
 impl StoppingRule {
@@ -81,70 +112,85 @@ impl StoppingRule {
     }
 
     /// Decision after a round. `samples` holds the values of each sample, in the order of the
-    /// rounds; an empty list of samples is precise.
+    /// rounds; without samples there is no question, and it is answered.
     ///
     /// Failed runs can leave the samples with different numbers of values. The number of rounds is
     /// then that of the longest sample. Each sample is judged by its first values, as many as the
     /// shortest sample has, because a look is valid only at that number.
-    pub fn decide<S: AsRef<[f64]>>(&self, samples: &[S]) -> Decision {
-        let samples: Vec<&[f64]> = samples.iter().map(AsRef::as_ref).collect();
-        let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
-        let common = samples.iter().map(|s| s.len()).min().unwrap_or(0);
+    pub fn decide(&self, samples: &[QuestionSample]) -> Decision {
+        let rounds = samples.iter().map(|sample| sample.values.len()).max().unwrap_or(0);
+        let common = samples.iter().map(|sample| sample.values.len()).min().unwrap_or(0);
         let exhausted = rounds >= self.max_runs && !samples.is_empty();
         if !exhausted && !samples.is_empty() && !self.is_look(common) {
             return Decision::Continue;
         }
-        let is_precise_enough =
-            |sample: &&[f64]| self.is_precise(if exhausted { sample } else { &sample[..common] });
-        match samples.iter().all(is_precise_enough) {
-            true => Decision::Precise,
+        match self.is_answered(samples, if exhausted { rounds } else { common }) {
+            true => Decision::Answered,
             false if exhausted => Decision::RunsExhausted,
             false => Decision::Continue,
         }
     }
 
     /// Likely range of the total number of rounds, for a progress display; it holds with a
-    /// probability of one half. The ends are the first looks that would be precise enough with the
-    /// lowest and the highest plausible noise, given the values so far. Both ends are at most
-    /// `max_runs`. Before the second round, the range is from the next look to `max_runs`. From the
-    /// sixth round on, each point is judged by its own noise; before that, by the noise of all
-    /// points together.
-    pub fn expected_rounds(&self, samples: &[impl AsRef<[f64]>]) -> RangeInclusive<usize> {
-        let samples: Vec<&[f64]> = samples.iter().map(AsRef::as_ref).collect();
-        let rounds = samples.iter().map(|s| s.len()).min().unwrap_or(0);
-        let own = samples.iter().filter_map(|sample| Some((self.noise(&sorted(sample))?, sample.len() - 1)));
-        let noisiest = own.max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((noise, degrees_of_freedom)) = noisiest.or_else(|| pooled_noise(&samples)) else {
+    /// probability of one half. The ends are the first looks that would answer with the lowest and
+    /// the highest plausible noise, given the values so far. Both ends are at most `max_runs`.
+    /// Before the second round, the range is from the next look to `max_runs`. From the sixth round
+    /// on, each point is judged by its own noise; before that, by the noise of all points together.
+    pub fn expected_rounds(&self, samples: &[QuestionSample]) -> RangeInclusive<usize> {
+        let rounds = samples.iter().map(|sample| sample.values.len()).min().unwrap_or(0);
+        let tolerances: Vec<f64> =
+            samples.iter().zip(goals(samples)).map(|(sample, goal)| self.tolerance(sample, goal)).collect();
+        let own = samples.iter().zip(&tolerances).filter_map(|(sample, tolerance)| {
+            Some((self.noise(&sorted(&sample.values))? / tolerance, sample.values.len() - 1))
+        });
+        let pooled = || {
+            let (noise, degrees_of_freedom) = pooled_noise(samples)?;
+            Some((noise / tolerances.iter().copied().reduce(f64::min)?, degrees_of_freedom))
+        };
+        let noisiest = own.max_by(|a, b| a.0.total_cmp(&b.0)).or_else(pooled);
+        let Some((noise, degrees_of_freedom)) = noisiest else {
             return self.next_look(rounds)..=self.max_runs;
         };
         let [least, most] = deviation_factors(degrees_of_freedom)
-            .map(|factor| self.rounds_until_precise(factor * noise, rounds));
+            .map(|factor| self.rounds_until_narrow(factor * noise, rounds));
         least..=most
     }
 
-    /// Number of rounds at which every sample would probably be precise enough, given its spread so
-    /// far, whatever `max_runs`. `None` if all samples are precise enough, or if one has too few
-    /// values for a spread.
-    pub fn rounds_needed(&self, samples: &[impl AsRef<[f64]>]) -> Option<usize> {
-        let samples: Vec<&[f64]> = samples.iter().map(AsRef::as_ref).collect();
-        if self.precision <= 0.0 || samples.iter().all(|sample| self.is_precise(sample)) {
+    /// Number of rounds at which the question would probably be answered, given the spread so far,
+    /// whatever `max_runs`. `None` if it is answered, if a sample has too few values for a spread,
+    /// or if more than a thousand rounds are needed.
+    pub fn rounds_needed(&self, samples: &[QuestionSample]) -> Option<usize> {
+        let all = samples.iter().map(|sample| sample.values.len()).max()?;
+        if self.precision <= 0.0 || self.is_answered(samples, all) {
             return None;
         }
-        let rounds = samples.iter().map(|sample| sample.len()).max()?;
-        let noises: Option<Vec<f64>> = samples.iter().map(|sample| self.noise(&sorted(sample))).collect();
-        let noise = noises?.into_iter().reduce(f64::max).filter(|noise| noise.is_finite())?;
-        let patient = Self { max_runs: FARTHEST_LOOK.max(rounds + 1), ..*self };
-        let look = patient.rounds_until_precise(noise, rounds);
-        let errors = standard_errors(patient.design(), look)?;
-        // The half-width falls with the square root of the rounds.
-        Some(look.max((errors * noise / self.precision).powi(2).ceil() as usize))
+        let needed = |(sample, goal): (&QuestionSample, Goal)| {
+            let (values, runs) = (sorted(&sample.values), sample.values.len());
+            let (median, interval) =
+                (median_of_sorted(&values)?, interval_of_sorted(&values, self.design())?);
+            let precise = match self.relative_half_width(&values)? {
+                width if goal.is_precise && width > self.precision => {
+                    rounds_until_width(self.design(), runs, self.precision / width)?
+                }
+                _ => runs,
+            };
+            let apart = match sample.bound.filter(|_| goal.is_apart) {
+                Some(bound) if Side::new(interval, bound) == Side::Unknown => {
+                    rounds_until_apart(self.design(), runs, median, interval, bound)?
+                }
+                _ => runs,
+            };
+            Some(precise.max(apart))
+        };
+        let needed: Option<Vec<usize>> = samples.iter().zip(goals(samples)).map(needed).collect();
+        needed?.into_iter().max().filter(|rounds| *rounds > all)
     }
 
     /// Half-width of the widest interval of a sample, as a share of its median. `None` if a sample
     /// has too few values.
-    pub fn widest(&self, samples: &[impl AsRef<[f64]>]) -> Option<f64> {
+    pub fn widest(&self, samples: &[QuestionSample]) -> Option<f64> {
         let widths: Option<Vec<f64>> =
-            samples.iter().map(|sample| self.relative_half_width(&sorted(sample.as_ref()))).collect();
+            samples.iter().map(|sample| self.relative_half_width(&sorted(&sample.values))).collect();
         widths?.into_iter().reduce(f64::max)
     }
 
@@ -153,8 +199,30 @@ impl StoppingRule {
         rounds > 0 && self.next_look(rounds - 1) == rounds
     }
 
-    fn is_precise(&self, sample: &[f64]) -> bool {
-        self.relative_half_width(&sorted(sample)).is_some_and(|width| width <= self.precision)
+    /// Returns whether the first `rounds` values of the samples answer the question.
+    fn is_answered(&self, samples: &[QuestionSample], rounds: usize) -> bool {
+        let judged: Vec<Vec<f64>> =
+            samples.iter().map(|s| sorted(&s.values[..rounds.min(s.values.len())])).collect();
+        let side = |(sample, values): (&QuestionSample, &Vec<f64>)| {
+            let bound = sample.bound?;
+            Some(interval_of_sorted(values, self.design()).map_or(Side::Unknown, |i| Side::new(i, bound)))
+        };
+        let sides: Vec<Option<Side>> = samples.iter().zip(&judged).map(side).collect();
+        if !sides.is_empty() && sides.iter().all(|side| *side == Some(Side::Below)) {
+            return true;
+        }
+        let is_yes = sides.contains(&Some(Side::AtOrAbove)) || sides.iter().all(Option::is_none);
+        let is_precise =
+            |values: &Vec<f64>| self.relative_half_width(values).is_some_and(|w| w <= self.precision);
+        is_yes && judged.iter().all(is_precise)
+    }
+
+    /// Half-width of a sample's interval, as a share of its median, that reaches the goal if the
+    /// median stays.
+    fn tolerance(&self, sample: &QuestionSample, goal: Goal) -> f64 {
+        let precise = if goal.is_precise { self.precision } else { f64::INFINITY };
+        let over_bound = over_bound(sample).filter(|_| goal.is_apart);
+        precise.min(over_bound.map_or(f64::INFINITY, |own| (1.0 - 1.0 / own).abs()))
     }
 
     /// Half-width of a sample's interval as a share of its median; zero for equal values.
@@ -172,11 +240,12 @@ impl StoppingRule {
         Some(relative * (sorted.len() as f64).sqrt() / standard_errors(Design::Fixed, sorted.len())?)
     }
 
-    /// First look after `rounds` that is precise enough with this `noise`.
-    fn rounds_until_precise(&self, noise: f64, rounds: usize) -> usize {
+    /// First look after `rounds` at which an interval is narrow enough. `noise` is the standard
+    /// error of a single run, in units of the tolerated half-width.
+    fn rounds_until_narrow(&self, noise: f64, rounds: usize) -> usize {
         let wide = |look: &usize| {
             let errors = standard_errors(self.design(), *look).unwrap_or(f64::INFINITY);
-            errors * noise / (*look as f64).sqrt() > self.precision
+            errors * noise / (*look as f64).sqrt() > 1.0
         };
         let mut look = self.next_look(rounds);
         while look < self.max_runs && wide(&look) {
@@ -200,12 +269,27 @@ pub(crate) fn alpha_spent_by(runs: usize) -> f64 {
     ALPHA - (ALPHA - FIRST_LOOK_ALPHA) * (MIN_RUNS as f64 / runs as f64).sqrt()
 }
 
+/// Median of a sample over its bound.
+fn over_bound(sample: &QuestionSample) -> Option<f64> {
+    Some(median_of_sorted(&sorted(&sample.values))? / sample.bound?)
+}
+
+/// Parts of the samples in the answer that their medians suggest. For a no, every interval must end
+/// below its bound. For a yes, the speedup that exceeds its bound most must show this, and every
+/// interval must be precise.
+fn goals(samples: &[QuestionSample]) -> Vec<Goal> {
+    let best = samples.iter().filter_map(over_bound).reduce(f64::max);
+    let is_no = best.is_some_and(|best| best < 1.0);
+    let goal = |sample| Goal { is_precise: !is_no, is_apart: is_no || over_bound(sample) == best };
+    samples.iter().map(goal).collect()
+}
+
 /// Noise of all points together, as in [`StoppingRule::noise`], and its degrees of freedom. It
 /// serves while no point has enough runs for an interval; `None` before the second round. For the
 /// median of normal values, the noise is sqrt(pi/2) standard deviations.
-fn pooled_noise(samples: &[&[f64]]) -> Option<(f64, usize)> {
+fn pooled_noise(samples: &[QuestionSample]) -> Option<(f64, usize)> {
     let (mut squares, mut degrees_of_freedom) = (0.0, 0);
-    for sample in samples.iter().filter(|sample| sample.len() > 1) {
+    for sample in samples.iter().map(|sample| &sample.values).filter(|values| values.len() > 1) {
         let mean = sample.iter().sum::<f64>() / sample.len() as f64;
         squares += sample.iter().map(|value| (value / mean - 1.0).powi(2)).sum::<f64>();
         degrees_of_freedom += sample.len() - 1;
@@ -242,6 +326,17 @@ mod tests {
         (0..runs).map(|i| 1.0 + spread * (2.0 * (i * 7 % runs) as f64 / (runs - 1) as f64 - 1.0)).collect()
     }
 
+    /// Samples whose medians alone are asked for.
+    fn medians<S: AsRef<[f64]>>(samples: &[S]) -> Vec<QuestionSample> {
+        samples.iter().map(|values| QuestionSample::without_bound(values.as_ref())).collect()
+    }
+
+    /// Speedups around `middle`, as in [`spread_values`], that must reach 1.25.
+    fn speedups(runs: usize, middle: f64, spread: f64) -> QuestionSample {
+        let values = spread_values(runs, spread).into_iter().map(|value| middle * value).collect();
+        QuestionSample { values, bound: Some(1.25) }
+    }
+
     #[test]
     fn looks_are_few() {
         assert_eq!(looks().take(9).collect::<Vec<_>>(), [6, 9, 14, 21, 32, 48, 72, 108, 162]);
@@ -250,10 +345,10 @@ mod tests {
     #[test]
     fn a_quiet_program_stops_at_six() {
         let quiet = spread_values(6, 0.009);
-        assert_eq!(RULE.decide(&[&quiet[..5]]), Decision::Continue);
-        assert_eq!(RULE.decide(&[&quiet, &quiet]), Decision::Precise);
+        assert_eq!(RULE.decide(&medians(&[&quiet[..5]])), Decision::Continue);
+        assert_eq!(RULE.decide(&medians(&[&quiet, &quiet])), Decision::Answered);
         assert_eq!(
-            RULE.expected_rounds(&[&quiet[..5], &[1.0; 6][..]]),
+            RULE.expected_rounds(&medians(&[&quiet[..5], &[1.0; 6][..]])),
             6..=6,
             "a look that is still to come"
         );
@@ -261,15 +356,18 @@ mod tests {
 
     #[test]
     fn every_point_must_be_precise() {
-        assert_eq!(RULE.decide(&[&spread_values(6, 0.009), &spread_values(6, 0.02)]), Decision::Continue);
+        assert_eq!(
+            RULE.decide(&medians(&[&spread_values(6, 0.009), &spread_values(6, 0.02)])),
+            Decision::Continue
+        );
     }
 
     #[test]
     fn the_rule_decides_only_at_its_looks() {
         for runs in 1..30 {
             let expected =
-                if [6, 9, 14, 21].contains(&runs) { Decision::Precise } else { Decision::Continue };
-            assert_eq!(RULE.decide(&[&vec![1.0; runs]]), expected, "{runs} runs");
+                if [6, 9, 14, 21].contains(&runs) { Decision::Answered } else { Decision::Continue };
+            assert_eq!(RULE.decide(&medians(&[&vec![1.0; runs]])), expected, "{runs} runs");
         }
         assert_eq!((0..8).map(|n| RULE.next_look(n)).collect::<Vec<_>>(), [6, 6, 6, 6, 6, 6, 9, 9]);
         assert_eq!(RULE.next_look(21), 30);
@@ -277,61 +375,96 @@ mod tests {
 
     #[test]
     fn the_last_round_ends_the_sweep() {
-        assert_eq!(RULE.decide(&[&spread_values(30, 0.5)]), Decision::RunsExhausted);
-        assert_eq!(RULE.decide(&[&spread_values(30, 0.009)]), Decision::Precise);
+        assert_eq!(RULE.decide(&medians(&[&spread_values(30, 0.5)])), Decision::RunsExhausted);
+        assert_eq!(RULE.decide(&medians(&[&spread_values(30, 0.009)])), Decision::Answered);
         let few = StoppingRule { max_runs: 4, ..RULE };
-        assert_eq!(few.decide(&[&[1.0; 4]]), Decision::RunsExhausted);
+        assert_eq!(few.decide(&medians(&[&[1.0; 4]])), Decision::RunsExhausted);
     }
 
     #[test]
     fn failed_runs_do_not_hide_a_point_or_delay_the_end() {
-        assert_eq!(RULE.decide(&[vec![1.0; 9], vec![1.0; 7]]), Decision::Continue);
-        assert_eq!(RULE.decide(&[vec![1.0; 11], vec![1.0; 9]]), Decision::Precise);
-        assert_eq!(RULE.decide(&[vec![1.0; 30], vec![]]), Decision::RunsExhausted);
+        assert_eq!(RULE.decide(&medians(&[vec![1.0; 9], vec![1.0; 7]])), Decision::Continue);
+        assert_eq!(RULE.decide(&medians(&[vec![1.0; 11], vec![1.0; 9]])), Decision::Answered);
+        assert_eq!(RULE.decide(&medians(&[vec![1.0; 30], vec![]])), Decision::RunsExhausted);
     }
 
     #[test]
     fn nothing_to_measure_is_precise() {
-        assert_eq!(RULE.decide::<Vec<f64>>(&[]), Decision::Precise);
+        assert_eq!(RULE.decide(&[]), Decision::Answered);
     }
 
     #[test]
     fn minimum_of_runs_is_respected() {
         let rule = StoppingRule { min_runs: 10, ..RULE };
-        assert_eq!(rule.decide(&[&[1.0; 9]]), Decision::Continue);
-        assert_eq!(rule.decide(&[&[1.0; 14]]), Decision::Precise);
+        assert_eq!(rule.decide(&medians(&[&[1.0; 9]])), Decision::Continue);
+        assert_eq!(rule.decide(&medians(&[&[1.0; 14]])), Decision::Answered);
     }
 
     #[test]
     fn more_noise_needs_more_rounds_up_to_the_maximum() {
         let rule = StoppingRule { max_runs: 1000, ..RULE };
-        let expected =
-            [0.005, 0.01, 0.02, 0.04, 0.08].map(|spread| rule.expected_rounds(&[&spread_values(21, spread)]));
+        let expected = [0.005, 0.01, 0.02, 0.04, 0.08]
+            .map(|spread| rule.expected_rounds(&medians(&[&spread_values(21, spread)])));
         let [least, most] = [&expected.clone().map(|e| *e.start()), &expected.clone().map(|e| *e.end())];
         assert!(least.is_sorted() && most.is_sorted(), "{expected:?}");
         assert!(expected[0] == (32..=32) && *expected[4].start() > 100, "{expected:?}");
-        assert_eq!(RULE.expected_rounds(&[&spread_values(21, 0.5)]), 30..=30);
+        assert_eq!(RULE.expected_rounds(&medians(&[&spread_values(21, 0.5)])), 30..=30);
     }
 
     #[test]
     fn the_rounds_needed_grow_with_the_square_of_the_noise() {
-        let needed = |spread| RULE.rounds_needed(&[&spread_values(30, spread), &[1.0; 30][..]]);
+        let needed = |spread| RULE.rounds_needed(&medians(&[&spread_values(30, spread), &[1.0; 30][..]]));
         assert_eq!(needed(0.009), None, "precise enough");
-        let [some, more, most] = [0.03, 0.12, 2.4].map(|spread| needed(spread).expect("imprecise"));
-        assert!(some > 30 && more > 8 * some && more < 24 * some, "{some} and {more}");
-        assert!((most as f64 / more as f64 / 400.0 - 1.0).abs() < 0.3, "{more} and {most}");
-        assert_eq!(RULE.rounds_needed(&[&[1.0, 2.0]]), None, "two rounds");
-        assert_eq!(RULE.rounds_needed(&[&spread_values(30, 0.03), &[1.0][..]]), None, "one value");
+        let [some, more] = [0.03, 0.06].map(|spread| needed(spread).expect("imprecise"));
+        assert!(some > 30 && 2 * more > 5 * some && more < 6 * some, "{some} and {more}");
+        assert_eq!(needed(2.4), None, "more than a thousand");
+        assert_eq!(RULE.rounds_needed(&medians(&[&[1.0, 2.0]])), None, "two rounds");
+        assert_eq!(RULE.rounds_needed(&medians(&[&spread_values(30, 0.03), &[1.0][..]])), None, "one value");
     }
 
     #[test]
     fn two_rounds_distinguish_quiet_and_noisy_programs() {
-        assert_eq!(RULE.expected_rounds(&[&[1.0], &[0.5]]), 6..=30, "one run each tells nothing");
-        assert_eq!(RULE.expected_rounds(&[&[1.0, 1.0005], &[0.5, 0.5002]]), 6..=6);
-        assert_eq!(RULE.expected_rounds(&[&[1.0, 1.3], &[0.5, 0.6]]), 30..=30);
-        let between = RULE.expected_rounds(&[&[1.0, 1.02], &[0.5, 0.5]]);
+        assert_eq!(RULE.expected_rounds(&medians(&[&[1.0], &[0.5]])), 6..=30, "one run each tells nothing");
+        assert_eq!(RULE.expected_rounds(&medians(&[&[1.0, 1.0005], &[0.5, 0.5002]])), 6..=6);
+        assert_eq!(RULE.expected_rounds(&medians(&[&[1.0, 1.3], &[0.5, 0.6]])), 30..=30);
+        let between = RULE.expected_rounds(&medians(&[&[1.0, 1.02], &[0.5, 0.5]]));
         assert!(*between.start() < *between.end(), "{between:?}");
         // A metric of zero has no relative noise.
-        assert_eq!(RULE.expected_rounds(&[&[0.0, 0.0]]), 6..=30);
+        assert_eq!(RULE.expected_rounds(&medians(&[&[0.0, 0.0]])), 6..=30);
+    }
+    #[test]
+    fn a_clear_no_needs_no_precision() {
+        let wide = speedups(6, 1.0, 0.2);
+        assert_eq!(RULE.decide(&[wide.clone()]), Decision::Answered);
+        assert_eq!(RULE.decide(&[wide.clone(), speedups(6, 1.0, 0.24)]), Decision::Answered);
+        // One speedup that may reach its bound, or one without a bound, keeps the question open.
+        assert_eq!(RULE.decide(&[wide.clone(), speedups(6, 1.0, 0.26)]), Decision::Continue);
+        assert_eq!(RULE.decide(&[wide, QuestionSample::without_bound([1.0; 6])]), Decision::Continue);
+        assert_eq!(RULE.decide(&[speedups(5, 1.0, 0.0)]), Decision::Continue, "no look");
+    }
+
+    #[test]
+    fn a_yes_needs_its_size() {
+        assert_eq!(RULE.decide(&[speedups(6, 2.0, 0.2)]), Decision::Continue, "yes, but how much?");
+        assert_eq!(RULE.decide(&[speedups(6, 2.0, 0.009)]), Decision::Answered);
+        assert_eq!(RULE.decide(&[speedups(6, 2.0, 0.009), speedups(6, 1.0, 0.009)]), Decision::Answered);
+        assert_eq!(RULE.decide(&[speedups(6, 2.0, 0.009), speedups(6, 1.0, 0.2)]), Decision::Continue);
+        // A precise interval that contains the bound answers nothing.
+        assert_eq!(RULE.decide(&[speedups(6, 1.25, 0.009)]), Decision::Continue);
+        assert_eq!(RULE.decide(&[speedups(30, 1.25, 0.009)]), Decision::RunsExhausted);
+    }
+
+    #[test]
+    fn the_forecast_is_that_of_the_likely_answer() {
+        let [near, far] = [1.2, 0.9].map(|middle| speedups(9, middle, 0.1));
+        let needed = |samples: &[QuestionSample]| RULE.rounds_needed(samples);
+        assert_eq!(needed(&[far.clone()]), None, "answered");
+        let no = needed(&[near.clone()]).expect("open");
+        assert!(needed(&[near.clone(), far.clone()]) == Some(no) && no > 9, "{no}");
+        let yes = needed(&[speedups(9, 2.0, 0.05)]).expect("imprecise");
+        assert!(yes > no, "the size needs more rounds than {no}: {yes}");
+        assert_eq!(needed(&[speedups(9, 1.25, 0.01)]), None, "on the bound");
+        assert_eq!(*RULE.expected_rounds(&[speedups(6, 0.9, 0.2)]).end(), 9, "{near:?}");
+        assert_eq!(RULE.expected_rounds(&[speedups(9, 1.25, 0.1)]), 30..=30);
     }
 }

@@ -7,7 +7,10 @@
 use morecores_statistics::{Design, StoppingRule, median_interval, paired_ratio_interval, ratio_interval};
 
 mod support;
-use support::{Noise, RoundNoise, measure_until_stopped, ratios, rounds_until_stopped, run_trials};
+use support::{
+    Noise, RoundNoise, draw_speedups, measure_until_stopped, ratios, rounds_until_answered,
+    rounds_until_stopped, run_trials,
+};
 
 /// Coverage that the product promises for an interval called 95%.
 const PROMISED_COVERAGE: f64 = 0.94;
@@ -87,6 +90,30 @@ fn speedup_interval_covers_under_the_stopping_rule() {
                 results.add(interval, 1.0, rounds);
             });
             assert!(results.coverage() >= PROMISED_COVERAGE, "{name}, {precision}: {results:?}");
+        }
+    }
+}
+
+/// Covers rounds that end when the answer stands, for true speedups below, at and above the bound.
+#[test]
+fn an_early_answer_is_seldom_wrong_and_its_interval_covers() {
+    const BOUND: f64 = 1.25;
+    let rule = StoppingRule::DEFAULT_OF_SPEEDUPS;
+    for noise in [0.01, 0.05, 0.2] {
+        for speedup in [1.0, 1.2, BOUND, 1.3, 1.95] {
+            let (mut no, mut yes) = (0, 0);
+            let results = run_trials(TRIALS, 7, |rng, results| {
+                let speedups = draw_speedups(speedup, noise, rule.max_runs, rng);
+                let rounds = rounds_until_answered(&rule, &speedups, Some(BOUND));
+                let interval = paired_ratio_interval(&speedups[..rounds], rule.design()).unwrap();
+                no += usize::from(interval.hi < BOUND);
+                yes += usize::from(interval.lo >= BOUND);
+                results.add(interval, speedup, rounds);
+            });
+            let name = format!("noise {noise}, speedup {speedup}");
+            assert!(results.coverage() >= PROMISED_COVERAGE, "{name}: {results:?}");
+            assert!(speedup < BOUND || no <= TRIALS / 20, "{name}: {no} wrong no");
+            assert!(speedup > BOUND || yes <= TRIALS / 20, "{name}: {yes} wrong yes");
         }
     }
 }

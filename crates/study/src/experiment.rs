@@ -96,6 +96,12 @@ pub trait RunRecord: InCell {
     /// Value of the run, in the unit of its cell: the figure that the experiment is about.
     fn value(&self) -> f64;
 
+    /// Returns whether others took so much CPU time around the run that it decides nothing. The
+    /// decision does not depend on the value of the run.
+    fn is_disturbed(&self) -> bool {
+        false
+    }
+
     /// Value of the run with its round.
     fn round_value(&self) -> RoundValue {
         RoundValue { round: self.round(), value: self.value() }

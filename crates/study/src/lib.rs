@@ -38,13 +38,13 @@ pub use experiment::{
 pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
-    Better, Cache, DecimalMark, FurtherMetric, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan,
-    Point, Stop, TraceMode, Variable, default_success, holds_n,
+    Better, Cache, DecimalMark, FurtherMetric, Goal, Hooks, InputContent, InputSource, Limit, Metric, Output,
+    Plan, Point, Stop, TraceMode, Variable, default_success, holds_n,
 };
 pub use quantity::Quantity;
 pub use run::{
-    CpuEstimator, CpuTime, DeviceTime, Exit, Failure, Figure, MemoryKills, MissingFigure, Phase, Run, Rusage,
-    Surroundings, TreeUsage,
+    CpuEstimator, CpuTime, DeviceTime, Exit, Failure, Figure, MOST_TAKEN, MemoryKills, MissingFigure, Phase,
+    Run, Rusage, Surroundings, TreeUsage,
 };
 pub use study::{
     AnyStudy, Closing, Header, OtherProgram, Quiet, ResumableStudy, STUDY_SCHEMA, StopReason, Study,

@@ -92,8 +92,8 @@ impl InCell for Point {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Stop {
     /// Target half-width of every speedup's 95% interval, as a share of that speedup; with one CPU
-    /// count, of the median's. The sweep stops at this precision. Absent: the sweep continues to
-    /// `max_runs`.
+    /// count, of the median's. The sweep stops at this precision, or as the plan's goal says.
+    /// Absent: the sweep continues to `max_runs`.
     pub precision: Option<f64>,
     /// Runs of each point before `precision` can stop the sweep.
     pub min_runs: u32,
@@ -112,6 +112,25 @@ impl Stop {
     /// Time limit for the whole study; `None` if the time is not limited.
     pub fn time(&self) -> Option<Nanos> {
         self.max_time.or(self.budget)
+    }
+}
+
+/// Knowledge that ends a sweep before its largest number of runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// Every speedup is known to the precision; with one CPU count, the median.
+    #[default]
+    Precision,
+    /// No larger count is worth its CPUs; or some count is, and every speedup is known to the
+    /// precision.
+    Answer,
+}
+
+impl Goal {
+    fn is_default(&self) -> bool {
+        *self == Self::Precision
     }
 }
 
@@ -183,6 +202,12 @@ pub struct Plan {
     pub warmup: u32,
     /// Rules for the end of the sweep.
     pub stop: Stop,
+    /// Knowledge that ends the sweep early.
+    #[serde(default, skip_serializing_if = "Goal::is_default")]
+    pub goal: Goal,
+    /// Whether rounds that others disturbed count like all others and are not repeated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_disturbed: bool,
     /// State of the page cache before each run.
     pub cache: Cache,
     /// User commands around the runs.

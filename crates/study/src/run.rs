@@ -3,12 +3,14 @@
 //! A run holds measurements only, no medians or ratios. A value that could not be read is absent,
 //! never zero.
 
+mod disturbance;
 mod failure;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Cell, Coordinates, CpuSet, InCell, Limit, Nanos, RunRecord};
 
+pub use disturbance::MOST_TAKEN;
 pub use failure::{Failure, MissingFigure};
 
 /// Phase of a run; the phase decides whether the run counts.
@@ -279,6 +281,10 @@ impl RunRecord for Run {
     /// The metric if there is one, otherwise the elapsed time in seconds.
     fn value(&self) -> f64 {
         self.metric.unwrap_or_else(|| self.elapsed_ns.as_secs_f64())
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.lost_too_much()
     }
 }
 

@@ -36,7 +36,7 @@ pub const STUDY_SCHEMA: &str = "morecores.study/2";
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// Every speedup, or the median of the only CPU count, reached the requested precision.
+    /// The goal of the plan was reached: the requested precision, or an answer that stands.
     Precise,
     /// The largest number of runs was reached.
     RunsExhausted,

@@ -31,6 +31,8 @@ pub fn plan(points: Vec<Point>) -> Plan {
         seed: 7,
         warmup: 0,
         stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None, budget: None },
+        goal: Goal::Precision,
+        keep_disturbed: false,
         cache: Cache::Warm,
         hooks: Hooks::default(),
         timeout: None,

@@ -20,6 +20,7 @@ use morecores_statistics::{Design, runs_for_joint_ratio};
 use morecores_study::{Better, CPUS_AXIS, Cell, Coordinates, InCell, N_AXIS, Study};
 use thiserror::Error;
 
+use crate::rounds::without_disturbed_rounds;
 use crate::sample::Sample;
 
 pub use condition::{Condition, ConditionError, judge};
@@ -160,8 +161,10 @@ fn compared_study(side: Side<'_>) -> ComparedStudy {
 
 /// Collects the runs of both studies in one cell.
 fn paired_samples(base: Side<'_>, new: Side<'_>, cell: Cell) -> Option<PairedSamples> {
-    let values =
-        |side: Side<'_>| Some(Sample::new(side.study, side.study.header.plan.point(&cell)?).round_values());
+    let values = |side: Side<'_>| {
+        let point = side.study.header.plan.point(&cell)?;
+        Some(Sample::new(&without_disturbed_rounds(side.study), point).round_values())
+    };
     Some(PairedSamples {
         base: values(base)?,
         new: values(new)?,

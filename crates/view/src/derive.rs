@@ -1,16 +1,21 @@
 //! Derived view of a study: every figure that is computed from the runs, in one place.
 //!
-//! Only timed runs that succeeded count. No estimate includes a failed run or a warm-up.
+//! Only timed runs that succeeded count. No estimate includes a failed run or a warm-up, or a round
+//! that others disturbed if enough rounds are quiet.
 
 mod point;
 mod traces;
 mod warning_list;
 mod warnings;
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use crate::{Estimate, Measurement, PointView, TraceView, VIEW_SCHEMA, Verdict, View, cell_views, verdict};
-use morecores_statistics::{Design, Interval, StoppingRule, question_samples, speedup};
+use morecores_statistics::{Design, Interval, Rounds, speedup};
 use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
+use crate::rounds::{disturbed_rounds, round_rule, without_disturbed_rounds};
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
 use crate::traced_runs::{TracedRuns, traced_runs};
@@ -21,6 +26,20 @@ use warnings::study_warnings;
 /// runs. Of several traces of a cell the first is the one to show: see
 /// [`order_of_traces`](crate::order_of_traces).
 pub fn view(study: &Study, traces: &[TraceView]) -> View {
+    let quiet = without_disturbed_rounds(study);
+    let with_disturbed = match &quiet {
+        Cow::Owned(_) => Some(view_of_runs(study, traces).verdict),
+        Cow::Borrowed(_) => None,
+    };
+    View {
+        disturbed_rounds: disturbed_rounds(study).into_iter().collect(),
+        verdict_with_disturbed: with_disturbed,
+        ..view_of_runs(&quiet, traces)
+    }
+}
+
+/// Computes the view from all timed runs of a study, whatever disturbed them.
+fn view_of_runs(study: &Study, traces: &[TraceView]) -> View {
     let header = &study.header;
     let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::new(study, point)).collect();
     let design = Design::from_stop(&header.plan.stop);
@@ -55,6 +74,8 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         plan: header.plan.clone(),
         closing: header.closing.clone(),
         verdict: Verdict::default(),
+        disturbed_rounds: Vec::new(),
+        verdict_with_disturbed: None,
         points,
         cells,
         traces,
@@ -84,12 +105,12 @@ fn ratio_to_larger(
     Some(Estimate { value: ratio.value, ci95: ratio.interval.map(Interval::ends) })
 }
 
-/// Returns the number of rounds at which the question would probably be answered to the precision
-/// of the plan.
+/// Returns the number of rounds at which the goal of the plan would probably be reached.
 fn rounds_until_precise(plan: &Plan, samples: &[Sample<'_>]) -> Option<u32> {
-    let runs: Vec<_> = samples.iter().map(Sample::round_values).collect();
-    let asked = question_samples(&plan.experiment().base_positions(), &runs, plan.better());
-    Some(StoppingRule::from_stop(&plan.stop)?.rounds_needed(&asked)? as u32)
+    let samples: Vec<_> = samples.iter().map(Sample::round_values).collect();
+    let (rule, none) = (round_rule(plan), BTreeSet::new());
+    let asked = rule.samples(&Rounds { made: 0, samples: &samples, disturbed: &none });
+    Some(rule.stopping()?.rounds_needed(&asked)? as u32)
 }
 
 /// Returns the figures of a run: the elapsed time, the CPU time of the tree, and the metrics.

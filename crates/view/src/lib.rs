@@ -2,7 +2,7 @@
 //!
 //! - `types`, `locks`, `suite` and `page` hold types.
 //! - `cells` computes the figures that the cells of every study have.
-//! - `derive` computes the view of a study of a command.
+//! - `derive` computes the view of a study of a command, from the `rounds` that count.
 //! - `verdict` decides the answer of a view.
 //! - `machine_noise` computes the noise of a machine, without any study.
 //! - `compare` computes the difference between two views.
@@ -20,6 +20,7 @@ pub mod memory;
 pub mod memory_kills;
 pub mod others;
 pub mod page;
+mod rounds;
 mod sample;
 mod stack;
 pub mod suite;
@@ -29,6 +30,7 @@ mod verdict;
 
 pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::view;
+pub use rounds::round_rule;
 pub use traced_runs::order_of_traces;
 pub use types::{
     Abstention, Answer, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,

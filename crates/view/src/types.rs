@@ -116,7 +116,8 @@ pub struct PointView {
     pub adds: BTreeSet<CpuKind>,
     /// Mechanism that confined the runs to the allotted CPUs.
     pub limit: Limit,
-    /// Number of timed runs that succeeded; every figure of the point is computed from these runs.
+    /// Number of timed runs that succeeded, without those of disturbed rounds if the view leaves
+    /// these out; every figure of the point is computed from these runs.
     pub runs: u32,
     /// Number of timed runs that failed; no figure includes them.
     pub failed_runs: u32,
@@ -238,6 +239,14 @@ pub struct View {
     pub closing: Option<Closing>,
     /// Answer to "will more cores help?".
     pub verdict: Verdict,
+    /// Timed rounds in which other programs or the hypervisor took too much CPU time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed_rounds: Vec<u32>,
+    /// Answer of all rounds, if the figures and the verdict leave out the disturbed ones. They do
+    /// if enough rounds are quiet for an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub verdict_with_disturbed: Option<Verdict>,
     /// CPU counts with at least one successful run, ascending.
     pub points: Vec<PointView>,
     /// Measured cells with the figures that studies of every subject have, in the order of the
@@ -252,8 +261,9 @@ pub struct View {
     /// Prediction for larger machines; null if none was requested or none is possible.
     pub prediction: Option<Prediction>,
     /// Number of rounds at which every speedup (with one CPU count: the median) would probably be
-    /// known to the requested precision, given the spread so far. Null if it already is, if no
-    /// precision was requested, and with too few runs for a spread.
+    /// known to the requested precision, or the plan's goal be reached, given the spread so far.
+    /// Null if it already is, if no precision was requested, with too few runs for a spread, and
+    /// beyond a thousand rounds.
     #[serde(default)]
     pub rounds_until_precise: Option<u32>,
     /// Conditions that spoil, or may spoil, the measurement.

@@ -5,8 +5,8 @@
 
 mod validity;
 
-use morecores_statistics::{Design, MIN_RUNS, rounds_until_width};
-use morecores_study::StopReason;
+use morecores_statistics::{Design, Interval, MIN_RUNS, rounds_until_apart, worthwhile_speedup};
+use morecores_study::{MOST_TAKEN, StopReason};
 
 use crate::{Answer, PointView, Reason, Verdict, View, Warning};
 
@@ -20,10 +20,6 @@ pub const DEFAULT_WORTH: f64 = 0.25;
 
 /// Ratio of two speedups above which the smaller one is about as good. A choice.
 const AS_GOOD: f64 = 0.95;
-
-/// Share of the time of a count's CPUs that others may take before its speedup decides nothing. A
-/// choice.
-const MOST_TAKEN: f64 = 0.1;
 
 /// Larger count with the speedup from which it is worth its CPUs.
 #[derive(Clone, Copy)]
@@ -140,7 +136,7 @@ impl<'a> Candidate<'a> {
     fn new(base: &PointView, point: &'a PointView, worth: f64) -> Self {
         let added = f64::from(point.cpus) / f64::from(base.cpus) - 1.0;
         let is_disturbed = [base, point].iter().any(|point| point.taken_share() > MOST_TAKEN);
-        Self { point, added, bound: 1.0 + worth * added, is_disturbed }
+        Self { point, added, bound: worthwhile_speedup(worth, base.cpus, point.cpus), is_disturbed }
     }
 
     fn speedup(&self) -> f64 {
@@ -163,11 +159,9 @@ impl<'a> Candidate<'a> {
     /// Number of rounds after which the interval no longer contains the bound, if the estimate
     /// stays. None if that takes too many rounds, or if there is no interval.
     fn rounds_needed(&self, design: Design) -> Option<usize> {
-        let speedup = self.speedup();
-        let end = if speedup > self.bound { self.low()? } else { self.high()? };
-        // Speedups are ratios, so widths are compared on the logarithmic scale.
-        let shrink = (self.bound / speedup).ln() / (end / speedup).ln();
-        rounds_until_width(design, self.point.runs as usize, shrink)
+        let [lo, hi] = self.point.speedup.ci95?;
+        let runs = self.point.runs as usize;
+        rounds_until_apart(design, runs, self.speedup(), Interval { lo, hi }, self.bound)
     }
 }
 

@@ -4,7 +4,7 @@ mod studies;
 
 use std::ops::RangeInclusive;
 
-use morecores_study::{Stop, Study};
+use morecores_study::{Nanos, Stop, Study};
 use morecores_view::{Answer, Reason, Verdict, View, view};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -135,6 +135,56 @@ fn more_than_a_tenth_taken_leaves_the_question_open() {
     change_surroundings(&mut taken, 2, |around| around.throttled_ns = Some(seconds(1.0)));
     let verdict = verdict(&taken);
     assert_eq!((verdict.reason, verdict.rounds_needed), (Reason::CpusTaken, None));
+}
+
+/// Study of `rounds` on one and two CPUs, in which others disturb the last ones. The speedup is
+/// 1.95 in quiet rounds and 1.1 in disturbed ones.
+fn beside_a_neighbour(rounds: u32, disturbed: u32) -> Study {
+    let mut made = study(&[1, 2]);
+    for round in 0..rounds {
+        let is_disturbed = round >= rounds - disturbed;
+        let pair = if is_disturbed { [8.0, 8.0 / 1.1] } else { [8.0, 8.0 / 1.95] };
+        for (cpus, elapsed) in [1, 2].into_iter().zip(pair) {
+            let mut made_run = run(&made, cpus, elapsed * (1.0 + f64::from(round) / 10_000.0));
+            if let Some(around) = made_run.surroundings.as_mut().filter(|_| is_disturbed && cpus == 2) {
+                around.busy_allotted_ns = around.tree_ns + seconds(0.6 * elapsed);
+            }
+            made.runs.push(made_run);
+        }
+    }
+    made
+}
+
+#[test]
+fn the_verdict_is_that_of_the_quiet_rounds() {
+    let shown = view(&beside_a_neighbour(9, 3), &[]);
+    assert_eq!((shown.verdict.answer, shown.points[1].runs), (Answer::Yes, 6));
+    assert!((shown.verdict.speedup.unwrap() - 1.95).abs() < 0.01, "{:?}", shown.verdict);
+    assert_eq!(shown.disturbed_rounds, [6, 7, 8]);
+    let with_them = shown.verdict_with_disturbed.unwrap();
+    assert_eq!((with_them.answer, with_them.reason), (Answer::Unknown, Reason::CpusTaken));
+    // Too few quiet rounds for an interval: every round counts.
+    let all = view(&beside_a_neighbour(8, 3), &[]);
+    assert_eq!((all.verdict.reason, all.verdict_with_disturbed), (Reason::CpusTaken, None));
+    assert_eq!((all.points[1].runs, all.disturbed_rounds), (8, vec![5, 6, 7]));
+    // The plan may count disturbed rounds.
+    let mut kept = beside_a_neighbour(9, 3);
+    kept.header.plan.keep_disturbed = true;
+    let kept = view(&kept, &[]);
+    assert_eq!((kept.verdict.reason, kept.points[1].runs), (Reason::CpusTaken, 9));
+    assert_eq!((kept.verdict_with_disturbed, kept.disturbed_rounds.len()), (None, 3));
+}
+
+#[test]
+fn the_times_do_not_choose_the_disturbed_rounds() {
+    let made = beside_a_neighbour(9, 3);
+    for turn in 0..made.runs.len() {
+        let mut turned = made.clone();
+        let mut times: Vec<Nanos> = made.runs.iter().map(|run| run.elapsed_ns).collect();
+        times.rotate_left(turn);
+        turned.runs.iter_mut().zip(times).for_each(|(run, time)| run.elapsed_ns = time);
+        assert_eq!(view(&turned, &[]).disturbed_rounds, [6, 7, 8]);
+    }
 }
 
 #[test]

@@ -203,8 +203,8 @@ fn more_rounds_are_needed_only_below_the_precision() {
         view(&made, &[]).rounds_until_precise
     };
     assert_eq!((needed(None), needed(Some(0.05))), (None, None));
-    let [some, many] = [0.01, 0.001].map(|precision| needed(Some(precision)).unwrap());
-    assert!(some > 8 && many > 50 * some / 2, "{some} and {many}");
+    let [some, many] = [0.01, 0.003].map(|precision| needed(Some(precision)).unwrap());
+    assert!(some > 8 && many > 5 * some, "{some} and {many}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ import type { Host } from "../record/Host.ts";
 import type { Page } from "../record/Page.ts";
 import type { PageLocks } from "../record/PageLocks.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
+import type { Plan } from "../record/Plan.ts";
 import type { StopReason } from "../record/StopReason.ts";
 
 type Fact = [string, string];
@@ -33,6 +34,15 @@ const ENDINGS: Record<StopReason, string> = {
   interrupted: "interrupted",
 };
 
+/** Knowledge that ends the runs early, as a clause; empty if the number of runs is fixed. */
+function goal(plan: Plan): string {
+  const { precision } = plan.stop;
+  if (precision === null) {
+    return "";
+  }
+  return plan.goal === "answer" ? ", until the answer stands" : `, until the speedup is known to ${percent(precision)}`;
+}
+
 export function studyDetails(study: PageStudy): HTMLElement {
   const { host, plan, tool, closing } = study.view;
   return factList([
@@ -40,7 +50,7 @@ export function studyDetails(study: PageStudy): HTMLElement {
     ["held to its CPUs by", plan.limit],
     ["CPU counts", plan.points.map((point) => `${point.cpus} (${point.cpu_set})`).join(", ")],
     ["order", `shuffled rounds, seed ${plan.seed}`],
-    ["runs", `${plan.stop.min_runs} to ${plan.stop.max_runs} of each${plan.stop.precision === null ? "" : `, until each median is known to ${plan.stop.precision * 100}%`}; ${plan.warmup} to warm up`],
+    ["runs", `${plan.stop.min_runs} to ${plan.stop.max_runs} of each${goal(plan)}; ${plan.warmup} to warm up`],
     ["page cache", plan.cache.kind === "warm" ? "as the run before left it" : "dropped before each run"],
     ["prepare", plan.hooks.prepare ?? "–"],
     ["user and system time", [...new Set(study.view.points.map((point) => `${point.kernel_ratio_estimator}`))].join(", ")],

@@ -2,6 +2,7 @@
 import type { Cache } from "./Cache.ts";
 import type { DecimalMark } from "./DecimalMark.ts";
 import type { FurtherMetric } from "./FurtherMetric.ts";
+import type { Goal } from "./Goal.ts";
 import type { Hooks } from "./Hooks.ts";
 import type { InputContent } from "./InputContent.ts";
 import type { Limit } from "./Limit.ts";
@@ -42,6 +43,14 @@ warmup: number,
  * Rules for the end of the sweep.
  */
 stop: Stop, 
+/**
+ * Knowledge that ends the sweep early.
+ */
+goal?: Goal, 
+/**
+ * Whether rounds that others disturbed count like all others and are not repeated.
+ */
+keep_disturbed?: boolean, 
 /**
  * State of the page cache before each run.
  */

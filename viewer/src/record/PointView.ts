@@ -33,7 +33,8 @@ adds: Array<CpuKind>,
  */
 limit: Limit, 
 /**
- * Number of timed runs that succeeded; every figure of the point is computed from these runs.
+ * Number of timed runs that succeeded, without those of disturbed rounds if the view leaves
+ * these out; every figure of the point is computed from these runs.
  */
 runs: number, 
 /**

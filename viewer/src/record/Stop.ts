@@ -7,8 +7,8 @@ import type { Nanos } from "./Nanos.ts";
 export type Stop = { 
 /**
  * Target half-width of every speedup's 95% interval, as a share of that speedup; with one CPU
- * count, of the median's. The sweep stops at this precision. Absent: the sweep continues to
- * `max_runs`.
+ * count, of the median's. The sweep stops at this precision, or as the plan's goal says.
+ * Absent: the sweep continues to `max_runs`.
  */
 precision: number | null, 
 /**

@@ -42,6 +42,15 @@ closing: Closing | null,
  */
 verdict: Verdict, 
 /**
+ * Timed rounds in which other programs or the hypervisor took too much CPU time.
+ */
+disturbed_rounds?: Array<number>, 
+/**
+ * Answer of all rounds, if the figures and the verdict leave out the disturbed ones. They do
+ * if enough rounds are quiet for an interval.
+ */
+verdict_with_disturbed?: Verdict, 
+/**
  * CPU counts with at least one successful run, ascending.
  */
 points: Array<PointView>, 
@@ -59,8 +68,9 @@ stack: Array<StackView>,
 prediction: Prediction | null, 
 /**
  * Number of rounds at which every speedup (with one CPU count: the median) would probably be
- * known to the requested precision, given the spread so far. Null if it already is, if no
- * precision was requested, and with too few runs for a spread.
+ * known to the requested precision, or the plan's goal be reached, given the spread so far.
+ * Null if it already is, if no precision was requested, with too few runs for a spread, and
+ * beyond a thousand rounds.
  */
 rounds_until_precise: number | null, 
 /**

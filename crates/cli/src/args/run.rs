@@ -10,11 +10,12 @@ use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 /// Measure a command on 1, 2, … n CPUs
 ///
 /// Each round measures every CPU count once, in a new random order, so that a drift of the machine
-/// does not look like scaling. By default, rounds continue until every speedup is known to a
-/// thirtieth of it (with one CPU count: the median to 1%). There are at least 6 and at most 30
-/// rounds. No run begins if it is expected to end more than 5 minutes after the start of the study;
-/// warm-up and traced runs count too. Options change these limits. `{n}` in any argument becomes
-/// the CPU count.
+/// does not look like scaling. By default, rounds continue until the answer stands: no larger count
+/// is worth its CPUs, or some count is and every speedup is known to a thirtieth of it (with one
+/// CPU count: the median to 1%). There are at least 6 and at most 30 rounds; rounds that others
+/// disturbed are repeated. No run begins if it is expected to end more than 5 minutes after the
+/// start of the study; warm-up and traced runs count too. Options change these limits. `{n}` in any
+/// argument becomes the CPU count.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -64,14 +65,21 @@ pub(crate) struct RunArgs {
     pub(crate) cpu_list: Option<String>,
 
     /// Stop when the 95% interval of every speedup is within this percentage of the speedup (with
-    /// one CPU count: of the median); 0 never stops early [default: 3.3%; 1% with one CPU count]
+    /// one CPU count: of the median); 0 never stops early [default: stop when the answer stands,
+    /// a yes with 3.3%; 1% with one CPU count]
     // `Option`, like `trace` below: when a study is resumed, the study's own value holds unless one
     // is given.
     #[arg(long, value_name = "PERCENT", help_heading = RUNS)]
     pub(crate) precision: Option<String>,
-    /// Maximum runs of each CPU count [default: 30]
+    /// Maximum runs of each CPU count; given alone, stop at the default precision whatever the
+    /// answer [default: 30]
     #[arg(long, short, value_name = "N", help_heading = RUNS)]
     pub(crate) runs: Option<u32>,
+    /// Count rounds that others disturbed, and do not repeat them. By default, a round is repeated
+    /// if other programs or the hypervisor took more than a tenth of the CPUs' time, at most as
+    /// often as the plan has rounds
+    #[arg(long, help_heading = RUNS)]
+    pub(crate) keep_disturbed: bool,
     /// Minimum runs of each CPU count; with fewer than 6 runs no confidence interval is shown
     #[arg(long, value_name = "N", help_heading = RUNS)]
     pub(crate) min_runs: Option<u32>,
@@ -160,8 +168,8 @@ pub(crate) struct RunArgs {
     #[arg(long, short, alias = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) out: Option<PathBuf>,
     /// Continue the study at -o with its own command and plan. These options may differ: --runs,
-    /// --precision, --max-time, --trace, --traced-runs, --syscalls, --predict, --success,
-    /// --ignore-failure, --incremental and --worth. Missing traces are made
+    /// --precision, --keep-disturbed, --max-time, --trace, --traced-runs, --syscalls, --predict,
+    /// --success, --ignore-failure, --incremental and --worth. Missing traces are made
     #[arg(long, requires = "out", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Show every column of the table, every warning and every note

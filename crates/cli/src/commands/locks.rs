@@ -11,12 +11,12 @@ use morecores_lock_lab::{CELL_PROGRAM, LockCellError, ProcessLaboratory};
 use morecores_machine::{clock, host};
 use morecores_measure::budget::Budget;
 use morecores_measure::control::Control;
-use morecores_measure::sweep::{Finish, PreviousRuns, sweep};
+use morecores_measure::sweep::{Finish, PreviousRuns, after_all_runs, sweep};
 use morecores_report::Style;
 use morecores_study::lock::{
     Laboratory, LockCell, LockHeader, LockPlan, LockRun, LockStudy, LockStudyWriter,
 };
-use morecores_study::{Closing, RoundValue, StopReason};
+use morecores_study::{Closing, StopReason};
 
 use super::display::Bar;
 use super::progress::Progress;
@@ -103,9 +103,10 @@ fn measure(
     laboratory.watch_quiet_machine();
     let experiment = study.header.plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |_| true);
-    let (mut never, mut budget, clock) = (|_: &[Vec<RoundValue>]| false, Budget::unlimited(), Clock(control));
-    let finish = match sweep(&experiment, earlier, laboratory, &mut recorder, &mut never, &mut budget, &clock)
-    {
+    let (mut all_runs, mut budget, clock) =
+        (after_all_runs(&experiment), Budget::unlimited(), Clock(control));
+    let swept = sweep(&experiment, earlier, laboratory, &mut recorder, &mut all_runs, &mut budget, &clock);
+    let finish = match swept {
         Ok(finish) => finish,
         Err(error) => {
             // A new study without a cell would only block the next attempt.

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use morecores_measure::budget::Costs;
 use morecores_measure::sweep::{PreviousRuns, Trial};
-use morecores_statistics::StoppingRule;
 use morecores_study::{Cell, Experiment, InCell, Nanos, Phase};
 
 use super::display::{Bar, Display, duration};
@@ -39,9 +38,10 @@ pub(super) trait ProgressText: Clone + Debug + Send {
     /// Counts a finished run and returns whether it was successful.
     fn count(&mut self, outcome: &Self::Outcome) -> bool;
 
-    /// Samples for the estimate of the number of rounds, in the order of the cells.
-    fn samples(&self) -> Vec<Vec<f64>> {
-        Vec::new()
+    /// Expected number of timed rounds of the sweep: minimum and maximum. `None` if the plan alone
+    /// decides.
+    fn expected_rounds(&self) -> Option<RangeInclusive<usize>> {
+        None
     }
 
     /// Answer to the study's question so far.
@@ -160,7 +160,8 @@ impl<N: ProgressText> Progress<N> {
         let Some(trial) = &state.trial else { return "getting ready".to_owned() };
         let cell = state.text.cell_name(&trial.cell);
         let so_far = duration(elapsed);
-        let rounds = self.rounds(state);
+        let all = self.experiment.schedule.stop.max_runs as usize;
+        let rounds = state.text.expected_rounds().unwrap_or(all..=all);
         let left = self
             .time_left(state, trial, rounds.clone(), elapsed)
             .map(|left| format!("{} left", range(&left)));
@@ -192,14 +193,6 @@ impl<N: ProgressText> Progress<N> {
             Some(cell),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
-    }
-
-    /// Expected number of timed rounds of the sweep.
-    fn rounds(&self, state: &State<N>) -> RangeInclusive<usize> {
-        let stop = &self.experiment.schedule.stop;
-        let all = stop.max_runs as usize;
-        let samples = state.text.samples();
-        StoppingRule::from_stop(stop).map_or(all..=all, |rule| rule.expected_rounds(&samples))
     }
 
     /// Time left; none before the first run has ended.

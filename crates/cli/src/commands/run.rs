@@ -18,14 +18,14 @@ use morecores_measure::environment::Environment;
 use morecores_measure::executor::{ExecuteError, Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
-use morecores_measure::sweep::{Finish, PreviousRuns, SweepError, sweep};
+use morecores_measure::sweep::{Finish, PreviousRuns, SweepError, TimedRounds, sweep};
 use morecores_report::{Style, cpus};
-use morecores_statistics::{Decision, StoppingRule, question_samples};
+use morecores_statistics::{Decision, Rounds};
 use morecores_study::{
-    Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, RoundValue, Run, StopReason, Study, StudyWriter,
-    TraceMode,
+    Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, Run, StopReason, Study, StudyWriter, TraceMode,
 };
 use morecores_view::memory_kills::killed_for_memory;
+use morecores_view::round_rule;
 
 use crate::args::RunArgs;
 use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_resumed};
@@ -151,15 +151,17 @@ fn measure(
         set_up => set_up.map_err(anyhow::Error::from),
     };
     let swept = set_up.and_then(|()| {
-        let rule = StoppingRule::from_stop(&header.plan.stop);
+        let rule = round_rule(&header.plan);
         let (experiment, clock) = (header.plan.experiment(), Clock(control));
-        let (bases, better) = (experiment.base_positions(), header.plan.better());
-        let mut is_precise = |runs: &[Vec<RoundValue>]| {
-            let decide = |rule: StoppingRule| rule.decide(&question_samples(&bases, runs, better));
-            rule.is_some_and(|rule| decide(rule) == Decision::Precise)
+        let mut end_rule = |TimedRounds { made, samples, disturbed }: &TimedRounds<'_>| match rule
+            .decide(&Rounds { made: *made, samples, disturbed })
+        {
+            Decision::Continue => None,
+            Decision::Answered => Some(StopReason::Precise),
+            Decision::RunsExhausted => Some(StopReason::RunsExhausted),
         };
         let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(&header.plan));
-        sweep(&experiment, earlier, &mut executor, &mut recorder, &mut is_precise, &mut budget, &clock)
+        sweep(&experiment, earlier, &mut executor, &mut recorder, &mut end_rule, &mut budget, &clock)
             .map_err(SweepError::into_inner::<anyhow::Error>)
     });
     // Other programs are read before the tracer works, so that its work is not counted among

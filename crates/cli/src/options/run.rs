@@ -10,7 +10,7 @@ use morecores_statistics::StoppingRule;
 use morecores_study::topology::Topology;
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
-    Bytes, Cache, Command, Header, Hooks, Nanos, Plan, Point, Stop, TraceMode, default_success,
+    Bytes, Cache, Command, Goal, Header, Hooks, Nanos, Plan, Point, Stop, TraceMode, default_success,
 };
 
 use super::metrics::Metrics;
@@ -49,6 +49,7 @@ pub(crate) struct ResumeOptions {
     runs: Option<u32>,
     min_runs: Option<u32>,
     precision: Option<Option<f64>>,
+    keep_disturbed: bool,
     /// Time limit and budget, if `--max-time` was given.
     time: Option<(Option<Nanos>, Option<Nanos>)>,
     trace: Option<TraceMode>,
@@ -72,6 +73,8 @@ impl RunOptions {
         let largest = points.last().map_or(1, |point| point.cpus);
         let rule = if points.len() > 1 { StoppingRule::DEFAULT_OF_SPEEDUPS } else { StoppingRule::DEFAULT };
         let stop = stop(args, rule)?;
+        let is_default = args.precision.is_none() && args.runs.is_none();
+        let goal = if is_default && points.len() > 1 { Goal::Answer } else { Goal::Precision };
         let predicted =
             args.predict.as_deref().map_or(Ok(Vec::new()), |text| predict::targets(text, largest))?;
         let metrics = Metrics::new(args)?;
@@ -83,6 +86,8 @@ impl RunOptions {
             seed: args.seed.unwrap_or_else(clock_seed),
             warmup: args.warmup.unwrap_or(if args.cold { 0 } else { 1 }),
             stop,
+            goal,
+            keep_disturbed: args.keep_disturbed,
             cache: if args.cold { Cache::Cold { remount: args.remount.clone() } } else { Cache::Warm },
             hooks: Hooks {
                 setup: args.setup.clone(),
@@ -139,6 +144,7 @@ impl ResumeOptions {
             ignore_failure: args.ignore_failure,
             // A default value must not override the study's own.
             precision: args.precision.is_some().then_some(stop.precision),
+            keep_disturbed: args.keep_disturbed,
             time: args.max_time.is_some().then_some((stop.max_time, stop.budget)),
             trace: args.trace,
             traced_runs: args.traced_runs,
@@ -189,13 +195,17 @@ impl ResumeOptions {
             plan.success = success.clone();
         }
         plan.incremental |= self.incremental;
+        plan.keep_disturbed |= self.keep_disturbed;
         plan.worth = self.worth.or(plan.worth);
         // `check` has already parsed the list, so this cannot fail.
         plan.predict = self.predicted(plan).unwrap_or_default();
         let stop = &mut plan.stop;
         stop.max_runs = self.runs.unwrap_or(stop.max_runs);
         stop.min_runs = self.min_runs.unwrap_or(stop.min_runs).min(stop.max_runs);
-        stop.precision = self.precision.unwrap_or(stop.precision);
+        if let Some(precision) = self.precision {
+            stop.precision = precision;
+            plan.goal = Goal::Precision;
+        }
         (stop.max_time, stop.budget) = self.time.unwrap_or((stop.max_time, stop.budget));
     }
 }

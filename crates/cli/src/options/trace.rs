@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
 use morecores_study::topology::Topology;
-use morecores_study::{Cache, Command, Hooks, Placement, Plan, Point, Stop, TraceMode, default_success};
+use morecores_study::{
+    Cache, Command, Goal, Hooks, Placement, Plan, Point, Stop, TraceMode, default_success,
+};
 
 use super::texts::{duration, success};
 use super::{command, cpu_order, environment, input, points};
@@ -37,6 +39,8 @@ impl TraceOptions {
             seed: 0,
             warmup: 0,
             stop: Stop { precision: None, min_runs: 0, max_runs: 0, max_time: None, budget: None },
+            goal: Goal::Precision,
+            keep_disturbed: false,
             cache: Cache::Warm,
             hooks: Hooks { prepare: args.prepare.clone(), ..Hooks::default() },
             timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,

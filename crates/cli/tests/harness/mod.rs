@@ -124,10 +124,11 @@ impl World {
 
     /// Command of [`World::run`]. It traces nothing unless `options` request it: a trace is one
     /// more run of each CPU count, which few tests need. It sets no time limit unless `options` do,
-    /// so that no message mentions the limit.
+    /// so that no message mentions the limit. It repeats no disturbed round, because other tests
+    /// keep the machine busy.
     pub(crate) fn run_command(&self, options: &str, measured: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_morecores"));
-        command.args(["run", "-o", "study"]).args(options.split_whitespace());
+        command.args(["run", "-o", "study", "--keep-disturbed"]).args(options.split_whitespace());
         if !options.contains("--trace") {
             command.args(["--trace", "off"]);
         }

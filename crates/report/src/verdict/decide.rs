@@ -2,16 +2,17 @@
 //!
 //! Pure: no words here, and no thresholds. The view has decided the answer.
 
+use morecores_statistics::worthwhile_speedup;
 use morecores_study::{Better, Closing, StopReason};
 use morecores_view::{PointView, Reason, View, Warning, invalid_baseline, time_outside_cpus};
 
-use super::remarks::remarks;
+use super::remarks::{disturbed_remark, remarks};
 use super::{Beyond, ComparedQuantity, MeasuredGain, PlanSummary, ReportedVerdict, Taker, VerdictKind};
 
 /// Verdict of a view, from the answer that the view has decided.
 pub fn decide(view: &View) -> ReportedVerdict {
     let kind = verdict_kind(view).unwrap_or(VerdictKind::NothingMeasured);
-    let remarks = remarks(view, &kind);
+    let remarks = disturbed_remark(view).into_iter().chain(remarks(view, &kind)).collect();
     let (compared, plan) = (compared_quantity(view), plan_summary(view));
     ReportedVerdict { compared, answer: view.verdict.answer, kind, remarks, plan }
 }
@@ -99,14 +100,13 @@ fn beyond(view: &View, shown: &PointView, largest: &PointView) -> Beyond {
 
 impl MeasuredGain {
     fn new(base: &PointView, point: &PointView, worth: f64) -> Self {
-        let added = f64::from(point.cpus) / f64::from(base.cpus) - 1.0;
         Self {
             base: base.cpus,
             cpus: point.cpus,
             speedup: point.speedup,
             efficiency: point.efficiency,
             runs: base.runs.min(point.runs),
-            worth_from: 1.0 + worth * added,
+            worth_from: worthwhile_speedup(worth, base.cpus, point.cpus),
         }
     }
 }

@@ -21,6 +21,18 @@ const GUESS_AHEAD: u32 = 4;
 /// guess: the guessed limit of the speedup would be uncertain by this factor.
 const GUESSABLE_INTERVAL: f64 = 3.0;
 
+/// Remark on the rounds that others disturbed, if the figures leave these out.
+pub(super) fn disturbed_remark(view: &View) -> Option<Remark> {
+    let with_them = view.verdict_with_disturbed?;
+    let disturbed = view.disturbed_rounds.len() as u32;
+    let quiet = view.points.iter().map(|point| point.runs).max().unwrap_or(0);
+    Some(Remark::DisturbedRounds {
+        disturbed,
+        of: quiet + disturbed,
+        with_them: Some(with_them.answer).filter(|answer| *answer != view.verdict.answer),
+    })
+}
+
 /// Remarks on a verdict of this kind.
 pub(super) fn remarks(view: &View, kind: &VerdictKind) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };

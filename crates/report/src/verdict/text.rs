@@ -246,6 +246,16 @@ pub(crate) fn stricter_limit(limit: Limit) -> Option<&'static str> {
 
 fn remark_text(remark: &Remark) -> String {
     match remark {
+        Remark::DisturbedRounds { disturbed, of, with_them } => format!(
+            "Other programs or the hypervisor disturbed {disturbed} of {of} rounds. The figures leave these rounds \
+             out; with them, the answer would be {}.",
+            match with_them {
+                None => "the same",
+                Some(Answer::Yes) => "yes",
+                Some(Answer::No) => "no",
+                Some(Answer::Unknown) => "that it cannot be told yet",
+            }
+        ),
         Remark::MoreThanIdeal { base, without_oversubscription } => format!(
             "This is more than the ideal. Possible reasons: the added CPUs bring more cache or memory bandwidth, \
              {}something else slowed the runs on {base} down.",

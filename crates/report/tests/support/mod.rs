@@ -81,6 +81,8 @@ pub fn view(command: &[&str]) -> Synthetic {
             traces: Vec::new(),
             stack: Vec::new(),
             prediction: None,
+            disturbed_rounds: Vec::new(),
+            verdict_with_disturbed: None,
             rounds_until_precise: None,
             warnings: Vec::new(),
         },

@@ -5,7 +5,7 @@
 // The tests and the example each use only a part of this module.
 #![allow(dead_code)]
 
-use morecores_statistics::{Decision, Interval, StoppingRule};
+use morecores_statistics::{Decision, Interval, QuestionSample, StoppingRule};
 use morecores_study::RoundValue;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -166,7 +166,7 @@ pub(crate) fn measure_until_stopped(
             point.extend(noise.draw_runs(next - rounds, rng));
         }
         rounds = next;
-        if rule.decide(&points) != Decision::Continue {
+        if rule.decide(&medians(&points)) != Decision::Continue {
             return points;
         }
     }
@@ -227,12 +227,27 @@ pub(crate) fn ratios([base, here]: &[Vec<f64>; 2]) -> Vec<f64> {
 
 /// Rounds at which `rule` stops for the ratios of `samples`, which hold all rounds of the rule.
 pub(crate) fn rounds_until_stopped(rule: &StoppingRule, samples: &[Vec<f64>; 2]) -> usize {
-    let ratios = ratios(samples);
+    rounds_until_answered(rule, &ratios(samples), None)
+}
+
+/// Rounds at which `rule` stops for speedups, which hold all rounds of the rule, with this bound.
+pub(crate) fn rounds_until_answered(rule: &StoppingRule, speedups: &[f64], bound: Option<f64>) -> usize {
+    let sample = |rounds: usize| QuestionSample { values: speedups[..rounds].to_vec(), bound };
     let mut rounds = rule.next_look(0);
-    while rule.decide(&[&ratios[..rounds]]) == Decision::Continue {
+    while rule.decide(&[sample(rounds)]) == Decision::Continue {
         rounds = rule.next_look(rounds);
     }
     rounds
+}
+
+/// Speedups of rounds around `speedup`, of runs whose times have a lognormal `noise` each.
+pub(crate) fn draw_speedups(speedup: f64, noise: f64, rounds: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    (0..rounds).map(|_| speedup * (noise * (draw_normal(rng) - draw_normal(rng))).exp()).collect()
+}
+
+/// Samples of which only the median is asked for.
+pub(crate) fn medians<S: AsRef<[f64]>>(samples: &[S]) -> Vec<QuestionSample> {
+    samples.iter().map(|values| QuestionSample::without_bound(values.as_ref())).collect()
 }
 
 /// Shapes of the noise of undisturbed runs, with a standard deviation of about `spread`.

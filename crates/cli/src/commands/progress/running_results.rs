@@ -2,14 +2,16 @@
 //!
 //! The measuring thread only stores; the figures are computed when they are drawn.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 
 use morecores_measure::executor::Outcome;
 use morecores_report::{cpus, percent, ratio};
-use morecores_statistics::{Design, StoppingRule, question_samples, speedup, values};
+use morecores_statistics::{Design, QuestionSample, RoundRule, Rounds, speedup, values};
 use morecores_study::{
     Cell, Header, InCell, Nanos, OtherProgram, Phase, Plan, Point, RoundValue, Run, RunRecord, Surroundings,
 };
+use morecores_view::round_rule;
 
 use super::ProgressText;
 
@@ -21,6 +23,11 @@ const BUSY: f64 = 0.1;
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct RunningResults {
     plan: Plan,
+    rule: RoundRule,
+    /// Number of timed rounds begun.
+    rounds: u32,
+    /// Timed rounds with a disturbed run.
+    disturbed: BTreeSet<u32>,
     online: u32,
     points: Vec<Values>,
     /// Surroundings of the last runs, as many as a round has.
@@ -45,6 +52,9 @@ impl RunningResults {
         let values = |point: &Point| Values { cell: point.cell(), values: vec![], warm: vec![] };
         Self {
             plan: plan.clone(),
+            rule: round_rule(plan),
+            rounds: 0,
+            disturbed: BTreeSet::new(),
             online: header.host.topology.online.len() as u32,
             points: plan.points.iter().map(values).collect(),
             around: VecDeque::new(),
@@ -62,12 +72,29 @@ impl RunningResults {
                 self.around.pop_front();
             }
         }
+        if run.phase == Phase::Timed {
+            self.rounds = self.rounds.max(run.round + 1);
+            self.disturbed.extend(run.is_disturbed().then_some(run.round));
+        }
         let point = self.points.iter_mut().find(|point| point.cell == run.cell());
         match (point.filter(|_| run.counts(&self.plan)), run.phase) {
             (Some(point), Phase::Timed) => point.values.push(run.round_value()),
             (Some(point), Phase::Warmup) if run.index > 0 => point.warm.push(run.value()),
             _ => {}
         }
+    }
+
+    /// Samples for the estimate of the number of rounds, and the number of rounds that were made
+    /// and do not count. Before every point has two timed runs, the samples are the values of each
+    /// point, with its warm-up runs: two rounds are too few for the spread of their ratios.
+    fn samples(&self) -> (Vec<QuestionSample>, usize) {
+        if self.points.iter().any(|point| point.values.len() < 2) {
+            let all = |point: &Values| [point.warm.clone(), values(&point.values)].concat();
+            return (self.points.iter().map(all).map(QuestionSample::without_bound).collect(), 0);
+        }
+        let samples: Vec<Vec<RoundValue>> = self.points.iter().map(|point| point.values.clone()).collect();
+        let rounds = Rounds { made: self.rounds, samples: &samples, disturbed: &self.disturbed };
+        (self.rule.samples(&rounds), self.rule.repeated(&rounds) as usize)
     }
 
     /// Stores the programs that have used the most CPU time so far.
@@ -90,15 +117,11 @@ impl ProgressText for RunningResults {
         outcome.run.counts(&self.plan)
     }
 
-    /// Before every point has two timed runs, the samples are the values of each point, with its
-    /// warm-up runs: two rounds are too few for the spread of their ratios.
-    fn samples(&self) -> Vec<Vec<f64>> {
-        if self.points.iter().any(|point| point.values.len() < 2) {
-            let all = |point: &Values| [point.warm.clone(), values(&point.values)].concat();
-            return self.points.iter().map(all).collect();
-        }
-        let runs: Vec<Vec<RoundValue>> = self.points.iter().map(|point| point.values.clone()).collect();
-        question_samples(&self.plan.experiment().base_positions(), &runs, self.plan.better())
+    fn expected_rounds(&self) -> Option<RangeInclusive<usize>> {
+        let all = self.plan.stop.max_runs as usize;
+        let (samples, repeated) = self.samples();
+        let rounds = self.rule.stopping().map_or(all..=all, |rule| rule.expected_rounds(&samples));
+        Some(rounds.start() + repeated..=rounds.end() + repeated)
     }
 
     /// Speedup of the largest CPU count over the smallest: `1.93 times`. None before both have a
@@ -112,8 +135,8 @@ impl ProgressText for RunningResults {
     /// Precision so far and the goal: `known to 5.1%, goal 3.3%`. None before there are enough runs
     /// for an interval.
     fn precision(&self) -> Option<String> {
-        let rule = StoppingRule::from_stop(&self.plan.stop)?;
-        let widest = rule.widest(&self.samples()).filter(|widest| widest.is_finite())?;
+        let rule = self.rule.stopping()?;
+        let widest = rule.widest(&self.samples().0).filter(|widest| widest.is_finite())?;
         Some(format!("known to {}, goal {}", percent(widest), percent(rule.precision)))
     }
 
@@ -198,6 +221,23 @@ mod tests {
             so_far.count_run(&Run { round, ..timed(2, base / if round == 5 { 1.9 } else { 2.0 }) });
         }
         assert_eq!(so_far.precision().as_deref(), Some("known to 2.5%, goal 1.0%"));
+    }
+
+    #[test]
+    fn a_disturbed_round_is_one_round_more() {
+        let mut so_far = so_far();
+        for round in 0..3 {
+            for cpus in [1, 2] {
+                so_far.count_run(&Run { round, ..timed(cpus, 2.0 / f64::from(cpus)) });
+            }
+        }
+        assert_eq!(so_far.expected_rounds(), Some(6..=6));
+        let round = 3;
+        let mut disturbed = run_with_others(0.0);
+        disturbed.surroundings.iter_mut().for_each(|around| around.steal_ns = Nanos::from_millis(500));
+        so_far.count_run(&Run { round, ..disturbed });
+        so_far.count_run(&Run { round, ..timed(2, 9.0) });
+        assert_eq!(so_far.expected_rounds(), Some(7..=7));
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::cell::Cell as Shared;
 
 use morecores_measure::budget::Budget;
 use morecores_measure::executor::{ExecuteError, Outcome};
-use morecores_measure::sweep::{Executor, PreviousRuns, RunRecorder, SweepContext, sweep};
-use morecores_statistics::{Decision, question_samples};
-use morecores_study::{Plan, Point, RoundValue, Run, RunRecord, Stop};
+use morecores_measure::sweep::{Executor, PreviousRuns, RunRecorder, SweepContext, TimedRounds, sweep};
+use morecores_statistics::{Decision, Rounds};
+use morecores_study::{Plan, Point, Run, RunRecord, Stop, StopReason};
 use morecores_testkit::{plan, point};
+use morecores_view::round_rule;
 
 use super::*;
 
@@ -95,9 +96,8 @@ impl RunRecorder<Point, Outcome> for Watcher<'_> {
 
     fn on_begin(&mut self, trial: &Trial<Point>) {
         self.began = self.world.now();
-        let samples = self.so_far.samples();
         let stop = &self.plan.stop;
-        let rounds = StoppingRule::from_stop(stop).expect("a rule").expected_rounds(&samples);
+        let rounds = self.so_far.expected_rounds().expect("a rule");
         let estimate = TimeEstimate {
             experiment: &self.plan.experiment(),
             earlier: &PreviousRuns::default(),
@@ -143,15 +143,15 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         began: Nanos::ZERO,
         announced: Vec::new(),
     };
-    let rule = StoppingRule::from_stop(&plan.stop).expect("a rule");
-    let bases = plan.experiment().base_positions();
-    let mut is_precise = |runs: &[Vec<RoundValue>]| {
-        rule.decide(&question_samples(&bases, runs, plan.better())) == Decision::Precise
+    let rule = round_rule(&plan);
+    let mut end_rule = |TimedRounds { made, samples, disturbed }: &TimedRounds<'_>| {
+        let decision = rule.decide(&Rounds { made: *made, samples, disturbed });
+        (decision != Decision::Continue).then_some(StopReason::Precise)
     };
     let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
     let experiment = plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &[] as &[Run], |_| true);
-    sweep(&experiment, earlier, &mut &world, &mut watcher, &mut is_precise, &mut budget, &world)
+    sweep(&experiment, earlier, &mut &world, &mut watcher, &mut end_rule, &mut budget, &world)
         .expect("a sweep");
     for point in &plan.points {
         watcher.traces.remove(0);

@@ -1,0 +1,51 @@
+//! Rounds of a study of a command: the rule of its plan, and the rounds behind the figures.
+//!
+//! Which rounds count depends on the record of the disturbance alone, never on a measured value.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use morecores_statistics::{MIN_RUNS, OnDisturbance, Question, RoundRule};
+use morecores_study::{Goal, Phase, Plan, RunRecord, Study};
+
+use crate::sample::Sample;
+use crate::verdict::DEFAULT_WORTH;
+
+/// Returns the rule that decides after each round of this plan whether the sweep ends.
+pub fn round_rule(plan: &Plan) -> RoundRule {
+    let question = Question::how_much(plan.experiment().base_positions(), plan.better());
+    let question = match plan.goal {
+        Goal::Precision => question,
+        Goal::Answer => {
+            let cpus = plan.points.iter().map(|point| point.cpus).collect();
+            question.is_worth(plan.worth.unwrap_or(DEFAULT_WORTH), cpus)
+        }
+    };
+    let on_disturbance = if plan.keep_disturbed { OnDisturbance::Count } else { OnDisturbance::Repeat };
+    RoundRule::new(question, &plan.stop, on_disturbance)
+}
+
+/// Returns the timed rounds in which others took too much CPU time.
+pub(crate) fn disturbed_rounds(study: &Study) -> BTreeSet<u32> {
+    let disturbed = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.is_disturbed());
+    disturbed.map(|run| run.round).collect()
+}
+
+/// Returns the study without the timed runs of its disturbed rounds. Returns the study as it is if
+/// no round was disturbed, if the plan counts disturbed rounds, or if the other rounds are too few
+/// for an interval.
+pub(crate) fn without_disturbed_rounds(study: &Study) -> Cow<'_, Study> {
+    let plan = &study.header.plan;
+    let disturbed = disturbed_rounds(study);
+    if plan.keep_disturbed || disturbed.is_empty() {
+        return Cow::Borrowed(study);
+    }
+    let mut quiet = study.clone();
+    quiet.runs.retain(|run| run.phase != Phase::Timed || !disturbed.contains(&run.round));
+    let measured = |study: &Study| -> Vec<usize> {
+        plan.points.iter().map(|point| Sample::new(study, point).runs.len()).collect()
+    };
+    let has_intervals =
+        measured(study).into_iter().zip(measured(&quiet)).all(|(all, quiet)| all == 0 || quiet >= MIN_RUNS);
+    if has_intervals { Cow::Owned(quiet) } else { Cow::Borrowed(study) }
+}
