@@ -3,8 +3,9 @@
 //! For `true` the bench compares the median elapsed time and the wall time of a run, start-up
 //! included. For a loop of two seconds it compares only the elapsed time, and also prints the
 //! loop's own measurement and the machine's noise at the time. Each pair of adjacent blocks gives
-//! one ratio; the bench prints the median ratio and its 95% interval. It asserts nothing: the
-//! targets stand beside the figures.
+//! one ratio; the bench prints the median ratio and its 95% interval. It also prints the number of
+//! rounds after which morecores answers for a parallel command of two CPU-seconds, and its time
+//! beside that of 10 runs of hyperfine. It asserts nothing: the targets stand beside the figures.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
@@ -39,6 +40,16 @@ fn main() {
         writeln!(file, "{}", begun.elapsed().as_secs_f64()).unwrap();
         return;
     }
+    if let [_, word, threads, turns] = arguments.as_slice()
+        && word == SPLIT
+    {
+        let threads: u64 = threads.parse().unwrap();
+        let turns = turns.parse::<u64>().unwrap() / threads;
+        std::thread::scope(|scope| {
+            (0..threads).for_each(|_| drop(scope.spawn(|| std::hint::black_box(spin(turns)))));
+        });
+        return;
+    }
     let rival = Command::new("hyperfine").arg("--version").output();
     let Ok(version) = rival else {
         println!("skipped: hyperfine is not installed; install it with: tools/install-deps.sh bench");
@@ -54,6 +65,36 @@ fn main() {
     line("wall time a run", &pairs, |block| block.wall, "at most 1.05");
 
     long_loop(dir.path());
+    whole_answer(dir.path());
+}
+
+/// Answers whether two CPUs help a command that splits a loop of two seconds, and times hyperfine's
+/// 10 runs of the same two commands, each with one run before them.
+fn whole_answer(dir: &Path) {
+    let (program, turns, path) = (itself(), two_seconds().to_string(), dir.join("answer.study"));
+    println!("\na loop of two seconds, split over 1 and 2 CPUs");
+    for trial in 1..=3 {
+        let mut tool = Command::new(env!("CARGO_BIN_EXE_morecores"));
+        tool.args(["run", "-q", "--trace", "off", "--cpus", "1,2", "-o"]);
+        tool.arg(&path).args(["--", &program, SPLIT, "{n}", &turns]);
+        let ours = timed(tool, 1);
+        let study = Study::read(&path).unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        let view = morecores_view::view(&study, &[]);
+        let rounds = study.runs.iter().filter(|run| run.phase == Phase::Timed).map(|run| run.round + 1).max();
+        let mut tool = Command::new("hyperfine");
+        tool.args(["-N", "--style", "none", "--warmup", "1", "--runs", "10"]);
+        tool.args([1, 2].map(|threads| format!("'{program}' {SPLIT} {threads} {turns}")));
+        let theirs = timed(tool, 1);
+        println!(
+            "  trial {trial}: {} rounds ({} disturbed), {:?}, {:.1} s; hyperfine's 10 runs of each {:.1} s; target 6 to 8 rounds",
+            rounds.unwrap_or(0),
+            view.disturbed_rounds.len(),
+            view.verdict.answer,
+            ours,
+            theirs,
+        );
+    }
 }
 
 /// Measures a loop of two seconds that also records its own time. The difference shows the tool's
@@ -95,6 +136,9 @@ fn long_loop(dir: &Path) {
 
 /// Argument with which this program runs the loop.
 const SPIN: &str = "spin";
+
+/// Argument with which this program splits the loop over threads.
+const SPLIT: &str = "split";
 
 /// Runs a chain of multiplications. Without memory accesses and system calls, its time depends only
 /// on the clock rate.
