@@ -15,8 +15,8 @@ mod usl;
 
 pub use average::{Candidate, DrawnModel, Form, ModelAverage, average_models};
 pub use ceiling::Ceiling;
-pub use locks::{JobModel, KernelLock, LockShare};
-pub use network::{NetworkSolution, birth_death, mean_value_analysis};
+pub use locks::KernelLock;
+pub use network::{NetworkSolution, mean_value_analysis};
 pub use trend::{Trend, gustafson_speedup, karp_flatt_trend};
 pub use usl::Usl;
 

@@ -202,7 +202,7 @@ impl Form {
             Self::Usl => Usl::fit(points).filter(|_| enough).map(Fit::from_usl),
             Self::KernelLock => {
                 let found = KernelLock::fit(points).filter(|_| enough)?;
-                Some(Fit::with_share(Box::new(found), self, found.share.0 > 0.0))
+                Some(Fit::with_share(Box::new(found), self, found.share > 0.0))
             }
             Self::Ceiling => {
                 let found = Ceiling::fit(points).filter(|_| enough)?;
@@ -250,7 +250,6 @@ impl Model for ModelAverage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LockShare;
     use super::*;
 
     fn points_of(truth: &dyn Model, counts: &[u32], error: f64) -> Vec<Point> {
@@ -263,7 +262,7 @@ mod tests {
         let fitted = average_models(&points_of(&truth, &[1, 2, 3, 4], 0.001), 0.001).unwrap();
         assert_eq!(fitted.best().form, Form::Amdahl);
         assert!((fitted.elapsed(16) / truth.elapsed(16) - 1.0).abs() < 0.03);
-        let truth = KernelLock { one_cpu_elapsed: 100.0, share: LockShare(0.2) };
+        let truth = KernelLock { one_cpu_elapsed: 100.0, share: 0.2 };
         let fitted = average_models(&points_of(&truth, &[1, 2, 3, 4], 0.001), 0.001).unwrap();
         assert_eq!(fitted.best().form, Form::KernelLock);
         let truth = Ceiling { one_cpu_elapsed: 100.0, most_cpus: 2.5 };

@@ -101,7 +101,7 @@ pub(super) fn fit_share(points: &[Point], shape: impl Fn(f64, u32) -> f64) -> Op
 }
 
 /// Factor on `shape` that fits the points best.
-pub(super) fn fit_scale(points: &[Point], shape: impl Fn(u32) -> f64) -> f64 {
+fn fit_scale(points: &[Point], shape: impl Fn(u32) -> f64) -> f64 {
     let ratios = points.iter().map(|point| shape(point.cpus) / point.elapsed);
     let (sum, squares) = ratios.fold((0.0, 0.0), |(sum, squares), r| (sum + r, squares + r * r));
     sum / squares

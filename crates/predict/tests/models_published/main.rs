@@ -5,9 +5,12 @@
 //! relative to the published value.
 #![allow(clippy::print_stdout)] // The table, for `--nocapture`.
 
+mod job_model;
+
+use job_model::{JobModel, lock_share, with_share};
 use morecores_catalogue::{Percentage, PublishedFacts, PublishedRow};
 use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
-use morecores_predict::models::{JobModel, KernelLock, LockShare, Model, Point, Usl, average_models};
+use morecores_predict::models::{Model, Point, Usl, average_models};
 use morecores_view::Abstention;
 
 /// Relative error of a printed value. The sources print two or three digits, and this is half of
@@ -62,9 +65,9 @@ fn matrix_multiply() {
     assert_predicts("matrix multiply, 1-3 to 4", times(&published, "T2", &[1, 2, 3, 4]), 0.024);
     assert_predicts("matrix multiply, 1-2 to 4", times(&published, "T2", &[1, 2, 4]), 0.024);
     // The paper prints "less than 0.1" percent, and 254 s and 257 s on one CPU.
-    let share = LockShare::from_ratio(0.001, 254.0, 257.0);
+    let share = lock_share(0.001, 254.0, 257.0);
     let points = times(&published, "T2", &[1, 2, 3, 4]);
-    let error = KernelLock::fit_time(&points[..3], share).elapsed(4) / points[3].elapsed - 1.0;
+    let error = with_share(&points[..3], share).elapsed(4) / points[3].elapsed - 1.0;
     println!("matrix multiply by the printed share: {:+.2}%", 100.0 * error);
     assert!(error.abs() <= 0.01, "{error}");
 }
