@@ -38,6 +38,8 @@ pub struct PlanSummary {
     pub warmups: u32,
     /// Largest number of timed runs of each count.
     pub runs: u32,
+    /// Number of rounds that would probably reach the requested precision, if it is not reached.
+    pub rounds_until_precise: Option<u32>,
     /// Number of CPU counts.
     pub counts: usize,
     /// Whether the time limit ended the runs.

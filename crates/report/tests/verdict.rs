@@ -139,7 +139,7 @@ fn an_interval_with_the_bound_inside_is_an_open_question() {
 fn a_precision_is_reported_only_where_nothing_else_asks_for_runs() {
     let noted = |view: View| {
         let mut view = view;
-        view.plan.stop.max_runs = 12;
+        view.rounds_until_precise = Some(48);
         view.warnings = vec![Warning::Imprecise { cpus: 2, half_width: 0.02, precision: 0.01 }];
         notices(&view.warnings, &decide(&view)).into_iter().map(|notice| notice.text).collect::<Vec<_>>()
     };

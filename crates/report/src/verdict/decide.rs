@@ -22,6 +22,7 @@ fn plan_summary(view: &View) -> PlanSummary {
     PlanSummary {
         warmups: view.plan.warmup,
         runs: view.plan.stop.max_runs,
+        rounds_until_precise: view.rounds_until_precise,
         counts: view.plan.points.len(),
         out_of_time: view.closing.as_ref().is_some_and(ended),
         limit: view.plan.limit,

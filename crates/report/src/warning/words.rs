@@ -88,7 +88,7 @@ pub(super) fn group_words(group: &[&Warning], plan: &PlanSummary) -> Words {
                 figure_range(group, percent),
                 percent(*precision)
             ),
-            precision_advice(group, *precision, plan),
+            precision_advice(plan),
         ),
         Warning::Outliers { .. } => Words::new(
             format!(
@@ -318,14 +318,10 @@ pub(super) fn group_words(group: &[&Warning], plan: &PlanSummary) -> Words {
 }
 
 /// Number of runs, or the time, that would reach the precision.
-fn precision_advice(group: &[&Warning], precision: f64, plan: &PlanSummary) -> String {
-    let widest = group.iter().map(|w| cpus_and_figure(w).1).fold(0.0, f64::max);
-    // The width of an interval falls with the square root of the runs.
-    let runs = (f64::from(plan.runs) * (widest / precision).powi(2)).ceil();
-    if plan.out_of_time || !runs.is_normal() {
-        "For more: --resume with a longer --max-time.".to_owned()
-    } else {
-        format!("For more: --resume --runs {}.", whole(runs))
+fn precision_advice(plan: &PlanSummary) -> String {
+    match plan.rounds_until_precise.filter(|_| !plan.out_of_time) {
+        Some(rounds) => format!("For more: --resume --runs {rounds}."),
+        None => "For more: --resume with a longer --max-time.".to_owned(),
     }
 }
 
