@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use morecores_statistics::MIN_RUNS;
 use morecores_study::Quantity;
 use morecores_view::page::{Statement, TableCell};
 use morecores_view::{
@@ -189,33 +190,45 @@ pub(crate) fn mismatch_lines(comparison: &Comparison) -> Vec<String> {
 /// Components that grew and shrank at the largest count, in CPUs; none without two stacks.
 pub(crate) fn growth_text(comparison: &Comparison) -> Option<String> {
     let stack = comparison.stack.last()?;
-    let least = FOLDED_SHARE * f64::from(stack.cpus);
-    let mut parts: Vec<(Component, f64)> = Component::ALL
-        .into_iter()
-        .filter_map(|component| Some((component, component.loss(&stack.grown)?)))
-        .filter(|(_, more)| more.abs() >= least)
-        .collect();
-    parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     let whole = cpus(stack.cpus);
+    let Some(intervals) = stack.grown_ci95 else {
+        return Some(format!(
+            "Changes of the losses on {whole}: not known. Their intervals need {MIN_RUNS} timed and 2 traced runs of \
+             each count in both studies (run --traced-runs 3)."
+        ));
+    };
+    let size = |component: &Component| component.loss(&stack.grown).map_or(0.0, f64::abs);
+    let mut parts: Vec<Component> =
+        Component::ALL.into_iter().filter(|component| has_grown(*component, stack)).collect();
+    parts.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let text = if parts.is_empty() {
-        format!("On {whole}, no kind of loss changed by more than {} of the CPUs.", percent(FOLDED_SHARE))
+        format!(
+            "On {whole}, no change of a loss is known: each is within its interval or below {} of the CPUs.",
+            percent(FOLDED_SHARE)
+        )
     } else {
-        let changes = parts.iter().take(MAX_NAMED).map(|(component, more)| {
-            let culprit = if *component == Component::IdleTooLittleWork {
-                culprit_text(stack, *more)
-            } else {
-                String::new()
+        let changes = parts.iter().take(MAX_NAMED).map(|component| {
+            let more = component.loss(&stack.grown).unwrap_or(0.0);
+            let culprit = match component {
+                Component::IdleTooLittleWork => culprit_text(stack, more),
+                _ => String::new(),
             };
-            format!("\"{}\" by {}{culprit}", loss_name(*component), signed_cpus(*more))
+            let [low, high] = component.interval(&intervals).unwrap_or([more; 2]).map(signed_cpus);
+            format!("\"{}\" by {} ({low} to {high}{culprit})", loss_name(*component), signed_cpus(more))
         });
         let changes = join_with_and(changes);
-        format!(
-            "The losses on {whole} that changed most, in CPUs: {changes}. They come from traced runs and have no \
-             intervals."
-        )
+        format!("The losses on {whole} that changed most, in CPUs, each with its 95% interval: {changes}.")
     };
     let guess = if has_lossy_trace(comparison) { " A trace lost events, so these are guesses." } else { "" };
     Some(text + guess)
+}
+
+/// Whether a component grew or shrank: its change is large, and the interval excludes zero.
+fn has_grown(component: Component, stack: &ComparedStack) -> bool {
+    let is_large = |more: f64| more.abs() >= FOLDED_SHARE * f64::from(stack.cpus);
+    let interval = stack.grown_ci95.and_then(|intervals| component.interval(&intervals));
+    component.loss(&stack.grown).is_some_and(is_large)
+        && interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
 }
 
 /// Whether a trace of either study lost events.
@@ -224,12 +237,12 @@ fn has_lossy_trace(comparison: &Comparison) -> bool {
     warnings.into_iter().any(|warning| matches!(warning, Warning::LossyTrace { .. }))
 }
 
-/// Names the command that ran at the time, if one has most of the growth: ` (while cc1 ran +0.10)`.
+/// Names the command that ran at the time, if one has most of the growth: `; while cc1 ran +0.10`.
 fn culprit_text(stack: &ComparedStack, more: f64) -> String {
     let growth = |c: &&morecores_view::Culprit| c.lost_cpus * more.signum();
     let most = stack.culprits.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)));
     most.filter(|c| growth(c) > 0.0)
-        .map(|c| format!(" (while {} ran {})", c.name, signed_cpus(c.lost_cpus)))
+        .map(|c| format!("; while {} ran {}", c.name, signed_cpus(c.lost_cpus)))
         .unwrap_or_default()
 }
 
@@ -321,36 +334,32 @@ fn difference_word(difference: Difference) -> &'static str {
     }
 }
 
-/// Table of the components that grew: the CPUs at each count. A component without a large enough
-/// figure at any count gets no row; none without such a component.
+/// Table of the components that grew: the CPUs at each count; none without such a component. A
+/// component that grew at no count gets no row.
 pub(crate) fn growth_table(comparison: &Comparison) -> Option<Table> {
     let stacks = &comparison.stack;
-    let more = |component: Component, stack: &ComparedStack| component.loss(&stack.grown);
-    let is_large = |component: &Component| {
-        let is_large_in = |s: &ComparedStack| {
-            more(*component, s).is_some_and(|m| m.abs() >= FOLDED_SHARE * f64::from(s.cpus))
-        };
-        stacks.iter().any(is_large_in)
-    };
-    let mut shown: Vec<Component> = Component::ALL.into_iter().filter(is_large).collect();
-    if let Some(largest) = stacks.last() {
-        let weight = |c: &Component| more(*c, largest).unwrap_or(0.0);
-        shown.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    }
-    let cell = |more: Option<f64>| {
-        TableCell::figure(Quantity::Cpus, more, more.map_or(ABSENT.to_owned(), signed_cpus))
+    let has_grown_somewhere = |component: &Component| stacks.iter().any(|s| has_grown(*component, s));
+    let mut shown: Vec<Component> = Component::ALL.into_iter().filter(has_grown_somewhere).collect();
+    let largest = stacks.last().filter(|_| !shown.is_empty())?;
+    let weight = |c: &Component| c.loss(&largest.grown).unwrap_or(0.0);
+    shown.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    let figure = |more: f64| TableCell::figure(Quantity::Cpus, Some(more), signed_cpus(more));
+    let cell = |component: Component, stack: &ComparedStack| match component.loss(&stack.grown) {
+        None => TableCell::name(ABSENT),
+        Some(more) if has_grown(component, stack) => figure(more),
+        Some(_) => TableCell::name(difference_word(Difference::Unknown)),
     };
     let names = std::iter::once("speedup").chain(shown.iter().map(|component| loss_name(*component)));
     let mut columns = vec![Column::labels("CPUs, NEW less BASE", names.map(str::to_owned))];
     // The largest count stays longest.
     for (index, stack) in stacks.iter().enumerate() {
         let rank = u8::try_from(stacks.len() - 1 - index).unwrap_or(u8::MAX);
-        let speedup = cell(Some(stack.new_speedup - stack.base_speedup));
-        let cells = shown.iter().map(|component| cell(more(*component, stack)));
+        let speedup = figure(stack.new_speedup - stack.base_speedup);
+        let cells = shown.iter().map(|component| cell(*component, stack));
         let cells = std::iter::once(speedup).chain(cells);
         columns.push(Column::figures(rank, &format!("of {}", stack.cpus), cells));
     }
-    (!shown.is_empty()).then(|| Table::new("", columns))
+    Some(Table::new("", columns))
 }
 
 /// Explains how to read the figures.

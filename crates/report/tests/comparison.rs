@@ -83,6 +83,13 @@ fn slower_build() -> Comparison {
                 other_processes: 0.002,
                 ..Losses::default()
             },
+            grown_ci95: Some(ComponentIntervals {
+                idle_too_little_work: Some([0.1, 0.16]),
+                user_work: Some([-0.01, 0.09]),
+                idle_disk: Some([-0.05, -0.01]),
+                other_processes: Some([0.001, 0.003]),
+                ..ComponentIntervals::default()
+            }),
             culprits: vec![Culprit { name: "ld".to_owned(), lost_cpus: 0.11, waiting_in: None }],
         }],
         sufficient_runs: 8,
@@ -131,7 +138,45 @@ fn a_lossy_trace_is_marked() {
     assert!(!comparison_report(&lossy, &PLAIN).contains("lost events"));
     lossy.new.warnings.push(Warning::LossyTrace { cpus: 2, lost_events: 5, share: 0.01 });
     let flat = comparison_report(&lossy, &PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("have no intervals. A trace lost events, so these are guesses."), "{flat}");
+    assert!(flat.contains("ran +0.11) and \"idle: disk\" by -0.03 (-0.05 to -0.01). A trace lost events, so these are guesses."), "{flat}");
+}
+
+/// Without intervals no loss is said to have changed, and a change within its interval has no
+/// figure.
+#[test]
+fn only_known_changes_of_losses_are_shown() {
+    let text = |change: fn(&mut ComparedStack)| {
+        let mut made = slower_build();
+        change(&mut made.stack[0]);
+        let report = comparison_report(&made, &PLAIN);
+        report.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let unknown = text(|stack| stack.grown_ci95 = None);
+    assert!(unknown.contains("Changes of the losses on 2 CPUs: not known."), "{unknown}");
+    assert!(!unknown.contains("NEW less BASE"), "{unknown}");
+    let noise = text(|stack| {
+        stack.grown_ci95 = Some(ComponentIntervals {
+            idle_too_little_work: Some([-0.1, 0.3]),
+            ..ComponentIntervals::default()
+        });
+    });
+    assert!(noise.contains("On 2 CPUs, no change of a loss is known"), "{noise}");
+    let two_counts = {
+        let mut made = slower_build();
+        let mut wider = made.stack[0].clone();
+        wider.cpus = 4;
+        wider.grown_ci95 =
+            Some(ComponentIntervals { user_work: Some([0.01, 0.2]), ..ComponentIntervals::default() });
+        wider.grown.user_work = 0.1;
+        made.stack.push(wider);
+        comparison_report(&made, &PLAIN)
+    };
+    let cells = |name: &str| {
+        let line = two_counts.lines().find(|line| line.starts_with(name)).expect("a row");
+        line[name.len()..].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+    };
+    assert_eq!(cells("extra time in user mode"), ["not known", "+0.10"]);
+    assert_eq!(cells("idle: disk"), ["-0.03", "not known"]);
 }
 
 #[test]

@@ -173,7 +173,10 @@ fn move_displaced_work(losses: &mut Losses, beyond: f64) {
 
 /// Returns the components whose time the figure of `component` contains: first itself, then each
 /// component that is not known and that it contains. Returns none if it is not known itself.
-fn covered_components(component: Component, is_known: impl Fn(Component) -> bool) -> Option<Vec<Component>> {
+pub(crate) fn covered_components(
+    component: Component,
+    is_known: impl Fn(Component) -> bool,
+) -> Option<Vec<Component>> {
     let container = |part: Component| {
         std::iter::successors(part.container(), |container| container.container()).find(|c| is_known(*c))
     };

@@ -5,6 +5,7 @@ mod studies;
 
 use morecores_study::trace::TraceSource;
 use morecores_study::*;
+use morecores_view::compare::{Side, compare};
 use morecores_view::view;
 use morecores_view::*;
 use proptest::prelude::*;
@@ -116,6 +117,45 @@ fn the_interval_of_the_speedup_is_that_of_the_losses() {
     // Five runs have no interval.
     made.runs.pop();
     assert_eq!(view(&made, &[one, two]).stack[0].losses_ci95, None);
+}
+
+/// Traced runs of a program that uses one CPU fully, and idles for these numbers of CPUs on two.
+fn idle_traces(idle_cpus: &[f64]) -> Vec<TraceView> {
+    let mut one = trace(1, 1, 10.0);
+    divide_cpu_time(&mut one, [1.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    let with_idle = |idle: &f64| {
+        let mut two = trace(2, 2, 6.0);
+        let (work, idle) = (1.0 - idle / 2.0, idle / 2.0);
+        divide_cpu_time(&mut two, [work, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle]);
+        two
+    };
+    [one.clone(), one].into_iter().chain(idle_cpus.iter().map(with_idle)).collect()
+}
+
+/// The distances of both studies' losses add in quadrature. A count that was traced once leaves the
+/// difference without an interval.
+#[test]
+fn the_difference_of_two_stacks_has_an_interval() {
+    let mut made = study(&[1, 2]);
+    add_runs(&mut made, 1, &[10.0; 6]);
+    add_runs(&mut made, 2, &[6.0; 6]);
+    let stack_of = |base: &[f64], new: &[f64]| {
+        let views = [base, new].map(|idle_cpus| view(&made, &idle_traces(idle_cpus)));
+        let side = |name, view| Side { name, study: &made, view };
+        compare(side("base", &views[0]), side("new", &views[1]), 0.0).unwrap().stack.remove(0)
+    };
+    let stack = stack_of(&[0.2, 0.3, 0.4], &[0.1, 0.5, 0.9]);
+    assert_close(stack.grown.idle_too_little_work, 0.2);
+    // Student's factor with two degrees of freedom is 4.3027; the deviations are 0.1 and 0.4.
+    let half_width = 4.3027 / 3.0_f64.sqrt() * 0.1_f64.hypot(0.4);
+    let intervals = stack.grown_ci95.unwrap();
+    let [low, high] = intervals.idle_too_little_work.unwrap();
+    assert!(
+        (low - (0.2 - half_width)).abs() < 1e-4 && (high - (0.2 + half_width)).abs() < 1e-4,
+        "{low} {high}"
+    );
+    assert_eq!(intervals.idle_disk, Some([0.0, 0.0]));
+    assert_eq!(stack_of(&[0.2, 0.3, 0.4], &[0.1]).grown_ci95, None);
 }
 
 /// Three traced runs of two CPUs idle for 0.2, 0.3 and 0.4 CPUs. The speedup is exact.

@@ -172,14 +172,24 @@ fn judge_ratio(value: f64, interval: Option<Interval>, better: Better, minimum_d
     Ratio { estimate: Estimate { value, ci95: interval.map(Interval::ends) }, difference }
 }
 
-/// Returns the interval of the quotient of two positive estimates with intervals of their own (Zou
-/// & Donner 2008, on logarithms).
+/// Returns the interval of the difference `a - b` of two independent estimates with intervals of
+/// their own (Zou & Donner 2008). Each estimate contributes the part of its interval that points
+/// away from the other one.
+pub(super) fn difference_interval(a: (f64, Interval), b: (f64, Interval)) -> Interval {
+    let ((a, a_interval), (b, b_interval)) = (a, b);
+    Interval {
+        lo: a - b - (a - a_interval.lo).hypot(b_interval.hi - b),
+        hi: a - b + (a_interval.hi - a).hypot(b - b_interval.lo),
+    }
+}
+
+/// Returns the interval of the quotient of two positive estimates with intervals of their own: the
+/// difference of their logarithms.
 pub(crate) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> Interval {
-    let ((a, a_interval), (b, b_interval)) = (above, below);
-    let middle = (a / b).ln();
-    let down = (a / a_interval.lo).ln().hypot((b_interval.hi / b).ln());
-    let up = (a_interval.hi / a).ln().hypot((b / b_interval.lo).ln());
-    Interval { lo: (middle - down).exp(), hi: (middle + up).exp() }
+    let logarithm =
+        |(value, Interval { lo, hi }): (f64, Interval)| (value.ln(), Interval { lo: lo.ln(), hi: hi.ln() });
+    let Interval { lo, hi } = difference_interval(logarithm(above), logarithm(below));
+    Interval { lo: lo.exp(), hi: hi.exp() }
 }
 
 #[cfg(test)]

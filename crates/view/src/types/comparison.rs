@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use morecores_study::Coordinates;
 
-use crate::{Culprit, Estimate, Losses, Summary, Warning};
+use crate::{ComponentIntervals, Culprit, Estimate, Losses, Summary, Warning};
 
 /// Name of the schema of [`Comparison`].
 pub const COMPARISON_SCHEMA: &str = "morecores.comparison/1";
@@ -173,6 +173,10 @@ pub struct ComparedStack {
     /// Growth of each component from BASE to NEW, in CPUs. The growths and the difference between
     /// the speedups add up to zero. Null if either stack cannot tell the component apart.
     pub grown: Losses,
+    /// 95% interval of each growth, `[low, high]`. Null if a stack has no intervals, or if a count
+    /// was traced only once in either study.
+    #[serde(default)]
+    pub grown_ci95: Option<ComponentIntervals>,
     /// Growth of the idle CPUs by the command that ran at the time, from BASE to NEW, most first.
     pub culprits: Vec<Culprit>,
 }
