@@ -175,6 +175,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         'morecores;report' {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File of the page; `-` is standard output [default: report.html; no page with --plot]')
             [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'File of the page; `-` is standard output [default: report.html; no page with --plot]')
+            [CompletionResult]::new('--worth', '--worth', [CompletionResultType]::ParameterName, 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]')
             [CompletionResult]::new('--plot', '--plot', [CompletionResultType]::ParameterName, 'Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`, `make-stack.png`')
             [CompletionResult]::new('--picture', '--picture', [CompletionResultType]::ParameterName, 'Picture that --plot draws, whatever the name of its FILE')
             [CompletionResult]::new('--width', '--width', [CompletionResultType]::ParameterName, 'Width of a picture in pixels; a PNG has twice as many pixels, for sharp screens')
@@ -218,6 +219,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Directory of the studies [default: suite-DATE-TIME in the current directory]')
             [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Directory of the studies [default: suite-DATE-TIME in the current directory]')
             [CompletionResult]::new('--show', '--show', [CompletionResultType]::ParameterName, 'Directory of a suite to show; nothing is run')
+            [CompletionResult]::new('--worth', '--worth', [CompletionResultType]::ParameterName, 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]')
             [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]')
             [CompletionResult]::new('--full', '--full', [CompletionResultType]::ParameterName, 'Make runs of several seconds, until each speedup is known to 1% or for a minute and a half: at most an hour on 2 CPUs')
             [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Continue the suite at -o; benchmarks with a complete study are not run again')

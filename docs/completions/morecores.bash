@@ -672,7 +672,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__report)
-            opts="-o -v -h --out --plot --picture --width --axes --dark --verbose --help"
+            opts="-o -v -h --out --worth --plot --picture --width --axes --dark --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -683,6 +683,10 @@ _morecores() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --worth)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -880,7 +884,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__suite)
-            opts="-o -v -h --quick --full --out --resume --show --list --markdown --json --verbose --help"
+            opts="-o -v -h --quick --full --out --resume --show --worth --list --markdown --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -895,6 +899,10 @@ _morecores() {
                     return 0
                     ;;
                 --show)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --worth)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -165,6 +165,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;report'= {
             cand -o 'File of the page; `-` is standard output [default: report.html; no page with --plot]'
             cand --out 'File of the page; `-` is standard output [default: report.html; no page with --plot]'
+            cand --worth 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]'
             cand --plot 'Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`, `make-stack.png`'
             cand --picture 'Picture that --plot draws, whatever the name of its FILE'
             cand --width 'Width of a picture in pixels; a PNG has twice as many pixels, for sharp screens'
@@ -204,6 +205,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -o 'Directory of the studies [default: suite-DATE-TIME in the current directory]'
             cand --out 'Directory of the studies [default: suite-DATE-TIME in the current directory]'
             cand --show 'Directory of a suite to show; nothing is run'
+            cand --worth 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]'
             cand --quick 'Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]'
             cand --full 'Make runs of several seconds, until each speedup is known to 1% or for a minute and a half: at most an hour on 2 CPUs'
             cand --resume 'Continue the suite at -o; benchmarks with a complete study are not run again'

@@ -148,6 +148,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand compare" -l markdown
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand report" -s o -l out -d 'File of the page; `-` is standard output [default: report.html; no page with --plot]' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand report" -l worth -d 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l plot -d 'Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`, `make-stack.png`' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l picture -d 'Picture that --plot draws, whatever the name of its FILE' -r -f -a "speedup\t'Speedup against CPUs, with every run and the prediction'
 elapsed\t'Elapsed time against CPUs'
@@ -177,6 +178,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s v -l verb
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -s o -l out -d 'Directory of the studies [default: suite-DATE-TIME in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l show -d 'Directory of a suite to show; nothing is run' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand suite" -l worth -d 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l quick -d 'Make six short runs of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l full -d 'Make runs of several seconds, until each speedup is known to 1% or for a minute and a half: at most an hour on 2 CPUs'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l resume -d 'Continue the suite at -o; benchmarks with a complete study are not run again'

@@ -100,6 +100,25 @@ fn bad_bounds_are_refused_in_one_line() {
     for option in ["--exit-answer", "--worth=0.5"] {
         show(&world, &locks, &[option]).refused(2, &["study of locks"]);
     }
+    let report = |study: &Path, worth| {
+        let study = study.to_str().expect("a path of letters");
+        world.morecores(&["report", study, "-o", "page.html", worth])
+    };
+    report(&locks, "--worth=0.5").refused(2, &["--worth", "study of locks"]);
+    report(&build(), "--worth=2").refused(2, &["--worth `2`", "above 0 and up to 1"]);
+    world.morecores(&["suite", "--worth", "0"]).refused(2, &["--worth `0`", "above 0 and up to 1"]);
+}
+
+#[test]
+fn a_report_takes_another_bound() {
+    let world = World::new();
+    let study = timed(&world, |cpus, index| if cpus == 1 { 90.0 } else { 70.0 } + index as f64 * 1e-3);
+    let study = study.to_str().expect("a path of letters");
+    let page = |options: &[&str]| {
+        world.morecores(&[&["report", study, "-o", "-"], options].concat()).success().stdout.clone()
+    };
+    assert!(!page(&[]).contains("from 1.50 times on"));
+    assert!(page(&["--worth", "0.5"]).contains("from 1.50 times on"));
 }
 
 #[test]

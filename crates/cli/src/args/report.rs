@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use morecores_view::page::{Axes, Picture};
 
+use super::WorthArgs;
+
 /// Write a report page: one file with every picture and table, for a browser without a network
 ///
 /// The page contains the answer in words, the speedup curve with every run and the prediction, the
@@ -22,6 +24,8 @@ pub(crate) struct ReportArgs {
     /// File of the page; `-` is standard output [default: report.html; no page with --plot]
     #[arg(long, short, alias = "output", value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) worth: WorthArgs,
 
     /// Picture to draw as SVG or PNG (repeatable); the name of FILE selects it: `speedup.svg`,
     /// `make-stack.png`

@@ -22,13 +22,20 @@ pub(crate) struct ShowArgs {
 /// Options of the answer to "will more cores help?".
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
+    #[command(flatten)]
+    pub(crate) worth: WorthArgs,
+    /// Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet
+    #[arg(long)]
+    pub(crate) exit_answer: bool,
+}
+
+/// Bound of the answer to "will more cores help?".
+#[derive(Debug, Default, Args)]
+pub(crate) struct WorthArgs {
     /// Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1
     /// [default: that of the study, or 0.25]
     #[arg(long, value_name = "FRACTION")]
     pub(crate) worth: Option<String>,
-    /// Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet
-    #[arg(long)]
-    pub(crate) exit_answer: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::WorthArgs;
+
 /// Study the classic SMP benchmarks and show each beside its published results
 ///
 /// Each benchmark is a built-in program. `morecores run` studies it like any other command. The
@@ -33,6 +35,8 @@ pub(crate) struct SuiteArgs {
     /// Directory of a suite to show; nothing is run
     #[arg(long, value_name = "PATH", conflicts_with_all = ["out", "quick", "full", "resume"])]
     pub(crate) show: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) worth: WorthArgs,
 
     /// List the benchmarks with their descriptions, and exit
     #[arg(long, exclusive = true)]

@@ -52,6 +52,14 @@ impl SuiteStudies {
         Self { directory: directory.to_owned(), studies }
     }
 
+    /// Replaces the share of a CPU that an added CPU must bring, if `worth` is given.
+    pub(super) fn with_worth(mut self, worth: Option<f64>) -> Self {
+        for study in self.studies.values_mut().flatten() {
+            study.header.plan.worth = worth.or(study.header.plan.worth);
+        }
+        self
+    }
+
     /// Benchmarks that have a study in this directory.
     fn benchmarks(&self) -> Vec<&'static Benchmark> {
         let is_of = |benchmark: &Benchmark, study: &Study| {

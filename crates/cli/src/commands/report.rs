@@ -21,13 +21,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let only_suite =
         options.page.is_none() && options.plots.iter().all(|plot| plot.order.picture == Picture::Suite);
     let suite = match args.studies.as_slice() {
-        [directory] => SuiteStudies::in_directory(directory),
+        [directory] => SuiteStudies::in_directory(directory).map(|suite| suite.with_worth(options.worth)),
         _ => None,
     };
     let (page, unread) = match suite {
         Some(suite) if only_suite => (suite_summary_page(suite)?, Vec::new()),
         Some(suite) => suite_page(suite, depth)?,
-        None => studies_page(&args.studies, depth)?,
+        None => studies_page(&args.studies, options.worth, depth)?,
     };
     ensure!(
         options.plots.is_empty() || page.locks.is_empty() || !page.studies.is_empty(),
@@ -59,10 +59,12 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Page of these studies of any subject, with one line for each trace that cannot be read.
-fn studies_page(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
+fn studies_page(paths: &[PathBuf], worth: Option<f64>, depth: Depth) -> Result<(Page, Vec<String>)> {
     let (mut page, mut unread) = (new_page(), Vec::new());
     for path in paths {
-        unread.extend(ShownStudy::read(path)?.add_to_page(&mut page, depth)?);
+        let mut shown = ShownStudy::read(path)?;
+        shown.set_worth(worth)?;
+        unread.extend(shown.add_to_page(&mut page, depth)?);
     }
     Ok((page, unread))
 }

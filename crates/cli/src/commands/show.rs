@@ -23,23 +23,17 @@ use crate::{exit, terminal};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let style = Style { wide: args.wide, ..terminal::style() };
-    let worth = worth(args.answer.worth.as_deref())?;
+    let worth = worth(&args.answer.worth)?;
     ensure!(
         !(args.answer.exit_answer && args.format.hyperfine_json),
         "--hyperfine-json holds no answer for --exit-answer: choose another format"
     );
     let mut shown = ShownStudy::read(&args.study)?;
-    if let AnyStudy::Command(study) = &mut shown.study {
-        study.header.plan.worth = worth.or(study.header.plan.worth);
-    } else {
-        ensure!(worth.is_none() && !args.answer.exit_answer, NO_ANSWER);
-    }
+    shown.set_worth(worth)?;
+    ensure!(!args.answer.exit_answer || shown.has_answer(), shown.no_answer("--exit-answer"));
     let answer = shown.print(&args.format, &style)?;
     Ok(answer.filter(|_| args.answer.exit_answer).map_or(exit::SUCCESS, exit::answer_status))
 }
-
-/// Refusal of the options of an answer for a study of locks.
-const NO_ANSWER: &str = "--worth and --exit-answer ask whether more cores help a command, but this is a study of locks: leave them out";
 
 /// Study of any subject, and the path from which it was read.
 pub(super) struct ShownStudy {
@@ -59,6 +53,28 @@ impl ShownStudy {
     /// Reads the study at `path`.
     pub(super) fn read(path: &Path) -> Result<Self, StudyError> {
         Ok(Self { study: AnyStudy::read(path)?, path: path.to_owned() })
+    }
+
+    /// Replaces the share of a CPU that an added CPU must bring, if `worth` is given.
+    pub(super) fn set_worth(&mut self, worth: Option<f64>) -> Result<()> {
+        ensure!(worth.is_none() || self.has_answer(), self.no_answer("--worth"));
+        if let AnyStudy::Command(study) = &mut self.study {
+            study.header.plan.worth = worth.or(study.header.plan.worth);
+        }
+        Ok(())
+    }
+
+    /// Whether the study answers if more cores help.
+    fn has_answer(&self) -> bool {
+        matches!(self.study, AnyStudy::Command(_))
+    }
+
+    /// Refusal of an option of the answer for a study of locks.
+    fn no_answer(&self, option: &str) -> String {
+        format!(
+            "{option} asks whether more cores help a command, but {} is a study of locks: leave it out",
+            self.path.display()
+        )
     }
 
     /// State of the study.

@@ -119,7 +119,7 @@ impl Studies {
         let path = options.study(part);
         let line = match state(&path) {
             State::Complete(study) => {
-                self.read.insert(part.study, Ok(planned_view(*study, &path)));
+                self.read.insert(part.study, Ok(study_view(*study, &path, options)));
                 return Ok(None);
             }
             State::Incomplete => {
@@ -153,7 +153,7 @@ impl Studies {
                 Some(failure) => failure.clone(),
                 None => error.to_string(),
             })?;
-            Ok(planned_view(study, &path))
+            Ok(study_view(study, &path, options))
         });
     }
 
@@ -177,6 +177,12 @@ impl Studies {
     fn are_complete(&self) -> bool {
         self.failures.is_empty() && self.read.values().all(Result::is_ok)
     }
+}
+
+/// View of a study with the bound of the options.
+fn study_view(mut study: Study, path: &Path, options: &SuiteOptions) -> View {
+    study.header.plan.worth = options.worth.or(study.header.plan.worth);
+    planned_view(study, path)
 }
 
 /// Command line as a user types it.

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use morecores_view::page::{Picture, PictureOrder};
 
+use super::texts::worth;
 use crate::args::ReportArgs;
 
 /// Default path of the page.
@@ -18,6 +19,8 @@ pub(crate) struct ReportOptions {
     pub(crate) page: Option<PathBuf>,
     /// Single pictures.
     pub(crate) plots: Vec<Plot>,
+    /// Share of a CPU that an added CPU must bring; none for that of each study.
+    pub(crate) worth: Option<f64>,
 }
 
 /// Picture and its file.
@@ -40,7 +43,7 @@ impl ReportOptions {
     pub(crate) fn new(args: &ReportArgs) -> Result<Self> {
         let plots: Vec<Plot> = args.plot.iter().map(|path| plot(args, path)).collect::<Result<_>>()?;
         let page = args.out.clone().or_else(|| plots.is_empty().then(|| PAGE.into()));
-        Ok(Self { page, plots })
+        Ok(Self { page, plots, worth: worth(&args.worth)? })
     }
 }
 

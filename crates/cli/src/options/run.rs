@@ -110,7 +110,7 @@ impl RunOptions {
             requested_traced_runs: args.traced_runs,
             syscalls: args.syscalls,
             predict: predicted,
-            worth: worth(args.answer.worth.as_deref())?,
+            worth: worth(&args.answer.worth)?,
         };
         ensure!(
             !args.expect_n || plan.tells_n(&command),
@@ -151,7 +151,7 @@ impl ResumeOptions {
             syscalls: args.syscalls,
             incremental: args.incremental,
             predict: args.predict.clone(),
-            worth: worth(args.answer.worth.as_deref())?,
+            worth: worth(&args.answer.worth)?,
         })
     }
 

@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow, ensure};
 use jiff::Zoned;
 use morecores_catalogue::{Benchmark, BenchmarkPart, Measure, WORK};
 
+use super::texts::worth;
 use crate::args::SuiteArgs;
 
 /// Arguments of `morecores run` for a quick study: the fewest runs that give an interval.
@@ -23,6 +24,8 @@ pub(crate) struct SuiteOptions {
     pub(crate) directory: PathBuf,
     /// Whether to make studies.
     pub(crate) makes: bool,
+    /// Share of a CPU that an added CPU must bring; none for that of each study.
+    pub(crate) worth: Option<f64>,
     full: bool,
 }
 
@@ -34,6 +37,7 @@ impl SuiteOptions {
         } else {
             args.names.iter().map(|name| find_benchmark(name)).collect::<Result<_>>()?
         };
+        let worth = worth(&args.worth)?;
         if let Some(directory) = &args.show {
             ensure!(directory.is_dir(), "there is no directory {}", directory.display());
         }
@@ -60,7 +64,7 @@ impl SuiteOptions {
             );
         }
         let directory = args.show.clone().or_else(|| args.out.clone()).unwrap_or_else(directory_by_date);
-        Ok(Self { benchmarks, directory, makes: args.show.is_none(), full: args.full })
+        Ok(Self { benchmarks, directory, makes: args.show.is_none(), worth, full: args.full })
     }
 
     /// Path of the study of a part.
@@ -80,6 +84,7 @@ impl SuiteOptions {
             Measure::ParallelPart(pattern) => &["--metric", pattern, "--unit", "s", "--lower-is-better"],
         };
         line.extend(metric.iter().map(OsString::from));
+        line.extend(self.worth.map(|share| format!("--worth={share}").into()));
         line.extend([OsStr::new("-o"), path.as_os_str(), OsStr::new("--")].map(OsStr::to_owned));
         line.extend([WORK, benchmark.name].map(OsString::from));
         line.extend(words(arguments));

@@ -6,6 +6,8 @@ use anyhow::{Result, anyhow, bail, ensure};
 use jiff::SignedDuration;
 use morecores_study::{Bytes, Nanos};
 
+use crate::args::WorthArgs;
+
 /// Parses a share given as a percentage, with or without the sign: `1%` and `1` are 0.01.
 pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
@@ -15,8 +17,8 @@ pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
 }
 
 /// Parses the value of `--worth`, a share of a CPU.
-pub(crate) fn worth(text: Option<&str>) -> Result<Option<f64>> {
-    let Some(text) = text else { return Ok(None) };
+pub(crate) fn worth(args: &WorthArgs) -> Result<Option<f64>> {
+    let Some(text) = &args.worth else { return Ok(None) };
     match text.trim().parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(Some(share)),
         _ => bail!("--worth `{text}`: write a share of a CPU above 0 and up to 1, like 0.25"),
@@ -113,10 +115,11 @@ mod tests {
 
     #[test]
     fn a_worth_is_a_share_of_a_cpu() {
-        assert_eq!(worth(None).unwrap(), None);
-        assert_eq!([worth(Some("0.1")).unwrap(), worth(Some("1")).unwrap()], [Some(0.1), Some(1.0)]);
+        let worth = |text: &str| worth(&WorthArgs { worth: Some(text.to_owned()) });
+        assert_eq!(super::worth(&WorthArgs::default()).unwrap(), None);
+        assert_eq!([worth("0.1").unwrap(), worth("1").unwrap()], [Some(0.1), Some(1.0)]);
         for text in ["0", "-0.1", "1.01", "x", "", "NaN", "inf", "25%"] {
-            let error = worth(Some(text)).unwrap_err().to_string();
+            let error = worth(text).unwrap_err().to_string();
             assert!(error.contains("above 0 and up to 1"), "{text}: {error}");
         }
     }
