@@ -106,3 +106,15 @@ fn gains_are_a_list() {
     world.morecores(&["what-if", path, "--without", "nobody"]).refused(2, &["no lock or command", "cc1"]);
     world.morecores(&["what-if", path, "--faster", "cc1"]).refused(2, &["like ld=2x"]);
 }
+
+/// A study of a metric is told to leave out the metric, with traces and without.
+#[test]
+fn a_metric_has_no_gains() {
+    let world = World::new();
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    for name in ["2026-11-21-pipe/pipe.study", "2026-11-21-suite/build-parallel.study"] {
+        let study = studies.join(name);
+        let ran = world.morecores(&["what-if", study.to_str().expect("letters")]);
+        ran.refused(2, &["measures a metric", "measure the command again without --metric"]);
+    }
+}

@@ -44,7 +44,8 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<u8> {
     let options = WhatIfOptions::new(args)?;
     let mut loaded = LoadedStudy::read(&args.study, Purpose::Figures)?;
-    if !loaded.has_programs() {
+    // Traces would not help a study of a metric, which is refused below.
+    if !loaded.has_programs() && loaded.view.plan.metric.is_none() {
         bail!("{} has no trace to replay: `morecores run --predict` makes some", args.study.display());
     }
     let evidence = loaded.take_evidence(None, None);

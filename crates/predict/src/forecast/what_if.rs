@@ -50,7 +50,9 @@ pub enum WhatIfError {
     #[error("there is no trace of the command for {0} CPUs: `morecores run --predict={0}` makes one")]
     Untraced(u32),
     /// The study measures a metric of the command; a replay only gives elapsed time.
-    #[error("the study measures a metric, but a replay gives only elapsed time")]
+    #[error(
+        "what-if estimates elapsed times, but the study measures a metric: measure the command again without --metric"
+    )]
     NotTime,
     /// No traced run has a measured count.
     #[error("no traced run has a measured CPU count, so there is nothing to compare with")]
