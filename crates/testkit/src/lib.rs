@@ -1,5 +1,5 @@
-//! Helpers for the tests of several crates: notes of skipped tests, waiting, and plain values of
-//! the record.
+//! Helpers for the tests of several crates: notes of skipped tests, waiting, programs, and plain
+//! values of the record.
 //!
 //! Only tests use this crate: no crate may depend on it outside `[dev-dependencies]`.
 
@@ -14,7 +14,7 @@ use std::io::Write;
 
 pub use group::{TestGroup, skips_group};
 pub use locks::{lock_header, lock_plan, lock_time};
-pub use program::{CProgram, write_script};
+pub use program::{CProgram, with_default_signals, write_script};
 pub use study::{header, plan, point, run};
 pub use wait::wait_until;
 

@@ -1,6 +1,7 @@
-//! Small programs of tests: shell scripts, and C programs compiled on demand.
+//! Small programs of tests: shell scripts, C programs compiled on demand, and how a program starts.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -55,4 +56,27 @@ pub fn write_script(path: &Path, text: &str) {
         .arg(text)
         .status();
     assert!(status.is_ok_and(|status| status.success()), "cannot write {}", path.display());
+}
+
+/// Starts `command` with the default effect of the signals that end a program. A shell ignores
+/// SIGINT and SIGQUIT for the programs that it starts in the background, `nohup` ignores SIGHUP,
+/// and a program inherits this from the tests. The standard library empties the signal mask.
+pub fn with_default_signals(command: &mut Command) -> &mut Command {
+    const SIGNALS: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+    let reset = || {
+        for signal in SIGNALS {
+            // SAFETY: `SIG_DFL` is a valid disposition, and `signal` is async-signal-safe.
+            #[allow(unsafe_code)]
+            if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec, `reset` calls only async-signal-safe functions and allocates
+    // nothing.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(reset)
+    }
 }

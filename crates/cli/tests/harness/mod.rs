@@ -19,6 +19,7 @@ use std::process::{Child, Command, Stdio};
 use morecores_study::{Phase, Run, Study};
 
 #[allow(unused_imports)]
+use morecores_testkit::with_default_signals;
 pub(crate) use morecores_testkit::{report_skip, wait_until};
 
 /// Environment variable of every process below a [`World`], set to the world's directory. It
@@ -332,7 +333,7 @@ pub(crate) fn start(command: Command) -> Started {
 /// Starts a command with another standard output.
 pub(crate) fn start_with(mut command: Command, stdout: Stdio) -> Started {
     let text = format!("{command:?}");
-    let child = command.stdout(stdout).stderr(Stdio::piped()).spawn();
+    let child = with_default_signals(&mut command).stdout(stdout).stderr(Stdio::piped()).spawn();
     Started { child: child.unwrap_or_else(|e| panic!("{text}: {e}")), command: text }
 }
 

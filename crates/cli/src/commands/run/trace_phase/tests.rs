@@ -384,14 +384,14 @@ fn a_damaged_trace_loses_only_itself() {
 #[test]
 fn a_stop_request_ends_tracing_between_runs_and_during_one() {
     let study = Fixture::new("exit 0");
-    study.control.interrupt(Signal::INT);
+    study.control.interrupt(Signal::TERM);
     let traced = study.trace(|_, _| panic!("opened"));
     assert_eq!(traced, TraceOutcome { notes: vec![], interrupted: true, out_of_time: false });
     drop(study);
 
     // The command may die of the signal, or take it as a request to end and end well.
     stopped_in_a_run("sleep 60");
-    stopped_in_a_run("trap 'exit 0' INT; while :; do sleep 0.01; done");
+    stopped_in_a_run("trap 'exit 0' TERM; while :; do sleep 0.01; done");
 }
 
 fn stopped_in_a_run(line: &str) {
@@ -403,7 +403,7 @@ fn stopped_in_a_run(line: &str) {
         }
         std::thread::sleep(std::time::Duration::from_millis(100));
         while !control.is_interrupted() || control.running_for().is_some() {
-            control.interrupt(Signal::INT);
+            control.interrupt(Signal::TERM);
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
     });
