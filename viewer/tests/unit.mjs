@@ -17,7 +17,7 @@ async function load(path) {
 
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
-const { addedKinds } = await load("pictures/curve.ts");
+const { addedKinds, runDots } = await load("pictures/curve.ts");
 const { separatePlaces } = await load("pictures/contention.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
@@ -144,6 +144,16 @@ test("labels of counts keep apart, and their ends stay", () => {
   assert.ok([2, 4, 8, 16, 32, 64].every((count) => shown.includes(count)), `${shown}`);
   shown.slice(1).forEach((count, i) => assert.ok(at(count) - at(shown[i]) >= (room(count) + room(shown[i])) / 2, `${shown}`));
   assert.deepEqual(countTicks([3, 7], (count) => count * 20, room), [3, 7]);
+});
+
+test("a single run is drawn at its ratio within the round", () => {
+  const run = (cpus, elapsed_s, speedup, succeeded = true) => ({ cpus, elapsed_s, speedup, succeeded, metric: null, further_metrics: [] });
+  const runs = [run(2, 10, 1), run(4, 5.5, 1.9), run(4, 5, null), run(4, 1, null, false)];
+  const study = { name: "a", runs, view: { points: [{ cpus: 2 }], plan: {} } };
+  const values = (quantity) => runDots(study, quantity).map((dot) => dot.value);
+  assert.deepEqual(values("speedup"), [1, 1.9]);
+  assert.deepEqual(values("efficiency"), [1, 0.95]);
+  assert.deepEqual(values("elapsed"), [10, 5.5, 5]);
 });
 
 test("a speedup axis is labelled at CPU counts where three of them are on it", () => {

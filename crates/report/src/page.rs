@@ -14,7 +14,7 @@ use morecores_view::page::{
     PageTimeline, StackPart, Statement, StudyText, SuiteText,
 };
 use morecores_view::suite::SuiteSummary;
-use morecores_view::{Comparison, Gain, StackView, View};
+use morecores_view::{Comparison, Gain, StackView, View, timed_run_speedups};
 
 use crate::causes::cause_clauses;
 use crate::locks::tables::{contentions, full_table, single_lock_table};
@@ -89,6 +89,7 @@ pub fn page_study(
     timelines: Vec<PageTimeline>,
 ) -> PageStudy {
     let (text, parts) = (study_text(&view), stack_parts(&view));
+    let speedups = timed_run_speedups(study);
     let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
     PageStudy {
         name: name.to_owned(),
@@ -96,7 +97,7 @@ pub fn page_study(
         parts,
         points: page_table(points_table(&view, "Measured", &PAGE_COLUMNS)),
         point_notes: interval_notes(&view).into_iter().chain(estimator_note(&view)).collect(),
-        runs: timed.map(|timed| page_run(timed, &study.header.plan)).collect(),
+        runs: timed.zip(speedups).map(|(run, speedup)| page_run(run, &study.header.plan, speedup)).collect(),
         // The page has tables of its own; the list of cells would only lengthen it.
         view: View { cells: Vec::new(), ..view },
         gains,
@@ -133,7 +134,7 @@ pub fn page_html(page: &Page) -> Result<String, serde_json::Error> {
     Ok(PAGE_HTML.replacen(DATA_MARK, &data, 1))
 }
 
-fn page_run(run: &Run, plan: &Plan) -> PageRun {
+fn page_run(run: &Run, plan: &Plan, speedup: Option<f64>) -> PageRun {
     PageRun {
         round: run.round,
         cpus: run.cpus,
@@ -142,6 +143,7 @@ fn page_run(run: &Run, plan: &Plan) -> PageRun {
         user_s: run.cpu.user_ns.as_secs_f64(),
         system_s: run.cpu.system_ns.as_secs_f64(),
         metric: run.metric,
+        speedup,
         further_metrics: plan.further_metrics.iter().map(|metric| run.figure(&metric.name)).collect(),
         succeeded: run.counts(plan),
     }

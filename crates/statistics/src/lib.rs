@@ -38,7 +38,7 @@ pub use ratio::{
 };
 pub use round_rule::{OnDisturbance, RoundRule, Rounds};
 pub use rounds::{RoundRatios, round_ratios, values};
-pub use scaling::{ScalingRatio, efficiency, serial_fraction, speedup};
+pub use scaling::{ScalingRatio, efficiency, run_speedups, serial_fraction, speedup};
 pub use separation::{rounds_until_apart, rounds_until_width};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{median, outliers, quantile};

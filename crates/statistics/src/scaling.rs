@@ -3,6 +3,8 @@
 //! The formulas take the runs of two CPU counts. They do not explain where the program lost its
 //! time.
 
+use std::collections::BTreeMap;
+
 use morecores_study::{Better, RoundValue};
 
 use crate::design::Design;
@@ -40,6 +42,27 @@ pub fn speedup(
         None => speedup_of_medians(&values(base), &values(runs), better, design)?,
     };
     (estimate.value.is_finite() && estimate.value > 0.0).then_some(estimate)
+}
+
+/// Speedup of each of `runs`, in their order: its ratio to the base's run of the same round, or
+/// `None` without such a run. Where [`round_ratios`] finds no pairs, it is the ratio to the median
+/// of `base`.
+pub fn run_speedups(base: &[RoundValue], runs: &[RoundValue], better: Better) -> Vec<Option<f64>> {
+    let of_rounds: Option<BTreeMap<u32, f64>> =
+        round_ratios(base, runs, better).map(|_| base.iter().map(|run| (run.round, run.value)).collect());
+    let median = median(&values(base));
+    let speedup = |run: &RoundValue| {
+        let base = match &of_rounds {
+            Some(of_rounds) => of_rounds.get(&run.round).copied(),
+            None => median,
+        }?;
+        let speedup = match better {
+            Better::Lower => base / run.value,
+            Better::Higher => run.value / base,
+        };
+        (speedup.is_finite() && speedup > 0.0).then_some(speedup)
+    };
+    runs.iter().map(speedup).collect()
 }
 
 /// Speedup as the ratio of the medians of two samples that no round relates.
@@ -113,6 +136,18 @@ mod tests {
         assert_eq!(serial_fraction(exact_estimate(1.0), 0), None);
         assert_eq!(efficiency(exact_estimate(1.0), 0), None);
         assert_eq!(efficiency(exact_estimate(1.0), 1), Some(exact_estimate(1.0)));
+    }
+
+    #[test]
+    fn a_run_is_compared_with_the_base_of_its_round() {
+        let run = |round, value| RoundValue { round, value };
+        let base = [run(0, 8.0), run(1, 12.0), run(3, 9.0)];
+        let runs = [run(1, 4.0), run(0, 4.0), run(2, 1.0)];
+        assert_eq!(run_speedups(&base, &runs, Better::Lower), [Some(3.0), Some(2.0), None]);
+        assert_eq!(run_speedups(&base, &runs, Better::Higher), [Some(4.0 / 12.0), Some(0.5), None]);
+        // No round has both: the median of the base is 9.
+        let apart = [run(7, 3.0), run(8, 0.0)];
+        assert_eq!(run_speedups(&base, &apart, Better::Lower), [Some(3.0), None]);
     }
 
     #[test]

@@ -9,10 +9,10 @@ mod warning_list;
 mod warnings;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::{Estimate, Measurement, PointView, TraceView, VIEW_SCHEMA, Verdict, View, cell_views, verdict};
-use morecores_statistics::{Design, Interval, Rounds, speedup};
+use morecores_statistics::{Design, Interval, Rounds, run_speedups, speedup};
 use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::rounds::{disturbed_rounds, round_rule, without_disturbed_rounds};
@@ -103,6 +103,23 @@ fn ratio_to_larger(
     let values = |point: &PointView| Some(find_in_cell(samples, &point.cell())?.round_values());
     let ratio = speedup(&values(fastest)?, &values(point)?, plan.better(), design)?;
     Some(Estimate { value: ratio.value, ci95: ratio.interval.map(Interval::ends) })
+}
+
+/// Returns the speedup of each timed run, in the order of the study. It is the ratio to the base's
+/// run of the same round, or to the median of the base if no round pairs the runs. None for a
+/// failed run, and for a run without a pair.
+pub fn timed_run_speedups(study: &Study) -> Vec<Option<f64>> {
+    let plan = &study.header.plan;
+    let samples: Vec<Sample<'_>> = plan.points.iter().map(|point| Sample::new(study, point)).collect();
+    let measured = || samples.iter().filter(|sample| !sample.runs.is_empty());
+    let speedups = measured().flat_map(|sample| {
+        let base = find_base(measured(), &sample.cell()).unwrap_or(sample);
+        let speedups = run_speedups(&base.round_values(), &sample.round_values(), plan.better());
+        sample.runs.iter().map(|run| run.index).zip(speedups)
+    });
+    let by_run: HashMap<u32, Option<f64>> = speedups.collect();
+    let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
+    timed.map(|run| by_run.get(&run.index).copied().flatten()).collect()
 }
 
 /// Returns the number of rounds at which the goal of the plan would probably be reached.

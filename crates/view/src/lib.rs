@@ -29,7 +29,7 @@ mod types;
 mod verdict;
 
 pub use cells::{Measurement, cell_views, median_estimate};
-pub use derive::view;
+pub use derive::{timed_run_speedups, view};
 pub use rounds::round_rule;
 pub use traced_runs::order_of_traces;
 pub use types::{

@@ -335,6 +335,10 @@ pub struct PageRun {
     pub system_s: f64,
     /// Metric of the run, if one was requested.
     pub metric: Option<f64>,
+    /// Speedup over the base's run of the same round, or over the base's median if no round pairs
+    /// the runs. Null for a failed run and for a run without a pair.
+    #[serde(default)]
+    pub speedup: Option<f64>,
     /// Further metrics, in the order of the plan; null if the run has no such figure.
     #[serde(default)]
     pub further_metrics: Vec<Option<f64>>,

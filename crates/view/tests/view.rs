@@ -195,6 +195,21 @@ fn the_speedup_is_that_of_the_rounds() {
 }
 
 #[test]
+fn each_run_has_its_speedup_within_the_round() {
+    let mut made = study(&[1, 2]);
+    add_runs(&mut made, 1, &[8.0, 12.0]);
+    add_runs(&mut made, 2, &[4.0, 4.0]);
+    let by_run = |made: &Study| {
+        let timed = made.runs.iter().filter(|run| run.phase == Phase::Timed);
+        timed.map(|run| run.cpus).zip(timed_run_speedups(made)).collect::<Vec<_>>()
+    };
+    let one = (1, Some(1.0));
+    assert_eq!(by_run(&made), [one, one, (2, Some(2.0)), (2, Some(3.0))]);
+    made.runs[1].exit = Exit::Code(1);
+    assert_eq!(by_run(&made), [one, (1, None), (2, Some(2.0)), (2, None)]);
+}
+
+#[test]
 fn more_rounds_are_needed_only_below_the_precision() {
     let needed = |precision| {
         let mut made = clean_study(&[1, 2]);

@@ -1,8 +1,7 @@
 // The speedup curve: the measured points with intervals and every run, and the prediction with its
 // band.
 //
-// Draws the figures of the view. The only arithmetic is the value of one run over the median of the
-// smallest count.
+// Draws the figures of the view. The only arithmetic is the efficiency of one run.
 
 import * as Plot from "@observablehq/plot";
 
@@ -111,24 +110,17 @@ function measuredPoints(study: PageStudy, quantity: Quantity): MeasuredPoint[] {
   });
 }
 
-/**
- * Single runs. If the picture shows speedups, a run is a speedup over the median of the smallest
- * count.
- */
-function runDots(study: PageStudy, quantity: Quantity): Dot[] {
-  const base = study.view.points[0];
-  if (!base) return [];
-  const metric = study.view.plan.metric;
-  const median = metric ? base.metric?.median ?? NaN : base.elapsed_s.median;
-  const speedup = (value: number) => (metric?.better === "higher" ? value / median : median / value);
+/** Single runs. The speedup of a run is its ratio to the base's run of the same round. */
+export function runDots(study: PageStudy, quantity: Quantity): Dot[] {
+  const base = study.view.points[0]?.cpus ?? NaN;
   return study.runs
     .filter((run) => run.succeeded)
     .map((run) => {
-      const value = metric ? run.metric ?? NaN : run.elapsed_s;
+      const speedup = run.speedup ?? NaN;
       const shown = isFurther(quantity) ? run.further_metrics[furtherMetricIndex(study, quantity)] ?? NaN : {
-        speedup: speedup(value),
+        speedup,
         elapsed: run.elapsed_s,
-        efficiency: (speedup(value) * base.cpus) / run.cpus,
+        efficiency: (speedup * base) / run.cpus,
         metric: run.metric ?? NaN,
       }[quantity];
       return { cpus: run.cpus, value: shown, study: study.name };

@@ -33,6 +33,11 @@ system_s: number,
  */
 metric: number | null, 
 /**
+ * Speedup over the base's run of the same round, or over the base's median if no round pairs
+ * the runs. Null for a failed run and for a run without a pair.
+ */
+speedup: number | null, 
+/**
  * Further metrics, in the order of the plan; null if the run has no such figure.
  */
 further_metrics: Array<number | null>, 
