@@ -18,8 +18,8 @@ use std::process::{Child, Command, Stdio};
 
 use morecores_study::{Phase, Run, Study};
 
-#[allow(unused_imports)]
 use morecores_testkit::with_default_signals;
+#[allow(unused_imports)]
 pub(crate) use morecores_testkit::{report_skip, wait_until};
 
 /// Environment variable of every process below a [`World`], set to the world's directory. It

@@ -61,6 +61,9 @@ pub fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
 /// A lock or a queue wakes one waiter at a time; a barrier or a broadcast wakes all waiters in one
 /// call. By chance a busy lock can look like a barrier, and a barrier can have a single waiter. The
 /// majority of the wake-ups decides.
+///
+/// A single waiter is that of a signal, or it starves at a lock: a holder that takes the lock again
+/// before the woken thread runs never waits itself. Only the word tells these two apart.
 fn infer_use(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
     let woken = waits.iter().filter_map(|wait| WakeUp::from_wait(wait));
     let mut wakes: Vec<WakeUp> = woken.collect();
@@ -73,14 +76,15 @@ fn infer_use(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
         return Some(FutexUse::Lock);
     }
     if wakes.iter().all(|wake| wake.waiter == first.waiter) {
-        return Some(FutexUse::Signal);
+        let is_lock = most_calls(FutexWait::expects_a_taken_lock);
+        return Some(if is_lock { FutexUse::Lock } else { FutexUse::Signal });
     }
     wakes.sort_unstable();
     let groups = wakes.chunk_by(|a, b| same_call(timeline, *a, *b)).map(<[_]>::len);
     let in_groups: usize = groups.filter(|group| *group > 1).sum();
     Some(if 2 * in_groups >= wakes.len() {
         FutexUse::Signal
-    } else if most_calls(FutexWait::expects_a_taken_lock) {
+    } else if most_calls(FutexWait::may_expect_a_taken_lock) {
         FutexUse::Lock
     } else if wakes.iter().all(|wake| wake.by == first.by) {
         FutexUse::Queue

@@ -56,10 +56,42 @@ fn waking_the_waiter_of_a_lock_belongs_to_the_lock() {
         s.account()
     };
     assert_components(&account_of((134, 0)), &[("user_work", 12.0), ("idle_user_lock", 3.0 + 1.0)]);
-    // A signal is no lock: the waiter waits for the main process, and then for its CPU.
+    // The words of glibc's mutex and of a robust one: thread 100 holds the lock.
+    for asks in [(128, 2), (128, 0x8000_0064), (128, 0xc000_0064)] {
+        let expected = [("user_work", 12.0), ("idle_user_lock", 3.0 + 1.0)];
+        assert_components(&account_of(asks), &expected);
+    }
+    // A signal is no lock: the waiter waits for the main process, and then for its CPU. All ones
+    // are a parked thread of Rust's standard library, and the sign alone a semaphore of musl.
+    for asks in [(128, 7), (128, u32::MAX), (128, 0x8000_0000)] {
+        let expected = [("user_work", 12.0), ("idle_too_little_work", 3.0), ("idle_scheduling", 1.0)];
+        assert_components(&account_of(asks), &expected);
+    }
+}
+
+/// A thread holds a mutex for 4 of each 5 ms and takes it again before the woken waiter runs. The
+/// waiter finds it taken and waits again, until the holder has done all its work.
+#[test]
+fn a_starving_waiter_waits_for_the_lock() {
+    let mut s = ScheduleTrace::new(2, 20.0);
+    let lock = Object::Futex(0x1000);
+    s.thread(0.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 15.0).dies();
+    s.run(1, 101, 0.0, 0.5).sleeps(FUTEX).awaits(lock).futex_args(128, 2);
+    for release in [4.0, 9.0] {
+        s.wake_by_thread(release, ROOT, 101);
+        s.run(1, 101, release + 1.5, release + 2.0).sleeps(FUTEX).awaits(lock).futex_args(128, 2);
+    }
+    s.wake_by_thread(14.0, ROOT, 101);
+    s.run(1, 101, 14.5, 20.0).dies();
+    let (waiting, waking) = (3.5 + 3.0 + 3.0, 1.5 + 1.5 + 0.5);
     assert_components(
-        &account_of((128, 7)),
-        &[("user_work", 12.0), ("idle_too_little_work", 3.0), ("idle_scheduling", 1.0)],
+        &s.account(),
+        &[
+            ("user_work", 15.0 + 1.5 + 5.5),
+            ("idle_user_lock", waiting + waking),
+            ("idle_too_little_work", 5.0),
+        ],
     );
 }
 

@@ -399,6 +399,10 @@ impl FutexWait {
     const LOCKS: [u32; 2] = [6, 13];
     /// `FUTEX_WAITERS`: the word holds the owner's number, and other threads wait.
     const WAITERS: u32 = 1 << 31;
+    /// `FUTEX_TID_MASK`: the owner's number.
+    const OWNER: u32 = (1 << 30) - 1;
+    /// Largest number of a thread: `PID_MAX_LIMIT` in `include/linux/threads.h`.
+    const MAX_OWNER: u32 = 4 << 20;
     /// Word of a lock that is taken and has waiters; 0 is a free lock and 1 a taken one (U.
     /// Drepper, *Futexes are tricky*, 2011). glibc, Rust's standard library and Go use these
     /// values.
@@ -413,7 +417,16 @@ impl FutexWait {
     /// Returns whether the expected word, by the conventions of locks, means a taken lock with
     /// waiters. A counter may also pass this value.
     pub const fn expects_a_taken_lock(self) -> bool {
-        self.takes_a_lock() || self.expected == Self::CONTENDED || self.expected & Self::WAITERS != 0
+        let owner = self.expected & Self::OWNER;
+        let names_owner = self.expected & Self::WAITERS != 0 && 0 < owner && owner <= Self::MAX_OWNER;
+        self.takes_a_lock() || self.expected == Self::CONTENDED || names_owner
+    }
+
+    /// Returns whether the expected word may mean a taken lock with waiters: also a negative word
+    /// without a thread's number. All ones are libgomp's lock with waiters and Rust's lock for
+    /// readers and writers, but also a parked thread of Rust's standard library.
+    pub const fn may_expect_a_taken_lock(self) -> bool {
+        self.expects_a_taken_lock() || self.expected & Self::WAITERS != 0
     }
 }
 
