@@ -19,7 +19,7 @@ use morecores_view::TraceView;
 
 use crate::DecodedTrace;
 use crate::operational_laws::violations;
-use crate::trace::{account, apply_idle_rule, causes};
+use crate::trace::{account, apply_idle_rule, idle_causes};
 pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
 
@@ -28,7 +28,7 @@ use programs::Programs;
 /// traced machine. It decides the names of the system calls.
 pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let DecodedTrace { header, timeline, counts, missing_events } = trace;
-    let accounting = account(header, timeline, apply_idle_rule(timeline, &causes(timeline)));
+    let accounting = account(header, timeline, apply_idle_rule(timeline, &idle_causes(timeline)));
     let span_parts = &accounting.span_parts;
     let programs = Programs::from_timeline(timeline);
     let concurrency = concurrency::concurrency_spans(timeline);

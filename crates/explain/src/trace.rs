@@ -20,9 +20,9 @@ mod timeline;
 mod wait_forest;
 
 pub use call::call_name;
-pub use causes::{Cause, causes};
+pub use causes::{Cause, causes, idle_causes};
 pub use components::{Accounting, account};
-pub use futexes::{FutexId, FutexUse, awaited_futex, futex_uses};
+pub use futexes::{FutexId, FutexUse, awaited_futex, condition_id, futex_uses};
 pub use holders::{LockHold, WaitsByThread, lock_holds};
 pub use lock_spans::{LockSpan, lock_spans};
 pub(crate) use span_parts::SpanParts;

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use morecores_study::trace::{Call, Interrupt, PrevState};
 use syscalls::Sysno;
 
-use super::futexes::{FutexId, FutexUse, awaited_futex, futex_uses};
-use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId, Wake};
+use super::futexes::{FutexId, FutexUse, awaited_futex, condition_id, futex_uses, timed_locks};
+use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId, Wake, vector};
 
 /// Cause that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,15 +46,20 @@ pub fn causes(timeline: &Timeline) -> Vec<Cause> {
     timeline.waits.iter().map(|wait| wait_cause(timeline, &futexes, wait)).collect()
 }
 
-/// Numbers of soft interrupts: `enum` in `include/linux/interrupt.h`.
-mod vector {
-    pub(super) const TIMER: u8 = 1;
-    pub(super) const NET_TX: u8 = 2;
-    pub(super) const NET_RX: u8 = 3;
-    pub(super) const BLOCK: u8 = 4;
-    pub(super) const IRQ_POLL: u8 = 5;
-    pub(super) const HRTIMER: u8 = 8;
-    pub(super) const RCU: u8 = 9;
+/// Causes for the idle rule: those of [`causes`], and a user lock for each wait at a lock whose
+/// waiters look again from time to time. A replay does not take such a wait for that of a lock: the
+/// lock consists of two futexes, and its holder is seen at neither.
+pub fn idle_causes(timeline: &Timeline) -> Vec<Cause> {
+    let mut causes = causes(timeline);
+    let locks = timed_locks(timeline);
+    for (wait, cause) in timeline.waits.iter().zip(&mut causes) {
+        let is_timed_lock =
+            || awaited_futex(timeline, wait).is_some_and(|futex| locks.contains(&condition_id(futex)));
+        if matches!(*cause, Cause::Thread(_) | Cause::Timer) && is_timed_lock() {
+            *cause = Cause::UserLock;
+        }
+    }
+    causes
 }
 
 fn wait_cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait) -> Cause {

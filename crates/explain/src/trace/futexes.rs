@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use morecores_study::Nanos;
 use morecores_study::trace::{FutexWait, Object};
 
-use super::timeline::{Source, State, ThreadId, Timeline, Wait};
+use super::timeline::{Source, State, ThreadId, Timeline, Wait, Wake};
 
 /// A futex: the process, identified by its first thread, and the address in it.
 pub type FutexId = (ThreadId, u64);
@@ -54,6 +54,39 @@ pub fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
     let uses =
         waits_by_futex.into_iter().filter_map(|(futex, waits)| Some((futex, infer_use(timeline, &waits)?)));
     uses.collect()
+}
+
+/// Identity of the object behind a futex. A condition variable alternates between two futex words
+/// (`__g_signals` of glibc's `pthread_cond_t`), which are the halves of an aligned eight-byte unit.
+pub const fn condition_id((process, address): FutexId) -> FutexId {
+    (process, address & !7)
+}
+
+/// Locks made of a condition variable whose waiters look again from time to time, as the
+/// interpreter lock of CPython.
+///
+/// Several threads wait and wake each other, and many of the waits time out. If two threads take
+/// turns, each has one of the two words to itself, so the words must be seen together. Without the
+/// time-outs, threads that hand work to each other look the same.
+pub(super) fn timed_locks(timeline: &Timeline) -> HashSet<FutexId> {
+    let mut waits_by_condition: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
+    for wait in &timeline.waits {
+        if let Some(futex) = awaited_futex(timeline, wait) {
+            waits_by_condition.entry(condition_id(futex)).or_default().push(wait);
+        }
+    }
+    let is_lock = |waits: &[&Wait]| {
+        let mut wakes: Vec<WakeUp> = waits.iter().filter_map(|wait| WakeUp::from_wait(wait)).collect();
+        wakes.sort_unstable();
+        let waiters: HashSet<ThreadId> = wakes.iter().map(|wake| wake.waiter).collect();
+        let timed_out = waits.iter().filter(|wait| wait.wake.is_some_and(Wake::is_by_timer)).count();
+        waiters.len() > 1
+            && 2 * timed_out >= wakes.len()
+            && woken_by_waiters(waits, &wakes)
+            && turns_exclude_each_other(timeline, waits, &wakes)
+    };
+    let locks = waits_by_condition.into_iter().filter(|(_, waits)| is_lock(waits));
+    locks.map(|(condition, _)| condition).collect()
 }
 
 /// Use of a futex with these waits. None if no thread ended any of them.

@@ -288,6 +288,35 @@ impl Source {
             _ => None,
         }
     }
+
+    /// Whether this is a timer: its interrupt, or a soft interrupt of the kernel's timers.
+    const fn is_timer(self) -> bool {
+        match self {
+            Self::Interrupt(interrupt) => matches!(interrupt, Interrupt::Timer),
+            Self::SoftIrqOfThread { vector, .. } | Self::SoftIrqOfInterrupt { vector, .. } => {
+                matches!(vector, vector::TIMER | vector::HRTIMER)
+            }
+            Self::Thread(_) | Self::Unknown => false,
+        }
+    }
+}
+
+impl Wake {
+    /// Whether a timer ended the wait.
+    pub const fn is_by_timer(self) -> bool {
+        self.by.is_timer() || self.origin.is_timer()
+    }
+}
+
+/// Numbers of soft interrupts: `enum` in `include/linux/interrupt.h`.
+pub(super) mod vector {
+    pub(crate) const TIMER: u8 = 1;
+    pub(crate) const NET_TX: u8 = 2;
+    pub(crate) const NET_RX: u8 = 3;
+    pub(crate) const BLOCK: u8 = 4;
+    pub(crate) const IRQ_POLL: u8 = 5;
+    pub(crate) const HRTIMER: u8 = 8;
+    pub(crate) const RCU: u8 = 9;
 }
 
 /// Activity of one CPU.

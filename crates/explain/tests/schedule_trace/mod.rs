@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use morecores_explain::trace::{Accounting, Timeline, account, apply_idle_rule, causes};
+use morecores_explain::trace::{Accounting, Timeline, account, apply_idle_rule, idle_causes};
 use morecores_study::trace::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, KnownLock, KnownThread,
     LockFlags, Object, PrevState, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceFacts, TraceHeader,
@@ -303,7 +303,7 @@ impl ScheduleTrace {
     /// Accounting of these events, which may differ from the script's own.
     pub(crate) fn account_events(&self, events: &[Event]) -> Accounting {
         let timeline = Timeline::new(&self.header, events);
-        account(&self.header, &timeline, apply_idle_rule(&timeline, &causes(&timeline)))
+        account(&self.header, &timeline, apply_idle_rule(&timeline, &idle_causes(&timeline)))
     }
 }
 

@@ -69,6 +69,50 @@ fn waking_the_waiter_of_a_lock_belongs_to_the_lock() {
     }
 }
 
+/// Two threads take turns of 5 ms with a condition variable of two words. If `patience` is given,
+/// the waiter looks again after this time, as at the interpreter lock of CPython.
+fn turns_at_a_condition_variable(patience: Option<f64>) -> ScheduleTrace {
+    let mut s = ScheduleTrace::new(2, 21.0);
+    let cpu = |thread: u32| u32::from(thread != ROOT);
+    let run = |s: &mut ScheduleTrace, thread: u32, from: f64, to: f64| {
+        let word = Object::Futex(if thread == ROOT { 0x1008 } else { 0x100c });
+        s.run(cpu(thread), thread, from, to).sleeps(FUTEX).awaits(word).futex_args(137, 0);
+    };
+    s.thread(0.0, ROOT, 101);
+    run(&mut s, 101, 0.0, 0.5);
+    let (mut holder, mut waiter) = (ROOT, 101);
+    for turn in 0..4 {
+        let begin = 5.0 * f64::from(turn);
+        if let Some(patience) = patience {
+            s.wake(begin + patience, Waker::Interrupt(Interrupt::Timer), waiter);
+            run(&mut s, waiter, begin + patience, begin + patience + 0.5);
+        }
+        if turn < 3 {
+            run(&mut s, holder, begin, begin + 5.0);
+        } else {
+            s.run(cpu(holder), holder, begin, begin + 5.0).dies();
+        }
+        s.wake_by_thread(begin + 5.0, holder, waiter);
+        (holder, waiter) = (waiter, holder);
+    }
+    s.run(cpu(holder), holder, 20.0, 21.0).dies();
+    s
+}
+
+#[test]
+fn a_condition_variable_with_timed_waits_is_a_lock() {
+    let lock = turns_at_a_condition_variable(Some(4.0)).account();
+    let work = 0.5 + 4.0 * (5.0 + 0.5) + 1.0;
+    let waiting = 4.0 + 3.0 * 4.5;
+    assert_components(
+        &lock,
+        &[("user_work", work), ("idle_user_lock", waiting), ("idle_too_little_work", 1.0)],
+    );
+    // Without time-outs the threads may hand work to each other.
+    let ping_pong = turns_at_a_condition_variable(None).account();
+    assert_components(&ping_pong, &[("user_work", 21.5), ("idle_too_little_work", 20.5)]);
+}
+
 /// A thread holds a mutex for 4 of each 5 ms and takes it again before the woken waiter runs. The
 /// waiter finds it taken and waits again, until the holder has done all its work.
 #[test]

@@ -8,7 +8,7 @@ use morecores_study::Nanos;
 use super::program_builder::ProgramBuilder;
 use crate::replay::Step;
 use morecores_explain::trace::{
-    Cause, FutexId, Source, State, Thread, ThreadId, Timeline, Wait, WaitId, awaited_futex,
+    Cause, Source, State, Thread, ThreadId, Timeline, Wait, WaitId, awaited_futex, condition_id,
 };
 
 /// Number of consecutive sleeps that is no coincidence.
@@ -94,12 +94,6 @@ pub(super) fn renewed_waits(timeline: &Timeline, causes: &[Cause], wakes: &WakeI
         }
     }
     renewed
-}
-
-/// Identity of the object behind a futex. A condition variable alternates between two futex words
-/// (`__g_signals` of glibc's `pthread_cond_t`), which are the halves of an aligned eight-byte unit.
-pub(super) const fn condition_id((process, address): FutexId) -> FutexId {
-    (process, address & !7)
 }
 
 /// Instants at which each thread woke another.

@@ -8,13 +8,14 @@ use morecores_study::trace::Call;
 use syscalls::Sysno;
 
 use super::device::{ChannelQueue, estimate_channels};
-use super::polls::{WakeInstants, condition_id, find_polls, renewed_waits};
+use super::polls::{WakeInstants, find_polls, renewed_waits};
 use super::program_builder::ProgramBuilder;
 use super::sections::{Section, SectionLock, Sections, find_sections};
 use super::tokens::Tokens;
 use crate::replay::Step;
 use morecores_explain::trace::{
-    Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, awaited_futex, causes, futex_uses,
+    Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, awaited_futex, causes, condition_id,
+    futex_uses,
 };
 
 /// Longest time from the notification of a reader to its read: some tens of microseconds, and more
