@@ -207,7 +207,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;doctor' {
             [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write versions, findings and the last log to FILE for a bug report, without names of hosts, users and homes; `-` is standard output [default FILE: morecores-report.txt]')
-            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Skip the measurement of noise, which takes about ten seconds')
+            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Skip the measurements of noise and memory, which take about twelve seconds')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')

@@ -194,7 +194,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;doctor'= {
             cand --report 'Write versions, findings and the last log to FILE for a bug report, without names of hosts, users and homes; `-` is standard output [default FILE: morecores-report.txt]'
-            cand --quick 'Skip the measurement of noise, which takes about ten seconds'
+            cand --quick 'Skip the measurements of noise and memory, which take about twelve seconds'
             cand --json 'Print JSON'
             cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'

@@ -172,7 +172,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand topology" -l json -d
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l report -d 'Write versions, findings and the last log to FILE for a bug report, without names of hosts, users and homes; `-` is standard output [default FILE: morecores-report.txt]' -r -F
-complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l quick -d 'Skip the measurement of noise, which takes about ten seconds'
+complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l quick -d 'Skip the measurements of noise and memory, which take about twelve seconds'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -4,6 +4,7 @@ mod benchmarks;
 mod display;
 mod input;
 mod loaded_study;
+mod memory_speed;
 mod page;
 mod progress;
 mod recorder;

@@ -13,6 +13,7 @@ mod log;
 mod options;
 mod programs;
 mod startup;
+mod state_file;
 mod terminal;
 mod tracer;
 

@@ -24,7 +24,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::terminal;
+use crate::{state_file, terminal};
 use filter::{Filter, is_morecores_target};
 use last::LastLog;
 
@@ -107,7 +107,7 @@ pub(crate) fn keep() {
     let Some(last) = &log.last else { return };
     let text = last.lock().unwrap_or_else(PoisonError::into_inner).text();
     let (Some(text), Some(file)) = (text, last::file()) else { return };
-    if let Err(error) = last::write(&file, &text)
+    if let Err(error) = state_file::write(&file, &text)
         && !log.shown.is_off()
     {
         terminal::diagnostic(&format!("info: cannot write {}: {error}", file.display()));

@@ -12,4 +12,4 @@ mod share;
 
 pub use group::{CpuSource, CpuUsage, GroupError, GroupPurpose, StudyGroup, Survivors};
 pub use hierarchies::{CgroupDir, Hierarchies, Version};
-pub use oom::OomKills;
+pub use oom::{OomKills, memory_limit};

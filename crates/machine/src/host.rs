@@ -61,6 +61,7 @@ pub fn read_from(tree: &mut Tree, uname: &Uname, cpuid: &Cpuid) -> Host {
         clocksource: read_line(tree, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         frequency: frequency::read(tree, &topology.online),
         topology,
+        memory_speed: None,
         unknown: serde_json::Map::new(),
     }
 }

@@ -13,7 +13,9 @@ pub mod doctor;
 pub mod host;
 pub mod kernel_files;
 pub mod limit;
+pub mod memory_speed;
 pub mod noise;
+mod pinned_threads;
 pub mod placement;
 pub mod process;
 pub mod taskstats;
@@ -21,3 +23,4 @@ pub mod topology;
 pub mod undo;
 
 pub use diagnosis::{Area, CheckedFacility, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State};
+pub use pinned_threads::PinnedThreadError;

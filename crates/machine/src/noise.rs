@@ -8,9 +8,6 @@
 mod combinations;
 mod work;
 
-use std::io;
-use std::sync::{PoisonError, RwLock};
-use std::thread;
 use std::time::Duration;
 
 use morecores_study::noise::{CpuRelation, LoopRun, LoopThread, Noise};
@@ -20,7 +17,7 @@ use procfs::process::{Schedstat, Status};
 
 use crate::activity::CpuClocks;
 use crate::clock::monotonic;
-use crate::process;
+use crate::pinned_threads::{PinnedThreadError, run_together};
 use crate::topology;
 
 /// Length of one repetition. It is far above the cost of reading the clock. It is also above a
@@ -37,27 +34,6 @@ const ROUNDS: u32 = 6;
 /// Shortest run: ten repetitions, so that its median is meaningful.
 const LEAST_RUN: Duration = Duration::from_millis(120);
 
-/// Reason for which the noise could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum NoiseError {
-    /// The kernel refused to bind a thread to a CPU.
-    #[error("cannot run on CPU {cpu}: {error}; `morecores topology` shows which CPUs may be used")]
-    Pin {
-        /// CPU.
-        cpu: CpuId,
-        /// Reason given by the system.
-        error: io::Error,
-    },
-    /// The system allows no further thread.
-    #[error("cannot start a thread for CPU {cpu}: {error}; allow more (`ulimit -u`)")]
-    Thread {
-        /// CPU.
-        cpu: CpuId,
-        /// Reason given by the system.
-        error: io::Error,
-    },
-}
-
 /// Measures for about `budget`, at least one round of runs of 120 ms.
 ///
 /// Every round measures each CPU alone (at most 16 of them), one pair of each kind, and all of
@@ -67,7 +43,7 @@ pub enum NoiseError {
 ///
 /// # Errors
 /// A CPU cannot be used, or a thread cannot be started.
-pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
+pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, PinnedThreadError> {
     let alone = combinations::sample_evenly(cpus, MAX_SOLO_CPUS);
     let mut cpu_sets: Vec<(CpuRelation, CpuSet)> =
         alone.iter().map(|cpu| (CpuRelation::Alone, CpuSet::from_iter([cpu]))).collect();
@@ -77,8 +53,10 @@ pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
     if cpus.len() > 1 {
         cpu_sets.push((CpuRelation::All, cpus.clone()));
     }
-    let Some(first) = cpus.first() else { return Ok(Noise::default()) };
-    let steps = calibrate(first)?;
+    let first: CpuSet = cpus.first().into_iter().collect();
+    let calibrated =
+        run_together(&first, || (), |_, ()| steps_per_repetition(|steps| work::time_repetition(steps).0))?;
+    let Some(&steps) = calibrated.first() else { return Ok(Noise::default()) };
 
     let runs = u32::try_from(cpu_sets.len()).unwrap_or(u32::MAX);
     let warm_ups = REPETITION * runs;
@@ -93,18 +71,6 @@ pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
         cpu_sets.rotate_left(1);
     }
     Ok(noise)
-}
-
-/// Number of steps that make a repetition on this CPU.
-fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
-    let search = move || -> Result<u64, NoiseError> {
-        pin(cpu)?;
-        Ok(steps_per_repetition(|steps| work::time_repetition(steps).0))
-    };
-    thread::scope(|scope| {
-        let searching = thread::Builder::new().spawn_scoped(scope, search);
-        join(searching.map_err(|error| NoiseError::Thread { cpu, error })?)
-    })
 }
 
 /// Number of steps that make a repetition, by the fastest of several tries. `takes` makes the given
@@ -131,33 +97,12 @@ fn run_loop(
     cpus: &CpuSet,
     steps: u64,
     length: Duration,
-) -> Result<LoopRun, NoiseError> {
-    // The lock opens when all threads have started; its value tells them to run (true) or to end
-    // (false).
-    let start_lock = RwLock::new(false);
+) -> Result<LoopRun, PinnedThreadError> {
     let before = CpuClocks::read();
     let begin = monotonic();
-    let threads = thread::scope(|scope| {
-        let mut open = start_lock.write().unwrap_or_else(PoisonError::into_inner);
-        let mut started = Vec::with_capacity(cpus.len());
-        for cpu in cpus.iter() {
-            let start_lock = &start_lock;
-            let body = move || {
-                pin(cpu)?;
-                // The first repetition wakes the CPU from its deepest sleep; the lock then holds
-                // the thread until all have started.
-                work::time_repetition(steps);
-                let run = *start_lock.read().unwrap_or_else(PoisonError::into_inner);
-                Ok(if run { repeat(cpu, steps, length) } else { empty_thread(cpu) })
-            };
-            // After a failure the lock opens with the value false, so the waiting threads end.
-            let thread = thread::Builder::new().spawn_scoped(scope, body);
-            started.push(thread.map_err(|error| NoiseError::Thread { cpu, error })?);
-        }
-        *open = true;
-        drop(open);
-        started.into_iter().map(join).collect::<Result<Vec<_>, NoiseError>>()
-    })?;
+    // The first repetition wakes each CPU from its deepest sleep.
+    let warm_up = || work::time_repetition(steps);
+    let threads = run_together(cpus, warm_up, |cpu, _| repeat(cpu, steps, length))?;
     let lasted_ns = monotonic().since(begin);
     let after = CpuClocks::read();
     let with_steal = |thread: LoopThread| LoopThread {
@@ -165,15 +110,6 @@ fn run_loop(
         ..thread
     };
     Ok(LoopRun { round, relation, lasted_ns, threads: threads.into_iter().map(with_steal).collect() })
-}
-
-fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Binds the calling thread to a CPU; the thread ends afterwards.
-fn pin(cpu: CpuId) -> Result<(), NoiseError> {
-    process::set_affinity(0, &CpuSet::from_iter([cpu])).map_err(|error| NoiseError::Pin { cpu, error })
 }
 
 /// Repeats the loop for `length`. A repetition that ends later does not count, because the other
@@ -197,16 +133,6 @@ fn repeat(cpu: CpuId, steps: u64, length: Duration) -> LoopThread {
         times_ns,
         involuntary_switches: since(after.switches, before.switches),
         waited_ns: since(after.waited_ns, before.waited_ns).map(Nanos),
-        steal_ns: Nanos::ZERO,
-    }
-}
-
-fn empty_thread(cpu: CpuId) -> LoopThread {
-    LoopThread {
-        cpu,
-        times_ns: Vec::new(),
-        involuntary_switches: None,
-        waited_ns: None,
         steal_ns: Nanos::ZERO,
     }
 }

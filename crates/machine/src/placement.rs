@@ -32,7 +32,7 @@ use morecores_study::usable::Restriction;
 use morecores_study::{CpuId, CpuKind, CpuSet, PlacedCpu, Placement};
 
 /// CPUs in the order in which a sweep adds them, each with its kind relative to the CPUs before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuOrder(Vec<PlacedCpu>);
 
 /// Reason for which a list of CPUs cannot be an order.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use morecores_machine::noise::{self, NoiseError};
 use morecores_machine::topology;
+use morecores_machine::{PinnedThreadError, noise};
 use morecores_study::noise::CpuRelation;
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_testkit::report_skip;
@@ -42,7 +42,7 @@ fn a_missing_cpu_is_named_without_a_wait_for_it() {
     let missing = CpuId(8191);
     let first = topology::read().usable.cpus.first().expect("a usable CPU");
     let error = noise::measure(&CpuSet::from_iter([first, missing]), Duration::from_millis(10)).unwrap_err();
-    assert!(matches!(error, NoiseError::Pin { cpu, .. } if cpu == missing), "{error}");
+    assert!(matches!(error, PinnedThreadError::Pin { cpu, .. } if cpu == missing), "{error}");
     assert!(error.to_string().contains("CPU 8191"), "{error}");
 }
 

@@ -7,10 +7,17 @@
 mod form_corpus;
 mod ratio_score;
 
+use std::fs;
+use std::path::Path;
+
 use form_corpus::{evidence_from_samples, noisy_times, predict_cases};
+use morecores_machine::placement::CpuOrder;
+use morecores_machine::topology::{Recording, read_from};
 use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
 use morecores_predict::models::{Model, Usl};
-use morecores_study::CpuKind;
+use morecores_study::{CpuKind, Placement};
+use morecores_view::Estimate;
+use morecores_view::machine_memory::MemoryPoint;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use ratio_score::{RATIOS, coverage, print_table};
@@ -89,6 +96,48 @@ fn bands_hold_a_knee_beyond_the_measured_counts() {
     assert_covers(&evidence_with_slowdown(&[1, 2, 4], none), &[8, 16, 32], none);
 }
 
+/// Evidence on a machine of 16 CPUs with this slowdown for copies. The program's CPU time grows by
+/// `growth`.
+fn evidence_with_memory(counts: &[u32], copies: fn(f64) -> f64, growth: fn(f64) -> f64) -> Evidence {
+    let mut evidence = evidence_with_slowdown(counts, growth);
+    for point in &mut evidence.points {
+        point.work = Some(1.28 * growth(f64::from(point.cpus)));
+    }
+    let memory_point = |cpus: u32| {
+        let rate = 1e10 * f64::from(cpus) / copies(f64::from(cpus));
+        let copy_bytes_per_s = Estimate { value: rate, ci95: Some([0.99 * rate, 1.01 * rate]) };
+        MemoryPoint { cpus, copy_bytes_per_s, access_s: Estimate { value: 9e-8, ci95: None } }
+    };
+    Evidence { memory_speed: [1, 2, 4, 8, 16].map(memory_point).to_vec(), ..evidence }
+}
+
+#[test]
+fn the_memory_of_the_machine_narrows_the_band() {
+    let width = |evidence: &Evidence| {
+        let [low, high] = forecast(evidence, &[16]).expect("a prediction").points[0].band90;
+        high / low
+    };
+    let without = |evidence: &Evidence| Evidence { memory_speed: Vec::new(), ..evidence.clone() };
+    let bandwidth_for_6 = |busy: f64| (busy / 6.0).max(1.0);
+    let none = |_: f64| 1.0;
+    // Measured to 4 CPUs, the bandwidth for 6 is ahead: the band holds it, and no scaling too.
+    let streaming = evidence_with_memory(&[1, 2, 4], bandwidth_for_6, bandwidth_for_6);
+    assert_covers(&streaming, &[8, 16], bandwidth_for_6);
+    let computing = evidence_with_memory(&[1, 2, 4], bandwidth_for_6, none);
+    assert_covers(&computing, &[8, 16], none);
+    assert!(width(&computing) < width(&without(&computing)));
+    // Measured to 8 CPUs, the growth of the CPU time tells the two programs apart.
+    let computing = evidence_with_memory(&[1, 2, 4, 8], bandwidth_for_6, none);
+    assert_covers(&computing, &[16], none);
+    let (with, without_it) = (width(&computing), width(&without(&computing)));
+    assert!(with < 0.9 * without_it, "{with} {without_it}");
+    let streaming = evidence_with_memory(&[1, 2, 4, 8], bandwidth_for_6, bandwidth_for_6);
+    assert_covers(&streaming, &[16], bandwidth_for_6);
+    // Nothing is known about the memory of a larger machine.
+    let found = |evidence: &Evidence| forecast(evidence, &[32]).expect("a prediction").points;
+    assert_eq!(found(&computing), found(&without(&computing)));
+}
+
 #[test]
 fn cpus_of_another_kind_have_their_own_factor() {
     let width = |evidence: &Evidence| {
@@ -106,6 +155,37 @@ fn cpus_of_another_kind_have_their_own_factor() {
     let remote = |busy: f64| if busy <= 8.0 { 1.0 } else { 1.35 };
     let node = evidence_with_slowdown(&[1, 2, 4, 8], remote);
     assert_covers(&Evidence { cpu_kinds: kinds(CpuKind::OtherPackage), ..node }, &[16], remote);
+}
+
+/// A server of two packages of 32 cores with two hardware threads each.
+#[test]
+fn bands_beyond_the_cores_of_a_recorded_server_hold_its_siblings() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/topology/server-2x32-smt.txt");
+    let text = fs::read_to_string(&path).expect("a recording");
+    let topology = read_from(&mut text.parse::<Recording>().expect("a recording").tree());
+    let order = CpuOrder::from_policy(&topology, &topology.usable.cpus, Placement::CoresFirst);
+    let cpu_kinds: Vec<CpuKind> = order.steps().iter().map(|step| step.kind).collect();
+    let band = |counts: &[u32], cpu_kinds: &[CpuKind], target: u32| {
+        let evidence = evidence_with_slowdown(counts, |_| 1.0);
+        let evidence = Evidence { cpu_kinds: cpu_kinds.to_vec(), ..evidence };
+        forecast(&evidence, &[target]).expect("a prediction").points[0].band90
+    };
+    // The cores of the first package, then those of the second, then the second threads.
+    assert_eq!(band(&[8, 16], &cpu_kinds, 32), band(&[8, 16], &[], 32));
+    let measured = |largest: u32| -> Vec<u32> {
+        (0..7).map(|power| 1 << power).filter(|count| *count <= largest).collect()
+    };
+    for largest in [32, 64] {
+        let counts = measured(largest);
+        let (known, alike) = (band(&counts, &cpu_kinds, 2 * largest), band(&counts, &[], 2 * largest));
+        assert!(known[0] < alike[0] && known[1] < 0.95 * alike[1], "{known:?} {alike:?}");
+    }
+    // Second threads that each add a tenth or four tenths of a core.
+    for speedup in [64.0 * 1.1, 64.0 * 1.4] {
+        let [low, high] = band(&measured(64), &cpu_kinds, 128);
+        assert!(low <= speedup && speedup <= high, "{low} {high}");
+    }
+    assert!(band(&measured(64), &[], 128)[0] > 64.0 * 1.1);
 }
 
 /// A part of the tuning half; the bench prints the scoring half.

@@ -1,12 +1,14 @@
-//! A machine's ability to measure and its noise, for a terminal or a pipe.
+//! A machine's ability to measure, its noise and its memory, for a terminal or a pipe.
 //!
-//! The report has grouped findings, the noise, and a summary paragraph. Other crates make the
+//! The report has grouped findings, the noise, the memory, and a summary paragraph. Other crates make the
 //! findings and compute the figures.
 
+mod memory;
 mod noise;
 mod summary;
 
 use morecores_machine::{Area, CheckedFacility, Diagnosis, Finding, Remedy, State};
+use morecores_view::machine_memory::MachineMemory;
 use morecores_view::machine_noise::MachineNoise;
 
 use crate::Style;
@@ -23,7 +25,12 @@ const LEAST_TWO_COLUMN_WIDTH: usize = 64;
 
 /// Whole report, each line ended by a newline. Only a command makes a line wider than the style's
 /// width: it is not broken, so that it can be copied.
-pub fn doctor_report(diagnosis: &Diagnosis, noise: Option<&MachineNoise>, style: &Style) -> String {
+pub fn doctor_report(
+    diagnosis: &Diagnosis,
+    noise: Option<&MachineNoise>,
+    memory: Option<&MachineMemory>,
+    style: &Style,
+) -> String {
     let mut sections = vec![machine_lines(diagnosis, style)];
     for (area, title) in
         [(Area::Measuring, "Measuring"), (Area::Tracing, "Tracing"), (Area::Machine, "Machine")]
@@ -35,9 +42,9 @@ pub fn doctor_report(diagnosis: &Diagnosis, noise: Option<&MachineNoise>, style:
             sections.push(lines);
         }
     }
-    if let Some(noise) = noise {
-        sections.push(noise::noise_lines(noise, style));
-    }
+    sections.extend(noise.map(|noise| noise::noise_lines(noise, style)));
+    let memory = memory.map(|memory| memory::memory_lines(memory, style));
+    sections.extend(memory.filter(|lines| !lines.is_empty()));
     sections.push(style.wrap(&summary::summary_text(diagnosis, noise), ""));
     sections.iter().map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }

@@ -11,6 +11,7 @@ use morecores_report::{Style, doctor_report};
 use morecores_study::CpuId;
 use morecores_study::noise::CpuRelation;
 use morecores_view::Estimate;
+use morecores_view::machine_memory::{MachineMemory, MemoryPoint};
 use morecores_view::machine_noise::{CpuNoise, Disturbance, MachineNoise};
 
 const PLAIN: Style = Style { width: 100, colour: false, unicode: true, wide: false };
@@ -73,19 +74,48 @@ fn crowded() -> MachineNoise {
     noise
 }
 
+/// Memory that 4 CPUs copy 1.5 times as fast as one.
+fn narrow_memory(others_share: f64) -> MachineMemory {
+    let point = |cpus, rate, access| MemoryPoint {
+        cpus,
+        copy_bytes_per_s: Estimate { value: rate, ci95: None },
+        access_s: Estimate { value: access, ci95: None },
+    };
+    let points = vec![point(1, 12.0e9, 92e-9), point(2, 16.8e9, 97e-9), point(4, 18.0e9, 110e-9)];
+    MachineMemory { points, others_share }
+}
+
+#[test]
+fn memory_names_a_consequence_only_if_there_is_one() {
+    let text = |memory: &MachineMemory| {
+        doctor_report(&named_diagnosis(perfect()), None, Some(memory), &PLAIN).replace("\n    ", " ")
+    };
+    let narrow = text(&narrow_memory(0.01));
+    assert!(narrow.contains("gains at most 1.50 times from 4 CPUs here."), "{narrow}");
+    let disturbed = text(&narrow_memory(0.2));
+    assert!(disturbed.contains("Other programs took 20%") && !disturbed.contains("gains"), "{disturbed}");
+    let mut wide = narrow_memory(0.0);
+    for point in &mut wide.points {
+        point.copy_bytes_per_s.value = 12.0e9 * f64::from(point.cpus);
+    }
+    assert!(text(&wide).contains("on 4 (4.00 times)") && !text(&wide).contains("gains"), "{}", text(&wide));
+    let none = MachineMemory::default();
+    assert!(!text(&none).contains("Memory"), "{}", text(&none));
+}
+
 #[test]
 fn nothing_left_to_do() {
-    assert_snapshot!(doctor_report(&named_diagnosis(perfect()), Some(&quiet()), &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(perfect()), Some(&quiet()), None, &PLAIN));
 }
 
 #[test]
 fn an_ordinary_user() {
-    assert_snapshot!(doctor_report(&named_diagnosis(ordinary_user()), None, &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(ordinary_user()), None, None, &PLAIN));
 }
 
 #[test]
 fn a_container() {
-    assert_snapshot!(doctor_report(&named_diagnosis(container()), None, &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(container()), None, None, &PLAIN));
 }
 
 #[test]
@@ -93,20 +123,21 @@ fn a_laptop_with_siblings() {
     assert_snapshot!(doctor_report(
         &named_diagnosis(laptop()),
         Some(&crowded()),
+        Some(&narrow_memory(0.0)),
         &Style { width: 80, ..PLAIN }
     ));
 }
 
 #[test]
 fn a_virtual_machine() {
-    assert_snapshot!(doctor_report(&named_diagnosis(virtual_machine()), Some(&quiet()), &PLAIN));
+    assert_snapshot!(doctor_report(&named_diagnosis(virtual_machine()), Some(&quiet()), None, &PLAIN));
 }
 
 #[test]
 fn narrow_ascii_and_too_few_repetitions() {
     let noise = MachineNoise { floor: None, comparisons: 3, disturbances: vec![], ..quiet() };
     let style = Style { width: 44, unicode: false, ..PLAIN };
-    assert_snapshot!(doctor_report(&named_diagnosis(virtual_machine()), Some(&noise), &style));
+    assert_snapshot!(doctor_report(&named_diagnosis(virtual_machine()), Some(&noise), None, &style));
 }
 
 #[test]
@@ -116,14 +147,20 @@ fn only_commands_are_wider_than_the_terminal_and_colour_changes_no_letter() {
         for noise in [None, Some(quiet()), Some(crowded())] {
             for width in [0, 40, 63, 64, 80, 200] {
                 let style = Style { width, unicode: false, ..PLAIN };
-                let text = doctor_report(&diagnosis, noise.as_ref(), &style);
+                let memory = narrow_memory(0.2);
+                let text = doctor_report(&diagnosis, noise.as_ref(), Some(&memory), &style);
                 for line in text.lines() {
                     let copied = line.trim_start().starts_with("$ ");
                     let word = line.split_whitespace().any(|word| word.len() > 24);
                     assert!(line.len() <= width.clamp(40, 100) || copied || word, "at {width}: {line}");
                     assert!(line.is_ascii() && line.trim_end() == line, "{line:?}");
                 }
-                let coloured = doctor_report(&diagnosis, noise.as_ref(), &Style { colour: true, ..style });
+                let coloured = doctor_report(
+                    &diagnosis,
+                    noise.as_ref(),
+                    Some(&memory),
+                    &Style { colour: true, ..style },
+                );
                 assert_eq!(without_colour(&coloured), text);
             }
         }
@@ -143,7 +180,7 @@ fn disturbance_is_reported_only_as_far_as_it_is_known() {
         let mut noise = quiet();
         noise.disturbances[0].slowdown.ci95 = ci95;
         noise.cpus[1].waited = Some(waited);
-        let text = doctor_report(&named_diagnosis(perfect()), Some(&noise), &PLAIN);
+        let text = doctor_report(&named_diagnosis(perfect()), Some(&noise), None, &PLAIN);
         text.split_once("Commands can be timed").expect("a summary").1.replace('\n', " ")
     };
     assert!(summary(Some([1.001, 1.006]), 0.0).contains("not slow each other down by more than 0.60%"));
@@ -158,6 +195,6 @@ fn disturbance_is_reported_only_as_far_as_it_is_known() {
 fn names_cannot_control_the_terminal() {
     let mut facts = laptop();
     facts.other_programs[0].name = "a\u{1b}[2J".to_owned();
-    let text = doctor_report(&named_diagnosis(facts), None, &PLAIN);
+    let text = doctor_report(&named_diagnosis(facts), None, None, &PLAIN);
     assert!(text.contains("a\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
 }

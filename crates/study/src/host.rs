@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
+use crate::memory_speed::MemorySpeed;
 use crate::topology::Topology;
 
 /// Settings that control the clock rate, as far as the kernel reports them.
@@ -44,6 +45,9 @@ pub struct Host {
     pub frequency: Frequency,
     /// CPUs of the machine, and the reasons why fewer of them may be usable.
     pub topology: Topology,
+    /// Speed of the memory; absent if it was not measured since the machine started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_speed: Option<MemorySpeed>,
     /// Fields that a later version wrote.
     #[serde(flatten)]
     #[cfg_attr(feature = "typescript", ts(skip))]

@@ -16,6 +16,7 @@ mod cpu;
 mod experiment;
 mod host;
 pub mod lock;
+pub mod memory_speed;
 pub mod noise;
 mod os_text;
 mod placement;

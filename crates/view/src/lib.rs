@@ -4,7 +4,7 @@
 //! - `cells` computes the figures that the cells of every study have.
 //! - `derive` computes the view of a study of a command, from the `rounds` that count.
 //! - `verdict` decides the answer of a view.
-//! - `machine_noise` computes the noise of a machine, without any study.
+//! - `machine_noise` and `machine_memory` compute figures of a machine, without any study.
 //! - `compare` computes the difference between two views.
 //!
 //! `morecores-explain` adds the figures from traces, `morecores-predict` those from models, and
@@ -15,6 +15,7 @@ mod cells;
 pub mod compare;
 mod derive;
 pub mod locks;
+pub mod machine_memory;
 pub mod machine_noise;
 pub mod memory;
 pub mod memory_kills;

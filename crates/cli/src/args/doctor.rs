@@ -9,10 +9,11 @@ use clap::Args;
 /// The report covers privileges, BPF, tracepoints, hardware counters, cgroups, hotplug, clock,
 /// governor and hypervisor. It names the command that enables a missing feature. A fixed loop runs
 /// on each CPU in turn, and then on all at once. Its times show the smallest difference that can be
-/// measured here.
+/// measured here. Copies and accesses at random on more and more CPUs show the speed of the memory,
+/// which later studies keep: it narrows their predictions for more CPUs of this machine.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Skip the measurement of noise, which takes about ten seconds
+    /// Skip the measurements of noise and memory, which take about twelve seconds
     #[arg(long)]
     pub(crate) quick: bool,
     /// Print JSON

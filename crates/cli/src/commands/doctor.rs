@@ -1,5 +1,5 @@
-//! `morecores doctor`: the machine's measuring abilities, its noise, and advice on improving them;
-//! with `--report`, a file about all of this for a bug report.
+//! `morecores doctor`: the machine's measuring abilities, its noise and its memory, and advice on
+//! improving them; with `--report`, a file about all of this for a bug report.
 
 mod redaction;
 mod report;
@@ -9,8 +9,10 @@ use std::time::Duration;
 use anyhow::Result;
 use morecores_machine::{Diagnosis, doctor, noise};
 use morecores_report::Style;
+use morecores_view::machine_memory::{MachineMemory, machine_memory};
 use morecores_view::machine_noise::{MachineNoise, machine_noise};
 
+use super::memory_speed;
 use crate::args::DoctorArgs;
 use crate::{exit, terminal};
 use report::ReportPlace;
@@ -28,9 +30,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let examined = examine(args);
     match (place, examined) {
         (None, examined) => print(args, &examined?)?,
-        (Some(place), Ok((diagnosis, noise))) => {
-            let findings = morecores_report::doctor_report(&diagnosis, noise.as_ref(), &REPORT_STYLE);
-            place.write(&report::text(&diagnosis.host, &findings))?;
+        (Some(place), Ok(examined)) => {
+            place.write(&report::text(&examined.diagnosis.host, &examined.report(&REPORT_STYLE)))?;
         }
         (Some(place), Err(error)) => {
             place.discard();
@@ -40,26 +41,38 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-type Examined = (Diagnosis, Option<MachineNoise>);
+/// Everything that is known about the machine.
+struct Examined {
+    diagnosis: Diagnosis,
+    noise: Option<MachineNoise>,
+    memory: Option<MachineMemory>,
+}
+
+impl Examined {
+    fn report(&self, style: &Style) -> String {
+        morecores_report::doctor_report(&self.diagnosis, self.noise.as_ref(), self.memory.as_ref(), style)
+    }
+}
 
 fn examine(args: &DoctorArgs) -> Result<Examined> {
     let diagnosis = doctor::examine();
-    let noise = if args.quick {
-        None
-    } else {
-        let topology = &diagnosis.host.topology;
-        // A quota limits how many CPUs work at once, so the loop uses no more than that.
-        let cpus = topology.usable.cpus.iter().take(topology.usable.count).collect();
-        machine_noise(&noise::measure(&cpus, NOISE_BUDGET)?)
-    };
-    Ok((diagnosis, noise))
+    if args.quick {
+        return Ok(Examined { diagnosis, noise: None, memory: None });
+    }
+    let topology = &diagnosis.host.topology;
+    // A quota limits how many CPUs work at once, so the loop uses no more than that.
+    let cpus = topology.usable.cpus.iter().take(topology.usable.count).collect();
+    let noise = machine_noise(&noise::measure(&cpus, NOISE_BUDGET)?);
+    let memory = machine_memory(&memory_speed::measure(topology, memory_speed::DOCTOR_BUDGET)?);
+    Ok(Examined { diagnosis, noise, memory: Some(memory) })
 }
 
-fn print(args: &DoctorArgs, (diagnosis, noise): &Examined) -> Result<()> {
+fn print(args: &DoctorArgs, examined: &Examined) -> Result<()> {
     if args.json {
-        let both = serde_json::json!({ "diagnosis": diagnosis, "noise": noise });
-        terminal::print_json(&both)
+        let Examined { diagnosis, noise, memory } = examined;
+        let all = serde_json::json!({ "diagnosis": diagnosis, "noise": noise, "memory": memory });
+        terminal::print_json(&all)
     } else {
-        terminal::print(&morecores_report::doctor_report(diagnosis, noise.as_ref(), &terminal::style()))
+        terminal::print(&examined.report(&terminal::style()))
     }
 }

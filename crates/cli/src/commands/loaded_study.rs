@@ -10,7 +10,8 @@ use morecores_machine::placement::CpuOrder;
 use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
 use morecores_study::trace::read_trace_events;
-use morecores_study::{Bytes, Cell, CpuKind, InCell, Study, StudyError};
+use morecores_study::{Bytes, Cell, CpuSet, InCell, Study, StudyError};
+use morecores_view::machine_memory::{MemoryPoint, machine_memory};
 use morecores_view::memory;
 use morecores_view::{Gain, Prediction, TraceView, View, order_of_traces};
 
@@ -108,8 +109,10 @@ impl LoadedStudy {
         let memory = room.map(|(demand, limit)| MemoryBudget { demand, limit: limit as f64 });
         let programs = std::mem::take(programs);
         let receives_n = study.header.plan.tells_n(&study.header.subject);
-        let cpu_kinds = cpu_kinds(view);
-        Evidence { memory, receives_n, cpu_kinds, ..Evidence::from_view(view, programs, from) }
+        let order = cpu_order(view);
+        let cpu_kinds = order.steps().iter().map(|step| step.kind).collect();
+        let memory_speed = memory_points(view, &order);
+        Evidence { memory, receives_n, cpu_kinds, memory_speed, ..Evidence::from_view(view, programs, from) }
     }
 
     /// Adds a prediction to the view if the data support one.
@@ -135,13 +138,23 @@ impl LoadedStudy {
     }
 }
 
-/// Kind of each usable CPU of the measured machine, in the order in which the study's counts add
-/// them; empty for a study of listed CPUs.
-fn cpu_kinds(view: &View) -> Vec<CpuKind> {
+/// Usable CPUs of the measured machine, in the order in which the study's counts add them; empty
+/// for a study of listed CPUs.
+fn cpu_order(view: &View) -> CpuOrder {
     let topology = &view.host.topology;
-    let Some(placement) = view.plan.placement else { return Vec::new() };
-    let order = CpuOrder::from_policy(topology, &topology.usable.cpus, placement);
-    order.steps().iter().map(|step| step.kind).collect()
+    let Some(placement) = view.plan.placement else { return CpuOrder::default() };
+    CpuOrder::from_policy(topology, &topology.usable.cpus, placement)
+}
+
+/// Speed of the machine's memory for the first CPUs of `order`, up to the first count that was
+/// measured with other CPUs.
+fn memory_points(view: &View, order: &CpuOrder) -> Vec<MemoryPoint> {
+    let Some(speed) = &view.host.memory_speed else { return Vec::new() };
+    let is_of_order = |cpus: &CpuSet| order.cpus(cpus.len()) == *cpus;
+    let same = speed.points.iter().take_while(|point| is_of_order(&point.cpus)).count();
+    let mut points = machine_memory(speed).points;
+    points.truncate(same);
+    points
 }
 
 /// Prediction for the default CPU counts; none if the evidence supports no count.

@@ -36,6 +36,7 @@ use self::trace_phase::{TraceOutcome, TracePhase, missing_traces, timed_runs};
 use super::display::Bar;
 use super::input;
 use super::loaded_study::{LoadedStudy, Purpose};
+use super::memory_speed;
 use super::progress::{Progress, RunningResults};
 use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 
 /// Creates a new study.
 fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
-    let host = host::read();
+    let mut host = host::read();
     let RunOptions { command, mut plan, input_limit, notes, study } = RunOptions::new(args, &host.topology)?;
     let environment = Environment::from_this_process(&plan);
     for point in &plan.points {
@@ -78,6 +79,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     refuse_where_not_traceable(&plan)?;
     let (input, note) = input::open(&mut plan.input, input_limit)?;
     let notes = notes.into_iter().chain(note);
+    host.memory_speed = memory_speed::for_study(&host.topology, &plan);
     let header = new_header(command, plan, host);
     let writer = study.create(|path| StudyWriter::create(path, header.clone()))?;
     terminal::notes(notes.filter(|_| !args.quiet));

@@ -35,7 +35,7 @@ impl OomKills {
             count(&mut counter)?;
             Some(counter)
         });
-        Self { counter, before: 0, limit: own.and_then(limit) }
+        Self { counter, before: 0, limit: memory_limit(hierarchies) }
     }
 
     /// Notes the count before a run.
@@ -61,10 +61,11 @@ fn count(counter: &mut Counter) -> Option<u64> {
     kills
 }
 
-/// Smallest limit from this process's cgroup up to the mount. Version 1 represents no limit by a
-/// huge number.
-fn limit(own: &CgroupDir) -> Option<Bytes> {
+/// Smallest memory limit of the cgroups around this process; absent if none limits it. Version 1
+/// represents no limit by a huge number.
+pub fn memory_limit(hierarchies: &Hierarchies) -> Option<Bytes> {
     const NONE: u64 = i64::MAX as u64 / 2;
+    let own = hierarchies.controller("memory")?;
     let file = match own.version() {
         Version::V1 => "memory.limit_in_bytes",
         Version::V2 => "memory.max",

@@ -4,7 +4,7 @@
 //!
 //! 1. [`draws`]: the replays of one program differ by the quantities that no trace shows, and the
 //!    fits of the closed forms by the errors of the measured points. [`capacity`] draws what no
-//!    smaller machine shows.
+//!    smaller machine shows; [`memory_knee`] knows what the machine's memory shows.
 //! 2. [`replay_error`] and [`form_error`] are the errors of the models themselves: by distance, by
 //!    the back-test, by the measurement, and by what the data lack.
 //! 3. [`JointForecast`] mixes the models by their precision.
@@ -17,6 +17,7 @@
 pub(super) mod capacity;
 pub(super) mod distribution;
 pub(super) mod draws;
+pub(super) mod memory_knee;
 
 use morecores_view::{ModelName, PredictedPoint};
 

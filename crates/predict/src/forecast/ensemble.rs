@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::band::capacity::CapacityRange;
 use super::band::distribution::DrawnTime;
 use super::band::draws::{DRAWS, DrawRanges};
+use super::band::memory_knee::MemoryKnee;
 use super::compared_program::ComparedProgram;
 use super::evidence::{Evidence, MeasuredPoint};
 pub(super) use change::Change;
@@ -36,6 +37,8 @@ pub(super) struct Ensemble<'e> {
     largest: u32,
     /// Kind of each CPU of the measured machine.
     kinds: &'e [CpuKind],
+    /// Bandwidth of the measured machine's memory, if it is known.
+    memory: Option<MemoryKnee>,
 }
 
 /// Result of the replays at one CPU count.
@@ -62,7 +65,18 @@ impl<'e> Ensemble<'e> {
         let hold_growth = hold_growth(evidence, compared.program, likely);
         let largest = known.iter().map(|point| point.cpus).max().unwrap_or(1);
         let kinds = &evidence.cpu_kinds;
-        Some(Self { compared, measured, locks, program_with_locks, hold_growth, inflation, largest, kinds })
+        let memory = MemoryKnee::new(&evidence.memory_speed, known);
+        Some(Self {
+            compared,
+            measured,
+            locks,
+            program_with_locks,
+            hold_growth,
+            inflation,
+            largest,
+            kinds,
+            memory,
+        })
     }
 
     /// Ranges of the draws for a machine with `cpus` CPUs.
@@ -72,7 +86,7 @@ impl<'e> Ensemble<'e> {
             inflation: &self.inflation,
             kernel: self.measured.kernel,
             hold_growth: &self.hold_growth,
-            capacity: CapacityRange::for_target(self.largest, self.kinds, cpus),
+            capacity: CapacityRange::for_target(self.largest, self.kinds, self.memory.as_ref(), cpus),
         }
     }
 
@@ -91,7 +105,7 @@ impl<'e> Ensemble<'e> {
             };
             let ((target_elapsed, forced), (traced_elapsed, _)) = (replay_on(cpus), replay_on(traced.cpus));
             let log_ratio = (target_elapsed / traced_elapsed).ln() - draw.vanishing_share * oversubscription;
-            let before_knee = !draw.capacity.has_knee_below(cpus);
+            let before_knee = !draw.capacity.has_assumed_knee_below(cpus);
             (DrawnTime { weight: 1.0, log_elapsed: scale + log_ratio, before_knee }, forced)
         };
         let (draws, forced): (Vec<DrawnTime>, Vec<u32>) = (0..DRAWS).into_par_iter().map(drawn_time).unzip();

@@ -4,7 +4,8 @@
 //! that it needs.
 
 use morecores_study::{Better, CpuKind};
-use morecores_view::{View, Warning};
+use morecores_view::machine_memory::MemoryPoint;
+use morecores_view::{Estimate, View, Warning};
 
 use super::traced_program::TracedProgram;
 use morecores_view::memory::MemoryDemand;
@@ -28,6 +29,9 @@ pub struct Evidence {
     /// Kind of each CPU of the measured machine, in the order in which counts add them; empty if
     /// unknown.
     pub cpu_kinds: Vec<CpuKind>,
+    /// Speed of the measured machine's memory for the CPUs of the study's counts, in ascending order
+    /// of CPU count; empty if unknown.
+    pub memory_speed: Vec<MemoryPoint>,
     /// Disks and network devices by name, with the share of time that each was busy at the largest
     /// count, whichever program used it.
     pub busy_devices: Vec<(String, f64)>,
@@ -78,6 +82,11 @@ pub(super) const Z95: f64 = 1.959_964;
 /// Relative standard error of a median from too few runs for an interval.
 const DEFAULT_ERROR: f64 = 0.02;
 
+/// Relative standard error of a median.
+pub(super) fn estimate_error(estimate: Estimate) -> f64 {
+    estimate.ci95.map_or(DEFAULT_ERROR, |[low, high]| (high - low) / 2.0 / Z95 / estimate.value)
+}
+
 impl Evidence {
     /// Collects the evidence from a study's view and its traced runs, for a command that does not
     /// receive the CPU count. With `from`, only those CPU counts are used.
@@ -107,7 +116,7 @@ impl Evidence {
             if !(median.is_finite() && median > 0.0) {
                 continue;
             }
-            let error = ci95.map_or(DEFAULT_ERROR, |[lo, hi]| (hi - lo) / 2.0 / Z95 / median);
+            let error = estimate_error(Estimate { value: median, ci95 });
             let speedup_error = point
                 .speedup
                 .ci95
@@ -154,6 +163,7 @@ impl Evidence {
             is_time,
             mixed_from,
             cpu_kinds: Vec::new(),
+            memory_speed: Vec::new(),
             busy_devices,
             outside_share,
             machine_sized,

@@ -5,6 +5,7 @@ use morecores_view::{ModelName, ModelView};
 
 use super::band::capacity::CapacityRange;
 use super::band::distribution::DrawnTime;
+use super::band::memory_knee::MemoryKnee;
 use super::band::{JointForecast, ModelForecast, ReplayTrust, error_beyond_noise, form_error, replay_error};
 use super::compared_program::ComparedProgram;
 use super::ensemble::Ensemble;
@@ -108,14 +109,16 @@ impl<'e> ModelSet<'e> {
     fn form_forecast(&self, cpus: u32) -> Option<ModelForecast> {
         let average = self.average.as_ref()?;
         let base = self.evidence.points.first()?;
-        let largest = self.evidence.alike_points().last()?.cpus;
-        let range = CapacityRange::for_target(largest, &self.evidence.cpu_kinds, cpus);
+        let alike = self.evidence.alike_points();
+        let largest = alike.last()?.cpus;
+        let memory = MemoryKnee::new(&self.evidence.memory_speed, alike);
+        let range = CapacityRange::for_target(largest, &self.evidence.cpu_kinds, memory.as_ref(), cpus);
         let drawn_time = |(number, draw): (u64, &DrawnModel)| {
             let capacity = range.draw(number);
             DrawnTime {
                 weight: draw.weight,
                 log_elapsed: draw.model.elapsed_at(capacity.effective_cpus(cpus)).ln(),
-                before_knee: !capacity.has_knee_below(cpus),
+                before_knee: !capacity.has_assumed_knee_below(cpus),
             }
         };
         let draws: Vec<DrawnTime> = (0..).zip(&average.draws).map(drawn_time).collect();
