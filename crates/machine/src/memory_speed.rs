@@ -34,9 +34,9 @@ const LEAST_PER_CPU: Bytes = Bytes(64 << 20);
 /// Part of the available memory that the measurement may use, as a divisor.
 const AVAILABLE_DIVISOR: u64 = 4;
 
-/// Measures with the first 1, 2, 4, … and `most` CPUs of `order`. It makes at least one round and at
-/// most six, and begins none that would exceed `budget`. Counts for which the available memory does
-/// not suffice are left out.
+/// Measures with the first 1, 2, 4, … and `most` CPUs of `order`. It makes at least one round and
+/// at most six, and begins no further one that would exceed `budget`. Counts for which the
+/// available memory does not suffice are left out.
 ///
 /// The order of the counts rotates from round to round, so that a drift does not look like an
 /// effect of the CPUs.

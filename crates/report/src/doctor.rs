@@ -1,7 +1,7 @@
 //! A machine's ability to measure, its noise and its memory, for a terminal or a pipe.
 //!
-//! The report has grouped findings, the noise, the memory, and a summary paragraph. Other crates make the
-//! findings and compute the figures.
+//! The report has grouped findings, the noise, the memory, and a summary paragraph. Other crates
+//! make the findings and compute the figures.
 
 mod memory;
 mod noise;

@@ -29,8 +29,8 @@ pub struct Evidence {
     /// Kind of each CPU of the measured machine, in the order in which counts add them; empty if
     /// unknown.
     pub cpu_kinds: Vec<CpuKind>,
-    /// Speed of the measured machine's memory for the CPUs of the study's counts, in ascending order
-    /// of CPU count; empty if unknown.
+    /// Speed of the measured machine's memory, in ascending order of CPU count. The CPUs are those
+    /// that the study's counts have. Empty if unknown.
     pub memory_speed: Vec<MemoryPoint>,
     /// Disks and network devices by name, with the share of time that each was busy at the largest
     /// count, whichever program used it.
