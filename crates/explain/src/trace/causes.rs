@@ -47,8 +47,8 @@ pub fn causes(timeline: &Timeline) -> Vec<Cause> {
 }
 
 /// Causes for the idle rule: those of [`causes`], and a user lock for each wait at a lock whose
-/// waiters look again from time to time. A replay does not take such a wait for that of a lock: the
-/// lock consists of two futexes, and its holder is seen at neither.
+/// waiters look again from time to time. A replay keeps the causes of [`causes`], which order the
+/// threads correctly: it knows a lock by one futex, and such a lock has two.
 pub fn idle_causes(timeline: &Timeline) -> Vec<Cause> {
     let mut causes = causes(timeline);
     let locks = timed_locks(timeline);
