@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn a_clear_no_needs_no_precision() {
         let wide = speedups(6, 1.0, 0.2);
-        assert_eq!(RULE.decide(&[wide.clone()]), Decision::Answered);
+        assert_eq!(RULE.decide(std::slice::from_ref(&wide)), Decision::Answered);
         assert_eq!(RULE.decide(&[wide.clone(), speedups(6, 1.0, 0.24)]), Decision::Answered);
         // One speedup that may reach its bound, or one without a bound, keeps the question open.
         assert_eq!(RULE.decide(&[wide.clone(), speedups(6, 1.0, 0.26)]), Decision::Continue);
@@ -458,8 +458,8 @@ mod tests {
     fn the_forecast_is_that_of_the_likely_answer() {
         let [near, far] = [1.2, 0.9].map(|middle| speedups(9, middle, 0.1));
         let needed = |samples: &[QuestionSample]| RULE.rounds_needed(samples);
-        assert_eq!(needed(&[far.clone()]), None, "answered");
-        let no = needed(&[near.clone()]).expect("open");
+        assert_eq!(needed(std::slice::from_ref(&far)), None, "answered");
+        let no = needed(std::slice::from_ref(&near)).expect("open");
         assert!(needed(&[near.clone(), far.clone()]) == Some(no) && no > 9, "{no}");
         let yes = needed(&[speedups(9, 2.0, 0.05)]).expect("imprecise");
         assert!(yes > no, "the size needs more rounds than {no}: {yes}");
