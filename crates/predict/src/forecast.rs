@@ -11,6 +11,7 @@ mod caveats;
 mod compared_program;
 mod ensemble;
 mod evidence;
+mod fixed_time;
 mod limits;
 mod locked_program;
 mod model_set;
@@ -18,7 +19,7 @@ mod quantiles;
 mod traced_program;
 mod what_if;
 
-use morecores_view::{LimitBasis, ModelName, PredictedPoint, Prediction};
+use morecores_view::{Abstention, LimitBasis, ModelName, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson_speedup, karp_flatt_trend};
 use band::{JointForecast, ModelForecast, PointLimits, wide_band};
@@ -66,6 +67,9 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         };
         if let Some(least) = least {
             joint.raise_to(least);
+        }
+        if let Some(Abstention::FixedTime { elapsed_s }) = abstention {
+            joint.extend_to(elapsed_s * (1.0 + fixed_time::TOLERANCE));
         }
         let exceeds_fit = lower_limits.is_none() && base.elapsed / joint.elapsed() > MAX_FIT_SPEEDUP;
         if exceeds_fit {

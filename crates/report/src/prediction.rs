@@ -199,6 +199,11 @@ fn abstention_sentence(reason: &Abstention) -> String {
              another program on a larger machine; tell it its CPU count with {{n}}, or measure with --limit hotplug \
              (as root)"
         ),
+        Abstention::FixedTime { elapsed_s } => format!(
+            "the command seems to run for a fixed time ({}), so its elapsed time says nothing about its speed; give the \
+             figure that it reports with --metric",
+            time(*elapsed_s)
+        ),
         Abstention::Contradictory => {
             "the command got slower with more CPUs and then faster again, and no model here does that; measure again"
                 .to_owned()
@@ -266,11 +271,6 @@ pub(crate) fn caveat_text(caveat: &Caveat) -> String {
         Caveat::UnseenSharing => {
             "Its threads share memory; how they disturb each other shows only on 2 CPUs or more.".to_owned()
         }
-        Caveat::FixedTime { elapsed_s } => format!(
-            "The command runs for a fixed time ({}), so its elapsed time says nothing about its speed. Give the figure \
-             that it reports with --metric.",
-            time(*elapsed_s)
-        ),
     }
 }
 
@@ -329,6 +329,7 @@ mod tests {
             text.starts_with("By the formulas alone, 128 CPUs give more than 100 times the speed."),
             "{text}"
         );
-        assert!(caveat_text(&Caveat::FixedTime { elapsed_s: 10.0 }).contains("for a fixed time (10.0 s)"));
+        let text = abstention_sentence(&Abstention::FixedTime { elapsed_s: 10.0 });
+        assert!(text.contains("for a fixed time (10.0 s)"), "{text}");
     }
 }

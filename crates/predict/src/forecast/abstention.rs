@@ -3,6 +3,7 @@
 use morecores_view::Abstention;
 
 use super::evidence::{Evidence, measured_program};
+use super::fixed_time::fixed_time;
 use super::limits::DISK;
 use super::model_set::ModelSet;
 use crate::models::Usl;
@@ -31,6 +32,9 @@ pub(super) fn abstention(evidence: &Evidence, models: &ModelSet<'_>, targets: &[
     }
     if let Some(threads) = evidence.machine_sized {
         return Some(Abstention::MachineSized { threads });
+    }
+    if let Some(elapsed_s) = fixed_time(evidence) {
+        return Some(Abstention::FixedTime { elapsed_s });
     }
     if is_contradictory(evidence) {
         return Some(Abstention::Contradictory);

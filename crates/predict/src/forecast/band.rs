@@ -161,6 +161,8 @@ pub(super) struct JointForecast {
     middle: f64,
     /// Least elapsed time by the lower limits, at their 5% quantile.
     least: f64,
+    /// Elapsed time that the band contains in any case.
+    most: f64,
     /// Name of the model with the largest weight.
     model: ModelName,
 }
@@ -187,6 +189,7 @@ impl JointForecast {
             distribution: mix(|forecast| &forecast.distribution)?,
             middle: mix(|forecast| &forecast.without_knee)?.median(),
             least: 0.0,
+            most: 0.0,
             model: best.model,
         })
     }
@@ -205,6 +208,11 @@ impl JointForecast {
         self.least = limits.low;
     }
 
+    /// Extends the band to this elapsed time.
+    pub(super) const fn extend_to(&mut self, elapsed: f64) {
+        self.most = elapsed;
+    }
+
     /// Predicted elapsed time.
     pub(super) fn elapsed(&self) -> f64 {
         self.middle.exp()
@@ -213,7 +221,7 @@ impl JointForecast {
     /// Ends of the band of elapsed time, without the limit by the ideal speedup.
     pub(super) fn ends(&self) -> [f64; 2] {
         let [least, most] = BAND90.map(|share| self.distribution.quantile(share).exp());
-        [least.max(self.least), most]
+        [least.max(self.least), most.max(self.most)]
     }
 
     /// Point at `cpus` with its band, relative to the smallest measured count. The elapsed times

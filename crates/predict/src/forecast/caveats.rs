@@ -4,7 +4,7 @@ use morecores_view::{Caveat, PredictedPoint};
 
 use super::band::wide_band;
 use super::compared_program::ComparedProgram;
-use super::evidence::{Evidence, MeasuredPoint};
+use super::evidence::Evidence;
 use super::model_set::ModelSet;
 
 /// Ratio of CPU times above which oversubscription matters: the CPU time of the oversubscribed run
@@ -14,21 +14,6 @@ const NOTABLE_OVERSUBSCRIPTION: f64 = 1.1;
 
 /// Ratio of forced waits to threads above which forced waits in a replay are no accident.
 const MAX_FORCED: f64 = 0.05;
-
-/// Share of a run that its first thread waits for one timer, from which the timer ends the run.
-const FIXED_TIME_SHARE: f64 = 0.9;
-
-/// Largest relative difference of elapsed times that are equal. A timer is exact, and two counts
-/// of a contended lock can agree by chance.
-const EQUAL_TIMES: f64 = 0.005;
-
-/// Largest relative excess of an elapsed time over a whole number of seconds. Two equal times of
-/// whole seconds are no chance.
-const WHOLE_SECOND_EXCESS: f64 = 0.02;
-
-/// Growth of the CPU time, as a share of the growth of the CPU count, from which a command uses its
-/// CPUs for all of a fixed time.
-const MIN_WORK_GROWTH: f64 = 0.25;
 
 /// Results of the prediction that decide its caveats.
 pub(super) struct Outcome<'p> {
@@ -45,7 +30,6 @@ pub(super) struct Outcome<'p> {
 pub(super) fn caveats(models: &ModelSet<'_>, targets: &[u32], outcome: &Outcome<'_>) -> Vec<Caveat> {
     let evidence = models.evidence;
     let mut caveats = Vec::new();
-    caveats.extend(fixed_time(evidence).map(|elapsed_s| Caveat::FixedTime { elapsed_s }));
     if evidence.programs.is_empty() {
         caveats.push(Caveat::Untraced);
     } else {
@@ -110,29 +94,5 @@ pub(super) fn caveats(models: &ModelSet<'_>, targets: &[u32], outcome: &Outcome<
 fn sharing_is_unseen(evidence: &Evidence) -> bool {
     let on_one_cpu = evidence.points.iter().all(|point| point.cpus == 1)
         || evidence.programs.iter().all(|program| program.cpus == 1);
-    on_one_cpu && evidence.programs.iter().any(|program| program.meets_at_futexes)
-}
-
-/// Elapsed time of a command that a timer ends. Its first thread sleeps for the whole run, or it
-/// takes as long on every count and uses more CPU time on more CPUs.
-fn fixed_time(evidence: &Evidence) -> Option<f64> {
-    let (first, last) = evidence.points.first().zip(evidence.points.last())?;
-    if !evidence.is_time {
-        return None;
-    }
-    let sleeps = !evidence.programs.is_empty()
-        && evidence.programs.iter().all(|program| program.timer_wait_share >= FIXED_TIME_SHARE);
-    (sleeps || takes_equal_times(&evidence.points, *first, *last)).then_some(last.elapsed)
-}
-
-fn takes_equal_times(points: &[MeasuredPoint], first: MeasuredPoint, last: MeasuredPoint) -> bool {
-    let is_equal = |point: &MeasuredPoint| (point.elapsed / first.elapsed).ln().abs() <= EQUAL_TIMES;
-    let excess = first.elapsed - (first.elapsed + EQUAL_TIMES).floor();
-    let is_whole = first.elapsed >= 1.0 && excess <= WHOLE_SECOND_EXCESS * first.elapsed.min(5.0);
-    let cpu_growth = f64::from(last.cpus) / f64::from(first.cpus) - 1.0;
-    let work_growth = last.work.zip(first.work).map_or(0.0, |(last, first)| last / first - 1.0);
-    cpu_growth > 0.0
-        && points.iter().all(is_equal)
-        && (is_whole || points.len() > 2)
-        && work_growth >= MIN_WORK_GROWTH * cpu_growth
+    on_one_cpu && evidence.programs.iter().any(|program| program.meetings_per_s > 0.0)
 }

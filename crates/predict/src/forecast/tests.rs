@@ -312,27 +312,48 @@ fn serial_phases_of_a_job_graph_are_a_limit() {
 }
 
 #[test]
-fn sharing_on_one_cpu_and_fixed_times_are_caveats() {
+fn sharing_on_one_cpu_is_a_caveat() {
     let with = |cpus: u32, change: &dyn Fn(&mut TracedProgram), points: &[(u32, f64)]| {
         let mut one = traced_program(cpus, cpus, MS(1000), fork_and_join(MS(0), &[MS(500); 2]));
         change(&mut one);
         forecast(&Evidence { programs: vec![one], ..timed_evidence(points) }, &[4]).unwrap().caveats
     };
-    let shares = |program: &mut TracedProgram| program.meets_at_futexes = true;
+    let shares = |program: &mut TracedProgram| program.meetings_per_s = 10.0;
     assert!(with(1, &shares, &[(1, 1.0), (2, 0.5)]).contains(&Caveat::UnseenSharing));
     assert!(!with(2, &shares, &[(1, 1.0), (2, 0.5)]).contains(&Caveat::UnseenSharing));
     assert!(!with(1, &|_| {}, &[(1, 1.0)]).contains(&Caveat::UnseenSharing));
-    let sleeps = |program: &mut TracedProgram| program.timer_wait_share = 0.99;
-    assert!(with(1, &sleeps, &[(1, 1.0)]).contains(&Caveat::FixedTime { elapsed_s: 1.0 }));
+}
+
+#[test]
+fn fixed_times_are_reasons_to_abstain() {
+    let is_fixed = |evidence: Evidence| {
+        let found = forecast(&evidence, &[4]).unwrap();
+        let abstains = matches!(found.abstained, Some(Abstention::FixedTime { .. }));
+        // A longer run on more CPUs would be no news.
+        assert!(!abstains || found.points[0].band90[0] <= 1.0, "{found:?}");
+        abstains
+    };
+    let mut sleeping = traced_program(1, 1, MS(1000), fork_and_join(MS(0), &[MS(500); 2]));
+    sleeping.timer_wait_share = 0.99;
+    assert!(is_fixed(Evidence { programs: vec![sleeping], ..timed_evidence(&[(1, 1.3)]) }));
 
     let timed = |works: [f64; 2], elapsed: f64| {
         let mut evidence = timed_evidence(&[(1, elapsed), (2, elapsed)]);
         evidence.points.iter_mut().zip(works).for_each(|(point, work)| point.work = Some(work));
-        forecast(&evidence, &[4]).unwrap().caveats.iter().any(|c| matches!(c, Caveat::FixedTime { .. }))
+        is_fixed(evidence)
     };
     assert!(timed([10.0, 19.9], 10.01) && !timed([10.0, 10.1], 10.01));
     // Two equal times of a contended lock agree by chance.
     assert!(!timed([2.7, 5.3], 2.7));
+
+    let on_one_cpu = |elapsed: f64, deviation: f64| {
+        let program = traced_program(1, 1, MS(1000), fork_and_join(MS(0), &[MS(500); 2]));
+        let mut evidence = Evidence { programs: vec![program], ..timed_evidence(&[(1, elapsed)]) };
+        (evidence.points[0].deviation, evidence.points[0].error) = (deviation, deviation / 2.0);
+        is_fixed(evidence)
+    };
+    assert!(on_one_cpu(2.01, 0.002));
+    assert!(!on_one_cpu(2.01, 0.02) && !on_one_cpu(1.7, 0.002) && !on_one_cpu(2.01, 0.0));
 }
 
 #[test]

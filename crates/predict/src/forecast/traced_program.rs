@@ -9,7 +9,7 @@ use morecores_view::{LockView, TraceView};
 use crate::demand::{Demands, LockId, LockUse, lock_uses};
 use crate::replay::{Inflation, Machine};
 use morecores_explain::DecodedTrace;
-use morecores_explain::trace::{Cause, Timeline, awaited_futex, causes};
+use morecores_explain::trace::{Cause, Timeline, Wait, awaited_futex, causes};
 
 /// Demands of a traced run, with the facts that decide the trust in its trace.
 #[derive(Clone, Debug)]
@@ -34,8 +34,9 @@ pub struct TracedProgram {
     pub serial_command: Option<String>,
     /// Time of the serial phases in seconds, in the traced run.
     pub serial_s: f64,
-    /// Whether threads of one process waited for each other at futexes, other than for their ends.
-    pub meets_at_futexes: bool,
+    /// Waits at futexes that another thread of the same process ended, other than by its own end,
+    /// per second of CPU time.
+    pub meetings_per_s: f64,
     /// Longest wait of the first thread for a timer, over the elapsed time.
     pub timer_wait_share: f64,
     /// Whether the trace contains every system call with its object.
@@ -110,11 +111,13 @@ impl TracedProgram {
             name.to_string()
         };
         let commands = demands.threads.iter().map(command).collect();
+        let meetings = meetings(timeline);
+        let work_s = demands.program.work().as_secs_f64();
         Some(Self {
             commands,
             locks,
             lock_names,
-            meets_at_futexes: meets_at_futexes(timeline),
+            meetings_per_s: meetings as f64 / work_s.max(f64::MIN_POSITIVE),
             timer_wait_share: timer_wait_share(timeline),
             has_calls: !timeline.calls.is_empty(),
             processes: timeline.tree().filter(|(id, thread)| thread.leader == Some(*id)).count(),
@@ -136,7 +139,7 @@ impl TracedProgram {
             lock_names: Vec::new(),
             serial_command: None,
             serial_s: 0.0,
-            meets_at_futexes: false,
+            meetings_per_s: 0.0,
             timer_wait_share: 0.0,
             has_calls: true,
             processes: 1,
@@ -146,9 +149,19 @@ impl TracedProgram {
         }
     }
 
+    /// Time for an idle CPU to start work.
+    fn wake_latency(&self) -> Nanos {
+        self.demands.wake_latency.unwrap_or(DEFAULT_WAKE_LATENCY)
+    }
+
+    /// Latencies of a wake-up for all meetings of threads, over the CPU time.
+    pub(super) fn meeting_share(&self) -> f64 {
+        self.meetings_per_s * self.wake_latency().as_secs_f64()
+    }
+
     /// Machine with `cpus` CPUs like the traced ones and with this inflation.
     pub(super) fn machine(&self, cpus: u32, inflation: Inflation) -> Machine {
-        let wake_latency = self.demands.wake_latency.unwrap_or(DEFAULT_WAKE_LATENCY);
+        let wake_latency = self.wake_latency();
         let any = Machine::new(cpus);
         let slice = self.demands.slice.unwrap_or(any.slice);
         Machine { slowdown: inflation.slowdown(cpus), wake_latency, slice, ..any }
@@ -159,8 +172,10 @@ impl TracedProgram {
 /// that join it.
 const MAX_END_DELAY: Nanos = Nanos::from_millis(1);
 
-fn meets_at_futexes(timeline: &Timeline) -> bool {
-    timeline.waits.iter().any(|wait| {
+/// Number of waits at futexes that another thread of the same process ended, other than by its own
+/// end.
+fn meetings(timeline: &Timeline) -> usize {
+    let is_meeting = |wait: &&Wait| {
         let waker = wait.wake.and_then(|wake| Some((wake.at, timeline.thread(wake.by.thread()?))));
         let waiter = timeline.thread(wait.thread);
         waiter.in_tree
@@ -169,7 +184,8 @@ fn meets_at_futexes(timeline: &Timeline) -> bool {
                 let ends = waker.ended.is_some_and(|ended| ended.since(at) <= MAX_END_DELAY);
                 waker.leader == waiter.leader && !ends
             })
-    })
+    };
+    timeline.waits.iter().filter(is_meeting).count()
 }
 
 fn timer_wait_share(timeline: &Timeline) -> f64 {

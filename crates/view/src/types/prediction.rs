@@ -226,6 +226,11 @@ pub enum Abstention {
         /// Number of threads.
         threads: u32,
     },
+    /// Command that runs for a fixed time. Its elapsed time says nothing about its speed.
+    FixedTime {
+        /// Elapsed time in seconds.
+        elapsed_s: f64,
+    },
     /// Command that gets slower and then faster again as CPUs are added; no model has this shape.
     Contradictory,
 }
@@ -293,11 +298,6 @@ pub enum Caveat {
     /// Threads that share memory and wait for each other, seen on one CPU only. How they disturb
     /// each other shows only on two CPUs or more.
     UnseenSharing,
-    /// Command that runs for a fixed time. Its elapsed time says nothing about its speed.
-    FixedTime {
-        /// Elapsed time in seconds.
-        elapsed_s: f64,
-    },
 }
 
 /// Kind of obstacle that a what-if estimate removes or reduces.

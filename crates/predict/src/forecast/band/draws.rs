@@ -42,6 +42,13 @@ const UNKNOWN_SLOWDOWN: Range<f64> = -0.06..0.08;
 /// this project's measurements, a second CPU adds a fifth to work that is mostly in the kernel.
 const UNKNOWN_KERNEL_SLOWDOWN: f64 = 0.25;
 
+/// Range of the time that a meeting of two threads of one process takes with a second busy CPU, in
+/// latencies of a wake-up, if only one count was measured. On one CPU the waker ends or waits, and
+/// then the other thread runs; on two CPUs both go through the kernel at once, and an idle CPU has
+/// to start. The values come from the tuning half of the exam of real commands: 2 to 7 latencies in
+/// the five with the most meetings.
+const MEETING_LATENCIES: Range<f64> = 0.0..6.0;
+
 /// Upper limit of the growth of a lock's hold time per busy CPU beyond the traced ones, when the
 /// growth is unknown. Another CPU last wrote the protected data, and fetching it takes longer with
 /// more CPUs.
@@ -63,6 +70,8 @@ pub(in crate::forecast) struct DrawRanges<'a> {
     pub(in crate::forecast) inflation: &'a [(f64, f64)],
     /// Share of the CPU time in the kernel, if known.
     pub(in crate::forecast) kernel: Option<f64>,
+    /// Meetings of threads of one process, per second of CPU time, times the latency of a wake-up.
+    pub(in crate::forecast) meeting_share: f64,
     /// Known growth of each lock's hold time with more CPUs.
     pub(in crate::forecast) hold_growth: &'a [Option<HoldGrowth>],
     /// Known facts about the CPUs of the predicted machine.
@@ -110,7 +119,11 @@ impl DrawRanges<'_> {
         };
         let most = UNKNOWN_SLOWDOWN.end + UNKNOWN_KERNEL_SLOWDOWN * self.kernel.unwrap_or(0.0);
         let inflation = match self.inflation {
-            [] => Inflation { shape, second: rng.random_range(UNKNOWN_SLOWDOWN.start..most).max(0.0) },
+            [] => {
+                let slowdown = rng.random_range(UNKNOWN_SLOWDOWN.start..most).max(0.0);
+                let meetings = self.meeting_share * rng.random_range(MEETING_LATENCIES);
+                Inflation { shape, second: slowdown + meetings }
+            }
             measured => Inflation::fit(shape, measured),
         };
         let pace = draw_pace(self.threads, &mut rng, if number == 0 { 0.0 } else { JITTER });
