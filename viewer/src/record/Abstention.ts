@@ -31,4 +31,8 @@ share: number, } | { "reason": "machine_sized",
 /**
  * Number of threads.
  */
-threads: number, } | { "reason": "contradictory" };
+threads: number, } | { "reason": "fixed_time", 
+/**
+ * Elapsed time in seconds.
+ */
+elapsed_s: number, } | { "reason": "contradictory" };

@@ -43,8 +43,4 @@ cpus: Array<number>,
 /**
  * Threshold of the speedup.
  */
-above: number, } | { "caveat": "unseen_sharing" } | { "caveat": "fixed_time", 
-/**
- * Elapsed time in seconds.
- */
-elapsed_s: number, };
+above: number, } | { "caveat": "unseen_sharing" };
