@@ -174,24 +174,43 @@ impl<'p> Engine<'p> {
         // The search starts at the last thread, because the first thread most often waits for all
         // others.
         let waiting = |thread: &Thread| thread.state == ThreadState::Waiting;
-        let stuck = self.threads.iter().rposition(waiting);
-        match stuck {
-            Some(id) => {
-                let id = id as ThreadNumber;
-                let served: Vec<ThreadNumber> =
-                    self.channels.iter_mut().flat_map(|channel| channel.remove_waiter(id)).collect();
-                for thread in &mut self.threads {
-                    thread.waiters.retain(|(_, waiter)| *waiter != id);
-                }
-                self.wake(id);
-                served.into_iter().for_each(|id| self.wake(id));
-            }
-            None => {
-                // The first thread waits for a thread that never starts, so nothing is left to
-                // replay.
-                self.threads[0].state = ThreadState::Ended;
+        let Some(last) = self.threads.iter().rposition(waiting) else {
+            // The first thread waits for a thread that never starts, so nothing is left to replay.
+            self.threads[0].state = ThreadState::Ended;
+            return;
+        };
+        // A thread in line for a lock would only join the line again. Its holder is stuck, too.
+        let mut id = last as ThreadNumber;
+        for _ in 0..self.threads.len() {
+            let Some(lock) = self.awaited_lock(id) else { return self.force(id) };
+            match self.locks[lock as usize].holder() {
+                Some(holder) if waiting(&self.threads[holder as usize]) => id = holder,
+                _ => break,
             }
         }
+        if let Some(lock) = self.awaited_lock(id) {
+            self.unlock(lock);
+        }
+    }
+
+    /// Lock for which a waiting thread is in line.
+    fn awaited_lock(&self, id: ThreadNumber) -> Option<u32> {
+        self.threads[id as usize].lock_wait_start?;
+        match self.current_step(id) {
+            Some(Step::Lock(lock) | Step::Hold { lock, .. }) => Some(lock),
+            _ => None,
+        }
+    }
+
+    /// Ends the wait of a thread that is in line for no lock.
+    fn force(&mut self, id: ThreadNumber) {
+        let served: Vec<ThreadNumber> =
+            self.channels.iter_mut().flat_map(|channel| channel.remove_waiter(id)).collect();
+        for thread in &mut self.threads {
+            thread.waiters.retain(|(_, waiter)| *waiter != id);
+        }
+        self.wake(id);
+        served.into_iter().for_each(|id| self.wake(id));
     }
 
     // Steps.

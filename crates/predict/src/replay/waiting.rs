@@ -56,6 +56,10 @@ pub(super) struct Lock {
 }
 
 impl Lock {
+    pub(super) const fn holder(&self) -> Option<ThreadNumber> {
+        self.holder
+    }
+
     /// Whether the thread gets the lock now; otherwise it joins the line.
     pub(super) fn acquire(&mut self, id: ThreadNumber) -> bool {
         match self.holder {

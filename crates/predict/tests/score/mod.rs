@@ -18,6 +18,9 @@ use crate::corpus::{
 };
 use crate::ratio_score::{RATIOS, RatioOutcome};
 
+// One program after the other: the replays of a prediction are parallel, and a thread that waits
+// for them would begin further programs, with all their traces in memory.
+
 /// Prediction with its true value.
 pub(crate) struct Outcome {
     pub(crate) label: String,
@@ -148,7 +151,7 @@ pub(crate) fn score_corpus(seeds: Range<u64>, print_each: bool) -> bool {
     let mut meets_target = true;
     for (from, to, target) in STEPS {
         let outcomes: Vec<(Outcome, Option<f64>)> =
-            programs.par_iter().filter_map(|program| score_program(program, from, to)).collect();
+            programs.iter().filter_map(|program| score_program(program, from, to)).collect();
         let (outcomes, laws): (Vec<_>, Vec<_>) = outcomes.into_iter().unzip();
         for outcome in outcomes.iter().filter(|_| print_each) {
             println!("{to}: {}", outcome.render_line());
@@ -193,8 +196,8 @@ fn measure(program: &Program, from: &[u32], targets: &[u32]) -> Evidence {
     let cpu_kinds = program.capacity.cpu_kinds();
     let is_sibling = |cpus: u32| cpu_kinds.get(cpus as usize - 1) == Some(&CpuKind::SmtSibling);
     Evidence {
-        points: from.iter().map(point).collect(),
-        programs: sizes.into_iter().filter_map(trace_program).collect(),
+        points: from.par_iter().map(point).collect(),
+        programs: sizes.into_par_iter().filter_map(trace_program).collect(),
         receives_n: true,
         is_time: true,
         mixed_from: from.iter().copied().find(|cpus| is_sibling(*cpus)),
@@ -220,8 +223,7 @@ const COUNTS: [&[u32]; 4] = [&[1], &[1, 2], &[1, 2, 4], &[1, 2, 4, 8]];
 
 /// Predicts the varied programs of these seeds at [`RATIOS`] times their largest count.
 pub(crate) fn predict_varied_programs(seeds: Range<u64>) -> Vec<RatioOutcome> {
-    let found: Vec<Vec<RatioOutcome>> = seeds.into_par_iter().map(predict_varied_program).collect();
-    found.into_iter().flatten().collect()
+    seeds.flat_map(predict_varied_program).collect()
 }
 
 fn predict_varied_program(seed: u64) -> Vec<RatioOutcome> {

@@ -192,6 +192,38 @@ fn forced_thread_leaves_the_queue() {
 }
 
 #[test]
+fn deadlock_behind_a_lock_is_broken() {
+    let take = Step::Take { channel: 0, tokens: 1 };
+    let locked = |inside: Step| vec![Step::Lock(0), inside, Step::Run(ms(1)), Step::Unlock(0)];
+    let mut second = vec![Step::Sleep(ms(1))];
+    second.extend(locked(Step::Put { channel: 0, tokens: 1 }));
+    let program = Program {
+        channels: vec![0],
+        locks: vec![LockPolicy::Barging],
+        ..fork_join(0, vec![locked(take), second], 0)
+    };
+    // The holder waits for the token of a thread in line for its lock.
+    let replayed = replay(&program, &Machine::new(2));
+    assert_eq!(replayed.forced_waits, 1);
+    assert!(replayed.elapsed >= ms(3) && replayed.elapsed < ms(6), "{replayed:?}");
+}
+
+#[test]
+fn deadlock_of_two_locks_is_broken() {
+    let script = |first, second| {
+        let work = Step::Run(ms(1));
+        vec![Step::Lock(first), work, Step::Lock(second), work, Step::Unlock(second), Step::Unlock(first)]
+    };
+    for policy in [LockPolicy::Barging, LockPolicy::Handoff] {
+        let program = fork_join(0, vec![script(0, 1), script(1, 0)], 0);
+        let program = Program { locks: vec![policy; 2], ..program };
+        let replayed = replay(&program, &Machine::new(2));
+        assert_eq!(replayed.forced_waits, 1, "{policy:?}");
+        assert!(replayed.elapsed >= ms(3) && replayed.elapsed < ms(6), "{replayed:?}");
+    }
+}
+
+#[test]
 fn locks_are_held_longer_with_more_busy_cpus() {
     let hold = |lock| vec![Step::Hold { lock, time: ms(10) }];
     let mut first: Vec<Step> = (1..=2).map(Step::Start).collect();
