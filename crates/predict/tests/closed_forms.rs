@@ -16,8 +16,8 @@ use morecores_machine::topology::{Recording, read_from};
 use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
 use morecores_predict::models::{Model, Usl};
 use morecores_study::{CpuKind, Placement};
-use morecores_view::Estimate;
 use morecores_view::machine_memory::MemoryPoint;
+use morecores_view::{Caveat, Estimate};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use ratio_score::{RATIOS, coverage, print_table};
@@ -133,7 +133,13 @@ fn the_memory_of_the_machine_narrows_the_band() {
     assert!(with < 0.9 * without_it, "{with} {without_it}");
     let streaming = evidence_with_memory(&[1, 2, 4, 8], bandwidth_for_6, bandwidth_for_6);
     assert_covers(&streaming, &[16], bandwidth_for_6);
+    let names_memory = |evidence: &Evidence, target: u32| {
+        let found = forecast(evidence, &[target]).expect("a prediction");
+        found.caveats.iter().any(|caveat| matches!(caveat, Caveat::MemoryBound { .. }))
+    };
+    assert!(names_memory(&streaming, 16) && !names_memory(&computing, 16));
     // Nothing is known about the memory of a larger machine.
+    assert!(!names_memory(&streaming, 32));
     let found = |evidence: &Evidence| forecast(evidence, &[32]).expect("a prediction").points;
     assert_eq!(found(&computing), found(&without(&computing)));
 }

@@ -43,4 +43,12 @@ cpus: Array<number>,
 /**
  * Threshold of the speedup.
  */
-above: number, } | { "caveat": "unseen_sharing" };
+above: number, } | { "caveat": "unseen_sharing" } | { "caveat": "memory_bound", 
+/**
+ * Chance that the program lives on this bandwidth.
+ */
+chance: number, 
+/**
+ * Predicted CPU counts for which the bandwidth was measured.
+ */
+cpus: Array<number>, };

@@ -2,6 +2,7 @@
 
 use morecores_view::{Caveat, PredictedPoint};
 
+use super::band::memory_knee::MemoryKnee;
 use super::band::wide_band;
 use super::compared_program::ComparedProgram;
 use super::evidence::Evidence;
@@ -54,6 +55,7 @@ pub(super) fn caveats(models: &ModelSet<'_>, targets: &[u32], outcome: &Outcome<
     if sharing_is_unseen(evidence) {
         caveats.push(Caveat::UnseenSharing);
     }
+    caveats.extend(memory_bound(evidence, targets));
     let has_one_cpu =
         evidence.points.len() > 1 && evidence.points.first().is_some_and(|point| point.cpus == 1);
     if !has_one_cpu || !evidence.is_time {
@@ -88,6 +90,13 @@ pub(super) fn caveats(models: &ModelSet<'_>, targets: &[u32], outcome: &Outcome<
         caveats.push(Caveat::Wide { cpus: wide, factor: wide_band(largest, first) });
     }
     caveats
+}
+
+/// Program that probably lives on the bandwidth of the memory, if a target is within its curve.
+fn memory_bound(evidence: &Evidence, targets: &[u32]) -> Option<Caveat> {
+    let memory = MemoryKnee::new(&evidence.memory_speed, evidence.alike_points())?;
+    let cpus: Vec<u32> = targets.iter().copied().filter(|cpus| *cpus <= memory.most_cpus()).collect();
+    (memory.is_likely() && !cpus.is_empty()).then_some(Caveat::MemoryBound { chance: memory.chance, cpus })
 }
 
 /// Whether threads that share memory were measured or traced on one CPU only.

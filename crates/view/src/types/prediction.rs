@@ -298,6 +298,14 @@ pub enum Caveat {
     /// Threads that share memory and wait for each other, seen on one CPU only. How they disturb
     /// each other shows only on two CPUs or more.
     UnseenSharing,
+    /// Program whose user time grows as the time per copied byte does. The prediction follows the
+    /// bandwidth of the machine's memory.
+    MemoryBound {
+        /// Chance that the program lives on this bandwidth.
+        chance: f64,
+        /// Predicted CPU counts for which the bandwidth was measured.
+        cpus: Vec<u32>,
+    },
 }
 
 /// Kind of obstacle that a what-if estimate removes or reduces.

@@ -29,7 +29,7 @@ const GROWTH_SPREAD: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::forecast) struct MemoryKnee {
     /// Chance that the program lives on the bandwidth.
-    pub(super) chance: f64,
+    pub(in crate::forecast) chance: f64,
     /// Largest measured count of the program.
     largest: u32,
     /// Growth of the time per byte by the number of CPUs.
@@ -77,12 +77,12 @@ impl MemoryKnee {
     }
 
     /// Largest number of CPUs for which the bandwidth is known.
-    pub(super) fn most_cpus(&self) -> u32 {
+    pub(in crate::forecast) fn most_cpus(&self) -> u32 {
         self.curve.last().map_or(0, |point| point.cpus)
     }
 
     /// Whether the measured counts make the bandwidth the likelier hypothesis.
-    pub(super) fn is_likely(&self) -> bool {
+    pub(in crate::forecast) fn is_likely(&self) -> bool {
         self.chance > 0.5
     }
 
