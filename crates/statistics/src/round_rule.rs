@@ -82,10 +82,12 @@ impl RoundRule {
     }
 
     /// Number of the rounds made that do not count. All rounds count once the disturbed ones exceed
-    /// the quiet ones by six: on a machine that is hardly ever quiet, a repetition is in vain.
+    /// the quiet ones by half the plan's rounds, but at least by six: on a machine that is hardly
+    /// ever quiet, a repetition is in vain.
     pub fn repeated(&self, rounds: &Rounds<'_>) -> u32 {
         let disturbed = rounds.disturbed.range(..rounds.made).count() as u32;
-        let is_in_vain = disturbed >= rounds.made - disturbed + MIN_RUNS as u32;
+        let quiet = rounds.made - disturbed;
+        let is_in_vain = disturbed >= quiet + (self.max_runs / 2).max(MIN_RUNS as u32);
         match self.on_disturbance {
             OnDisturbance::Repeat if !is_in_vain => disturbed,
             _ => 0,
@@ -140,6 +142,9 @@ mod tests {
         let all: Vec<u32> = (0..6).collect();
         assert_eq!(decide(&few, 5, &all), Decision::Continue);
         assert_eq!(decide(&few, 6, &all), Decision::Answered, "never quiet: every round counts");
+        let passing: Vec<u32> = (0..14).collect();
+        assert_eq!(decide(&rule(30, OnDisturbance::Repeat), 14, &passing), Decision::Continue);
+        assert_eq!(decide(&rule(30, OnDisturbance::Repeat), 20, &passing), Decision::Answered, "quiet again");
         assert_eq!(decide(&rule(5, OnDisturbance::Repeat), 5, &[0]), Decision::RunsExhausted, "no interval");
     }
 
