@@ -1,5 +1,6 @@
 //! Predictions for programs whose number of threads does not depend on the CPUs, with their true
-//! times: a device that serves many requests at once, and a lock held across waits.
+//! times: a device that serves many requests at once, a lock held across waits, and a fork-join
+//! pool with one condition variable.
 
 mod corpus;
 
@@ -134,4 +135,24 @@ fn gains_without_a_lock_held_across_waits_leave_the_work() {
     }
     // On 8 CPUs the lock decides: without it the work of each thread remains.
     assert!(lock.points[2].saved_s > 0.2 * lock.points[2].elapsed_s, "{lock:?}");
+}
+
+/// Pool of eight workers with two chains of tasks: it never has more than two tasks at once.
+#[test]
+fn a_condition_variable_of_a_pool_is_no_lock() {
+    for wakes in [Wakes::One, Wakes::All] {
+        let jobs = jobs(600, 1, MS, |_| Step::Work(0.0));
+        let style = Style::Chains { chains: 2, wakes };
+        let mut case = FixedThreads { program: program(style, jobs), threads: 8 };
+        let Phase::Parallel { handout_cost, .. } = &mut case.program.phases[0] else { continue };
+        *handout_cost = 0.03 * MS;
+        let evidence = case.evidence(&[1, 2, 4]);
+        for traced in &evidence.programs {
+            assert!(traced.locks.is_empty(), "{wakes:?}: {:?}", traced.locks);
+        }
+        let (four, _) = case.run(4);
+        let (sixteen, _) = case.run(16);
+        assert!(sixteen > 0.95 * four, "{wakes:?}: {sixteen} {four}");
+        case.assert_predicted(&[1, 2, 4], &[8, 16], 0.1);
+    }
 }

@@ -119,13 +119,23 @@ fn infer_use(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
         FutexUse::Signal
     } else if most_calls(FutexWait::may_expect_a_taken_lock) {
         FutexUse::Lock
-    } else if wakes.iter().all(|wake| wake.by == first.by) {
+    } else if counts_something(&futex_calls) || wakes.iter().all(|wake| wake.by == first.by) {
         FutexUse::Queue
     } else if woken_by_waiters(waits, &wakes) && turns_exclude_each_other(timeline, waits, &wakes) {
         FutexUse::Lock
     } else {
         FutexUse::Queue
     })
+}
+
+/// Number of different words that the waiters of a lock expect at most.
+const MAX_LOCK_WORDS: usize = 3;
+
+/// Whether the expected words are those of a counter, as of the signals of a condition variable:
+/// with one CPU the turns of a pool's workers exclude each other, too.
+fn counts_something(futex_calls: &[FutexWait]) -> bool {
+    let words: HashSet<u32> = futex_calls.iter().map(|wait| wait.expected).collect();
+    words.len() > MAX_LOCK_WORDS
 }
 
 /// A wake-up of one waiter by a thread.
