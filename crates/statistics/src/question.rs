@@ -41,16 +41,16 @@ pub struct Question {
 }
 
 impl Question {
-    /// Asks for the speedup of each cell over its base, and for the median of a cell that is alone.
-    /// `bases` holds the position of each cell's base.
-    pub fn how_much(bases: Vec<usize>, better: Better) -> Self {
+    /// Question for the speedup of each cell over its base, and for the median of a cell that is
+    /// alone. `bases` holds the position of each cell's base.
+    pub fn speedups(bases: Vec<usize>, better: Better) -> Self {
         Self { bases, better, worth: None }
     }
 
-    /// Also asks whether the CPUs beyond those of the base are worth it. `cpus` holds the CPU count
-    /// of each cell.
+    /// The same question, and whether the CPUs beyond those of the base are worth it. `cpus` holds
+    /// the CPU count of each cell.
     #[must_use]
-    pub fn is_worth(self, worth: f64, cpus: Vec<u32>) -> Self {
+    pub fn with_worth(self, worth: f64, cpus: Vec<u32>) -> Self {
         Self { worth: Some((worth, cpus)), ..self }
     }
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn ask(bases: &[usize], cells: &[Vec<RoundValue>]) -> Vec<Vec<f64>> {
-        let question = Question::how_much(bases.to_vec(), Better::Lower);
+        let question = Question::speedups(bases.to_vec(), Better::Lower);
         question.samples(cells).into_iter().map(|sample| sample.values).collect()
     }
 
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn each_speedup_has_the_bound_of_its_cpus() {
-        let question = Question::how_much(vec![0; 3], Better::Lower).is_worth(0.25, vec![1, 2, 4]);
+        let question = Question::speedups(vec![0; 3], Better::Lower).with_worth(0.25, vec![1, 2, 4]);
         let bounds = |cells: &[Vec<RoundValue>]| -> Vec<Option<f64>> {
             question.samples(cells).into_iter().map(|sample| sample.bound).collect()
         };

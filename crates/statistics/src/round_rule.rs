@@ -107,7 +107,7 @@ mod tests {
 
     fn rule(max_runs: u32, on_disturbance: OnDisturbance) -> RoundRule {
         let stop = Stop { precision: Some(0.01), min_runs: 6, max_runs, max_time: None, budget: None };
-        RoundRule::new(Question::how_much(vec![0, 0], Better::Lower), &stop, on_disturbance)
+        RoundRule::new(Question::speedups(vec![0, 0], Better::Lower), &stop, on_disturbance)
     }
 
     /// Decision after `made` rounds with a speedup of 2 in quiet rounds, and of 1 in disturbed

@@ -13,12 +13,12 @@ use crate::verdict::DEFAULT_WORTH;
 
 /// Returns the rule that decides after each round of this plan whether the sweep ends.
 pub fn round_rule(plan: &Plan) -> RoundRule {
-    let question = Question::how_much(plan.experiment().base_positions(), plan.better());
+    let question = Question::speedups(plan.experiment().base_positions(), plan.better());
     let question = match plan.goal {
         Goal::Precision => question,
         Goal::Answer => {
             let cpus = plan.points.iter().map(|point| point.cpus).collect();
-            question.is_worth(plan.worth.unwrap_or(DEFAULT_WORTH), cpus)
+            question.with_worth(plan.worth.unwrap_or(DEFAULT_WORTH), cpus)
         }
     };
     let on_disturbance = if plan.keep_disturbed { OnDisturbance::Count } else { OnDisturbance::Repeat };
