@@ -2,8 +2,8 @@
 //! measured, and the joint prediction. `band` alone decides the width of its band.
 //!
 //! A back-test judges each model: the model predicts the largest measured count from the smaller
-//! counts alone. An [`Abstention`](morecores_view::Abstention) replaces a prediction that no data
-//! can support. This module computes from [`Evidence`] alone; the report crate writes the text.
+//! counts alone. An [`Abstention`] replaces a prediction that no data can support. This module
+//! computes from [`Evidence`] alone; the report crate writes the text.
 
 mod abstention;
 mod band;

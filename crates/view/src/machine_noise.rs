@@ -70,7 +70,7 @@ pub struct Disturbance {
     pub worst: f64,
 }
 
-/// Figures derived from a [`Noise`](morecores_study::noise::Noise).
+/// Figures derived from a [`Noise`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineNoise {
     /// Median time of a repetition alone, over the CPUs.
