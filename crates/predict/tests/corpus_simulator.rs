@@ -18,21 +18,6 @@ const STYLES: [Style; 7] = [
     Style::Team { dynamic: true },
 ];
 
-/// Program of one parallel phase on a machine whose operations cost nothing.
-fn program(style: Style, jobs: Vec<Job>) -> Program {
-    Program {
-        seed: 1,
-        phases: vec![Phase::Parallel { style, handout_cost: 0.0, jobs }],
-        locks: Vec::new(),
-        device: None,
-        memory: Memory::default(),
-        capacity: Capacity::default(),
-        noise: 0.0,
-        system: 0.1,
-        machine_costs: MachineCosts::FREE,
-    }
-}
-
 fn equal(jobs: usize, ms: f64) -> Vec<Job> {
     vec![vec![Step::Work(ms * MS)]; jobs]
 }
@@ -50,7 +35,7 @@ fn between(value: f64, from: f64, to: f64) {
 #[test]
 fn equal_jobs_take_as_many_turns_as_they_need() {
     for style in STYLES {
-        let program = program(style, equal(16, 10.0));
+        let program = Program::one_phase(style, equal(16, 10.0));
         for m in [1, 2, 3, 4, 8, 16] {
             let turns = f64::from(16_u32.div_ceil(m));
             between(elapsed(&program, m, m), 10.0 * turns, 10.0 * turns + 0.001);
@@ -61,7 +46,7 @@ fn equal_jobs_take_as_many_turns_as_they_need() {
 #[test]
 fn n_limits_the_jobs_at_once_and_cpus_the_threads() {
     for style in STYLES {
-        let program = program(style, equal(16, 10.0));
+        let program = Program::one_phase(style, equal(16, 10.0));
         between(elapsed(&program, 16, 2), 80.0, 80.001);
         // More threads than CPUs share the CPUs. Some threads end early by chance, but no CPU is
         // idle before the last turn.
@@ -72,7 +57,7 @@ fn n_limits_the_jobs_at_once_and_cpus_the_threads() {
 
 #[test]
 fn cpus_are_shared_in_slices() {
-    let program = program(Style::Dealt, equal(3, 30.0));
+    let program = Program::one_phase(Style::Dealt, equal(3, 30.0));
     let trace = trace(&program, Size { cpus: 1, n: 3 }, 0, TraceDetail::Traced);
     let ends: Vec<f64> = trace
         .events
@@ -89,7 +74,7 @@ fn cpus_are_shared_in_slices() {
 #[test]
 fn serial_phases_follow_amdahls_law() {
     for style in STYLES {
-        let mut program = program(style, equal(16, 10.0));
+        let mut program = Program::one_phase(style, equal(16, 10.0));
         program.phases.insert(0, Phase::Serial(vec![Step::Work(30.0 * MS)]));
         for m in [1, 2, 4, 8, 16] {
             let expected = 30.0 + 160.0 / f64::from(m);
@@ -103,7 +88,7 @@ fn a_single_job_is_not_divided() {
     for style in STYLES {
         let mut jobs = equal(7, 1.0);
         jobs.push(vec![Step::Work(50.0 * MS)]);
-        between(elapsed(&program(style, jobs), 16, 16), 50.0, 50.001);
+        between(elapsed(&Program::one_phase(style, jobs), 16, 16), 50.0, 50.001);
     }
 }
 
@@ -111,7 +96,7 @@ fn a_single_job_is_not_divided() {
 fn locked(style: Style, kind: LockKind, growth: f64) -> Program {
     let held = Step::Hold { lock: 0, before: 0.0, held: MS };
     let job: Job = [Step::Work(MS), held].repeat(10);
-    Program { locks: vec![Lock { kind, growth }], ..program(style, vec![job; 16]) }
+    Program { locks: vec![Lock { kind, growth }], ..Program::one_phase(style, vec![job; 16]) }
 }
 
 #[test]
@@ -160,7 +145,7 @@ fn holds_grow_with_the_cpus_that_are_busy() {
 fn device_serves_one_request_at_a_time() {
     for style in STYLES {
         let job: Job = [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10);
-        let mut program = program(style, vec![job; 16]);
+        let mut program = Program::one_phase(style, vec![job; 16]);
         program.device = Some(Device { interrupt: 24, channels: 1 });
         between(elapsed(&program, 1, 1), 176.0, 176.001);
         let run = simulate(&program, Size { cpus: 16, n: 16 }, 7, TraceDetail::Untraced);
@@ -173,7 +158,7 @@ fn device_serves_one_request_at_a_time() {
 fn device_with_channels_serves_several_requests_at_once() {
     let job: Job = [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10);
     for (channels, expected) in [(2, 80.1), (4, 40.1), (32, 11.0)] {
-        let mut program = program(Style::Dealt, vec![job.clone(); 16]);
+        let mut program = Program::one_phase(Style::Dealt, vec![job.clone(); 16]);
         program.device = Some(Device { interrupt: 24, channels });
         let run = simulate(&program, Size { cpus: 16, n: 16 }, 7, TraceDetail::Untraced);
         between(run.elapsed.0 as f64 / MS, expected - 0.001, expected + 1.0);
@@ -187,7 +172,7 @@ fn locks_are_held_across_waits() {
         let job: Job = [Step::Work(MS), Step::HoldAcross { lock: 0, wait }].repeat(10);
         let mut program = Program {
             locks: vec![Lock { kind: LockKind::Futex, growth: 0.0 }],
-            ..program(Style::Dealt, vec![job; 4])
+            ..Program::one_phase(Style::Dealt, vec![job; 4])
         };
         program.device = Some(Device { interrupt: 24, channels: 32 });
         between(elapsed(&program, 1, 1), 80.0, 80.001);
@@ -202,7 +187,7 @@ fn locks_are_held_across_waits() {
 #[test]
 fn chains_limit_the_workers_of_a_pool() {
     for wakes in [Wakes::One, Wakes::All] {
-        let program = program(Style::Chains { chains: 2, wakes }, equal(16, 10.0));
+        let program = Program::one_phase(Style::Chains { chains: 2, wakes }, equal(16, 10.0));
         between(elapsed(&program, 1, 1), 160.0, 160.001);
         for m in [2, 4, 16] {
             between(elapsed(&program, m, m), 80.0, 80.001);
@@ -212,7 +197,7 @@ fn chains_limit_the_workers_of_a_pool() {
 
 #[test]
 fn capacity_of_the_machine_has_a_limit() {
-    let mut program = program(Style::Dealt, equal(16, 10.0));
+    let mut program = Program::one_phase(Style::Dealt, equal(16, 10.0));
     program.capacity = Capacity { bandwidth: Some(4.0), ..Capacity::default() };
     between(elapsed(&program, 4, 4), 40.0, 40.001);
     between(elapsed(&program, 8, 8), 40.0, 40.001);
@@ -224,14 +209,14 @@ fn capacity_of_the_machine_has_a_limit() {
 #[test]
 fn memory_slows_down_all_working_threads() {
     for style in STYLES {
-        let mut program = program(style, equal(16, 10.0));
+        let mut program = Program::one_phase(style, equal(16, 10.0));
         program.memory = Memory { a: 0.8 / 15.0, p: 1.0, b: 0.0 };
         between(elapsed(&program, 1, 1), 160.0, 160.001);
         between(elapsed(&program, 4, 4), 46.399, 46.401);
         between(elapsed(&program, 16, 16), 17.999, 18.001);
     }
     // A serial phase is as fast as on one CPU.
-    let mut alone = program(Style::Dealt, Vec::new());
+    let mut alone = Program::one_phase(Style::Dealt, Vec::new());
     alone.phases = vec![Phase::Serial(vec![Step::Work(20.0 * MS)])];
     alone.memory = Memory { a: 0.5, p: 1.0, b: 0.0 };
     between(elapsed(&alone, 16, 16), 20.0, 20.001);
@@ -239,7 +224,7 @@ fn memory_slows_down_all_working_threads() {
 
 #[test]
 fn machine_costs_take_time() {
-    let mut program = program(Style::Processes { shell: false }, equal(4, 10.0));
+    let mut program = Program::one_phase(Style::Processes { shell: false }, equal(4, 10.0));
     program.machine_costs =
         MachineCosts { fork: 0.1 * MS, exec: 0.3 * MS, exit: 0.2 * MS, ..MachineCosts::FREE };
     // Four jobs run in a row, followed by the main process's own exit.
@@ -290,7 +275,7 @@ fn seed_determines_the_run() {
 
 #[test]
 fn noise_has_its_stated_size() {
-    let mut program = program(Style::Dealt, Vec::new());
+    let mut program = Program::one_phase(Style::Dealt, Vec::new());
     program.phases = vec![Phase::Serial(vec![Step::Work(10.0 * MS)])];
     program.noise = 0.02;
     let runs: Vec<f64> = (0..400)

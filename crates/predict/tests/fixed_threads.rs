@@ -17,20 +17,14 @@ const MS: f64 = 1e6;
 /// Program of one parallel phase on an undisturbed machine.
 fn program(style: Style, jobs: Vec<Job>) -> Program {
     Program {
-        seed: 1,
-        phases: vec![Phase::Parallel { style, handout_cost: 0.0, jobs }],
-        locks: Vec::new(),
-        device: None,
-        memory: Memory::default(),
-        capacity: Capacity::default(),
         noise: 0.003,
-        system: 0.1,
         machine_costs: MachineCosts {
             wake_latency: 2_000,
             switch: 1_000.0,
             call: 500.0,
             ..MachineCosts::FREE
         },
+        ..Program::one_phase(style, jobs)
     }
 }
 

@@ -175,6 +175,21 @@ pub(crate) struct Device {
 }
 
 impl Program {
+    /// Program of one parallel phase, without noise, on a machine whose operations cost nothing.
+    pub(crate) fn one_phase(style: Style, jobs: Vec<Job>) -> Self {
+        Self {
+            seed: 1,
+            phases: vec![Phase::Parallel { style, handout_cost: 0.0, jobs }],
+            locks: Vec::new(),
+            device: None,
+            memory: Memory::default(),
+            capacity: Capacity::default(),
+            noise: 0.0,
+            system: 0.1,
+            machine_costs: MachineCosts::FREE,
+        }
+    }
+
     /// Factor on the time of work with `busy` working CPUs.
     pub(crate) fn slowdown(&self, busy: u32) -> f64 {
         self.memory.slowdown(busy) * self.capacity.slowdown(busy)
