@@ -17,7 +17,7 @@ async function load(path) {
 
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
-const { addedKinds, runDots } = await load("pictures/curve.ts");
+const { addedKinds, curveKey, runDots } = await load("pictures/curve.ts");
 const { separatePlaces } = await load("pictures/contention.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
@@ -154,6 +154,10 @@ test("a single run is drawn at its ratio within the round", () => {
   assert.deepEqual(values("speedup"), [1, 1.9]);
   assert.deepEqual(values("efficiency"), [1, 0.95]);
   assert.deepEqual(values("elapsed"), [10, 5.5, 5]);
+  assert.ok(!curveKey([study]).includes("hollow"));
+  runs[1].disturbed = true;
+  assert.deepEqual(runDots(study, "elapsed").map((dot) => dot.disturbed === true), [false, true, false]);
+  assert.ok(curveKey([study]).includes("hollow"));
 });
 
 test("a speedup axis is labelled at CPU counts where three of them are on it", () => {

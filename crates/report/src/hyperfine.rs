@@ -39,8 +39,9 @@ struct BenchmarkResult {
 }
 
 /// Writes the study in hyperfine's format: timed runs that succeeded, in the order of execution, by
-/// ascending CPU count. `user` and `system` are means, like hyperfine's, by the study's own
-/// estimator. A CPU count without a successful run is left out.
+/// ascending CPU count. The runs of rounds that others disturbed are among them, since the format
+/// cannot mark them. `user` and `system` are means, like hyperfine's, by the study's own estimator.
+/// A CPU count without a successful run is left out.
 ///
 /// # Errors
 ///

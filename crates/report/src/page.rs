@@ -90,14 +90,17 @@ pub fn page_study(
 ) -> PageStudy {
     let (text, parts) = (study_text(&view), stack_parts(&view));
     let speedups = timed_run_speedups(study);
-    let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
+    let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed).zip(speedups);
+    let page_run =
+        |(run, speedup): (&Run, _)| page_run(run, &study.header.plan, speedup, view.leaves_out(run.round));
+    let runs = timed.map(page_run).collect();
     PageStudy {
         name: name.to_owned(),
         text,
         parts,
         points: page_table(points_table(&view, "Measured", &PAGE_COLUMNS)),
         point_notes: interval_notes(&view).into_iter().chain(estimator_note(&view)).collect(),
-        runs: timed.zip(speedups).map(|(run, speedup)| page_run(run, &study.header.plan, speedup)).collect(),
+        runs,
         // The page has tables of its own; the list of cells would only lengthen it.
         view: View { cells: Vec::new(), ..view },
         gains,
@@ -134,7 +137,7 @@ pub fn page_html(page: &Page) -> Result<String, serde_json::Error> {
     Ok(PAGE_HTML.replacen(DATA_MARK, &data, 1))
 }
 
-fn page_run(run: &Run, plan: &Plan, speedup: Option<f64>) -> PageRun {
+fn page_run(run: &Run, plan: &Plan, speedup: Option<f64>, disturbed: bool) -> PageRun {
     PageRun {
         round: run.round,
         cpus: run.cpus,
@@ -146,6 +149,7 @@ fn page_run(run: &Run, plan: &Plan, speedup: Option<f64>) -> PageRun {
         speedup,
         further_metrics: plan.further_metrics.iter().map(|metric| run.figure(&metric.name)).collect(),
         succeeded: run.counts(plan),
+        disturbed,
     }
 }
 

@@ -344,6 +344,9 @@ pub struct PageRun {
     pub further_metrics: Vec<Option<f64>>,
     /// Whether the run succeeded; no figure includes a failed run.
     pub succeeded: bool,
+    /// Whether the figures leave the run out, because others disturbed its round.
+    #[serde(default)]
+    pub disturbed: bool,
 }
 
 /// Traced run over time, with the running threads by command.

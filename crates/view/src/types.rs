@@ -280,6 +280,12 @@ impl View {
     pub fn point(&self, cell: &Cell) -> Option<&PointView> {
         find_in_cell(&self.points, cell)
     }
+
+    /// Returns whether the figures leave out the timed runs of this round, because others disturbed
+    /// it.
+    pub fn leaves_out(&self, round: u32) -> bool {
+        self.verdict_with_disturbed.is_some() && self.disturbed_rounds.contains(&round)
+    }
 }
 
 /// Returns the first of these objects that belongs to the cell.

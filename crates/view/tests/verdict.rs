@@ -161,11 +161,13 @@ fn the_verdict_is_that_of_the_quiet_rounds() {
     assert_eq!((shown.verdict.answer, shown.points[1].runs), (Answer::Yes, 6));
     assert!((shown.verdict.speedup.unwrap() - 1.95).abs() < 0.01, "{:?}", shown.verdict);
     assert_eq!(shown.disturbed_rounds, [6, 7, 8]);
+    assert!(shown.leaves_out(6) && !shown.leaves_out(5));
     let with_them = shown.verdict_with_disturbed.unwrap();
     assert_eq!((with_them.answer, with_them.reason), (Answer::Unknown, Reason::CpusTaken));
     // Too few quiet rounds for an interval: every round counts.
     let all = view(&beside_a_neighbour(8, 3), &[]);
     assert_eq!((all.verdict.reason, all.verdict_with_disturbed), (Reason::CpusTaken, None));
+    assert!(!all.leaves_out(6));
     assert_eq!((all.points[1].runs, all.disturbed_rounds), (8, vec![5, 6, 7]));
     // The plan may count disturbed rounds.
     let mut kept = beside_a_neighbour(9, 3);

@@ -45,7 +45,7 @@ export function runTable(study: PageStudy): TableHandle {
     column("system (s)", (r) => String(r.system_s), (r) => r.system_s),
     ...(hasMetric ? [column<Row>(study.view.plan.metric?.name ?? "metric", (r) => String(r.metric ?? "–"), (r) => r.metric)] : []),
     ...(study.view.plan.further_metrics ?? []).map(({ name }, i) => column<Row>(name, (r) => String(r.further_metrics[i] ?? "–"), (r) => r.further_metrics[i] ?? null)),
-    column("result", (r) => (r.succeeded ? "ok" : "failed, in no figure")),
+    column("result", (r) => (r.succeeded ? r.disturbed ? "disturbed by others, in no figure" : "ok" : "failed, in no figure")),
   ], study.runs);
 }
 

@@ -52,6 +52,8 @@ interface Dot {
   cpus: number;
   value: number;
   study: string;
+  /** Whether the figures leave the run out, because others disturbed its round. */
+  disturbed: boolean;
 }
 
 interface PredictionPoint {
@@ -123,7 +125,7 @@ export function runDots(study: PageStudy, quantity: Quantity): Dot[] {
         efficiency: (speedup * base) / run.cpus,
         metric: run.metric ?? NaN,
       }[quantity];
-      return { cpus: run.cpus, value: shown, study: study.name };
+      return { cpus: run.cpus, value: shown, study: study.name, disturbed: run.disturbed };
     })
     .filter((dot) => Number.isFinite(dot.value));
 }
@@ -167,9 +169,12 @@ export function isWideRange(studies: PageStudy[]): boolean {
 
 /** Meaning of the marks in the picture. */
 export function curveKey(studies: PageStudy[]): string {
+  const runs = studies.some((study) => study.runs.some((run) => run.disturbed))
+    ? "Small dots: single runs; hollow: disturbed by others, in no figure."
+    : "Small dots: single runs.";
   return studies.length > 1
-    ? "Bars: 95% intervals. Small dots: single runs."
-    : "Circles: whole cores; triangles: other kinds of CPU. Bars: 95% intervals. Small dots: single runs. Dashed, with its 90% band: predicted. Dotted: ideal.";
+    ? `Bars: 95% intervals. ${runs}`
+    : `Circles: whole cores; triangles: other kinds of CPU. Bars: 95% intervals. ${runs} Dashed, with its 90% band: predicted. Dotted: ideal.`;
 }
 
 /** Picture of the curve. With several studies each has a line of its own and no prediction. */
@@ -206,7 +211,8 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     prediction.length ? Plot.areaY(prediction, { x: "cpus", y1: (d: PredictionPoint) => d.band[0], y2: (d: PredictionPoint) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
     prediction.length ? Plot.line(prediction.filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
     prediction.length ? Plot.dot(prediction.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: ground, symbol: "diamond", r: 4, title: (d: PredictionPoint) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: interactive }) : null,
-    Plot.dot(dots, { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
+    Plot.dot(dots.filter((dot) => !dot.disturbed), { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
+    Plot.dot(dots.filter((dot) => dot.disturbed), { x: "cpus", y: "value", r: 1.8, fill: "none", stroke: one ? "currentColor" : "study", strokeOpacity: 0.35, dx: 6 }),
     Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
     Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: MeasuredPoint) => d.interval![0], y2: (d: MeasuredPoint) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {

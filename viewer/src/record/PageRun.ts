@@ -44,4 +44,8 @@ further_metrics: Array<number | null>,
 /**
  * Whether the run succeeded; no figure includes a failed run.
  */
-succeeded: boolean, };
+succeeded: boolean, 
+/**
+ * Whether the figures leave the run out, because others disturbed its round.
+ */
+disturbed: boolean, };
