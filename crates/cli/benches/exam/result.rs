@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use morecores_statistics::quantile;
-use morecores_view::Prediction;
+use morecores_view::{Caveat, Prediction};
 
 use crate::registry::{Half, Program};
 
@@ -18,6 +18,8 @@ pub(crate) struct Examined {
     predicted: Option<f64>,
     band: [f64; 2],
     truth: f64,
+    /// Whether its parts share memory or the kernel in a way that the smaller counts do not show.
+    shares: bool,
 }
 
 impl Examined {
@@ -38,6 +40,7 @@ impl Examined {
             predicted: point.elapsed_s,
             band: point.elapsed_band90_s?,
             truth,
+            shares: found.caveats.iter().any(is_sharing),
         })
     }
 
@@ -47,6 +50,13 @@ impl Examined {
 
     fn covers(&self) -> bool {
         self.band[0] <= self.truth && self.truth <= self.band[1]
+    }
+
+    /// Distance of the truth from the prediction, in distances of the end of the band on this side.
+    fn distance(&self) -> f64 {
+        let middle = self.predicted.unwrap_or((self.band[0] * self.band[1]).sqrt());
+        let end = self.band[usize::from(self.truth > middle)];
+        (self.truth / middle).ln() / (end / middle).ln()
     }
 
     /// Width of the band, as a share of its geometric middle.
@@ -95,5 +105,32 @@ pub(crate) fn print_table(results: &[Examined]) {
             format!("{} | {covered} | {} | {}", results.len(), percent(errors), percent(widths))
         };
         println!("| {} | {} | {} |", class.trim_start_matches("~ "), half(Half::Tuning), half(Half::Scoring));
+    }
+}
+
+/// Class of the commands that no work ends, so that no factor can hold them.
+const FIXED_TIME: &str = "fixed time";
+
+const fn is_sharing(caveat: &Caveat) -> bool {
+    matches!(caveat, Caveat::UnseenSharing | Caveat::UnseenKernelSharing)
+}
+
+/// Prints the factors for the present bands that split conformal prediction takes from the tuning
+/// half, for the commands with and without unseen sharing.
+pub(crate) fn print_calibration(results: &[Examined]) {
+    println!();
+    for (name, shares) in [("separate", false), ("sharing", true)] {
+        let is_used = |result: &&Examined| {
+            result.half == Half::Tuning && result.shares == shares && result.class != FIXED_TIME
+        };
+        let mut distances: Vec<f64> = results.iter().filter(is_used).map(Examined::distance).collect();
+        distances.sort_by(f64::total_cmp);
+        let place = (0.9 * (distances.len() + 1) as f64).ceil() as usize;
+        let factor = distances.get(place.wrapping_sub(1));
+        println!(
+            "{name}: {} commands of the tuning half, factor {}",
+            distances.len(),
+            factor.map_or("unknown: too few commands".to_owned(), |factor| format!("{factor:.2}"))
+        );
     }
 }
