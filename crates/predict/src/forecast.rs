@@ -16,6 +16,7 @@ mod limits;
 mod locked_program;
 mod model_set;
 mod quantiles;
+mod sharing;
 mod traced_program;
 mod what_if;
 

@@ -89,3 +89,25 @@ fn renewed_timed_wait_is_one_wait() {
     // 24 ms.
     assert!((replayed_ms(&t, 2) - 26.0).abs() < 1.0, "{}", replayed_ms(&t, 2));
 }
+
+/// The main thread sleeps for longer and longer, as GNU parallel does, until the end of either of
+/// two others cuts its sleep short. The others work for 24 ms each.
+#[test]
+fn sleep_that_another_thread_ends_waits_for_that_thread() {
+    let mut t = ScheduleTrace::new(1, 50.0);
+    t.thread(0.0, ROOT, 101);
+    t.thread(0.0, ROOT, 102);
+    t.run(0, ROOT, 0.0, 1.0).sleeps(NANOSLEEP);
+    t.run(0, 101, 1.0, 11.0).leaves(morecores_study::trace::PrevState::Preempted);
+    t.wake(11.0, Waker::Interrupt(Interrupt::Timer), ROOT);
+    t.run(0, ROOT, 11.0, 11.1).sleeps(NANOSLEEP);
+    t.run(0, 101, 11.1, 25.1).dies();
+    t.run(0, 102, 25.1, 31.1).leaves(morecores_study::trace::PrevState::Preempted);
+    t.wake(31.1, Waker::Interrupt(Interrupt::Timer), ROOT);
+    t.run(0, ROOT, 31.1, 31.2).sleeps(NANOSLEEP);
+    t.run(0, 102, 31.2, 49.0).dies();
+    t.wake_by_thread(48.9, 102, ROOT);
+    t.run(0, ROOT, 49.0, 50.0).dies();
+    assert!((replayed_ms(&t, 1) - 50.0).abs() < 1.0, "{}", replayed_ms(&t, 1));
+    assert!((replayed_ms(&t, 2) - 26.0).abs() < 1.0, "{}", replayed_ms(&t, 2));
+}

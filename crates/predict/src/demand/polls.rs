@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use morecores_study::Nanos;
+use morecores_study::trace::Call;
 
 use super::program_builder::ProgramBuilder;
 use crate::replay::Step;
@@ -82,18 +83,23 @@ pub(super) fn renewed_waits(timeline: &Timeline, causes: &[Cause], wakes: &WakeI
     for id in (0..timeline.waits.len() as u32).rev().map(WaitId) {
         let wait = timeline.wait(id);
         let Some(after) = next.insert(wait.thread, id) else { continue };
-        let at = |wait: &Wait| awaited_futex(timeline, wait).map(condition_id);
         let others_end = matches!(causes[after.index()], Cause::Thread(_)) || renewed.contains(&after);
-        let same_object = at(wait).is_some() && at(wait) == at(timeline.wait(after));
         if causes[id.index()] == Cause::Timer
             && others_end
-            && same_object
+            && is_same_wait(timeline, wait, timeline.wait(after))
             && is_short_check(timeline, wakes, wait, timeline.wait(after))
         {
             renewed.insert(id);
         }
     }
     renewed
+}
+
+/// Whether two waits of a thread are for the same object: for one futex, or in one system call if it
+/// has no futex, such as a sleep or a wait for files.
+fn is_same_wait(timeline: &Timeline, a: &Wait, b: &Wait) -> bool {
+    let [of_a, of_b] = [a, b].map(|wait| awaited_futex(timeline, wait).map(condition_id));
+    of_a == of_b && (of_a.is_some() || matches!(a.call, Call::Number(_)) && a.call == b.call)
 }
 
 /// Instants at which each thread woke another.

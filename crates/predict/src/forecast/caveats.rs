@@ -7,6 +7,7 @@ use super::band::wide_band;
 use super::compared_program::ComparedProgram;
 use super::evidence::Evidence;
 use super::model_set::ModelSet;
+use super::sharing::{UnseenSharing, sharing};
 
 /// Ratio of CPU times above which oversubscription matters: the CPU time of the oversubscribed run
 /// over that of a run with one CPU per thread. Beyond this ratio, the share of the extra CPU time
@@ -52,9 +53,7 @@ pub(super) fn caveats(models: &ModelSet<'_>, targets: &[u32], outcome: &Outcome<
     if let Some((point, error)) = largest.zip(models.failed_back_test()) {
         caveats.push(Caveat::FailedBackTest { cpus: point.cpus, error });
     }
-    if sharing_is_unseen(evidence) {
-        caveats.push(Caveat::UnseenSharing);
-    }
+    caveats.extend(unseen_sharing(evidence));
     caveats.extend(memory_bound(evidence, targets));
     let has_one_cpu =
         evidence.points.len() > 1 && evidence.points.first().is_some_and(|point| point.cpus == 1);
@@ -99,9 +98,14 @@ fn memory_bound(evidence: &Evidence, targets: &[u32]) -> Option<Caveat> {
     (memory.is_likely() && !cpus.is_empty()).then_some(Caveat::MemoryBound { chance: memory.chance, cpus })
 }
 
-/// Whether threads that share memory were measured or traced on one CPU only.
-fn sharing_is_unseen(evidence: &Evidence) -> bool {
+/// Sharing of a program that was measured or traced on one CPU only.
+fn unseen_sharing(evidence: &Evidence) -> Option<Caveat> {
     let on_one_cpu = evidence.points.iter().all(|point| point.cpus == 1)
         || evidence.programs.iter().all(|program| program.cpus == 1);
-    on_one_cpu && evidence.programs.iter().any(|program| program.meetings_per_s > 0.0)
+    match sharing(evidence) {
+        _ if !on_one_cpu || evidence.programs.is_empty() => None,
+        UnseenSharing::Memory => Some(Caveat::UnseenSharing),
+        UnseenSharing::Kernel => Some(Caveat::UnseenKernelSharing),
+        UnseenSharing::Nothing => None,
+    }
 }

@@ -4,6 +4,8 @@
 mod change;
 mod lower_limits;
 
+use std::sync::OnceLock;
+
 use morecores_study::CpuKind;
 use rayon::prelude::*;
 
@@ -17,6 +19,7 @@ pub(super) use change::Change;
 pub(super) use lower_limits::DrawnLimits;
 
 use super::locked_program::{HoldGrowth, LockedProgram, hold_growth};
+use super::traced_program::TracedProgram;
 use crate::demand::LockUse;
 use crate::replay::{Inflation, Program, Shape, replay};
 
@@ -39,6 +42,9 @@ pub(super) struct Ensemble<'e> {
     kinds: &'e [CpuKind],
     /// Bandwidth of the measured machine's memory, if it is known.
     memory: Option<MemoryKnee>,
+    /// Elapsed time in seconds of the replays on the traced CPUs, one for each draw. Every target
+    /// is compared with them, so they are made once.
+    traced_elapsed: OnceLock<Vec<f64>>,
 }
 
 /// Result of the replays at one CPU count.
@@ -76,19 +82,37 @@ impl<'e> Ensemble<'e> {
             largest,
             kinds,
             memory,
+            traced_elapsed: OnceLock::new(),
         })
+    }
+
+    /// Traced program.
+    pub(super) const fn program(&self) -> &'e TracedProgram {
+        self.compared.program
+    }
+
+    /// Relative standard error of the measured time that scales the replays.
+    pub(super) const fn measured_error(&self) -> f64 {
+        self.measured.error
     }
 
     /// Ranges of the draws for a machine with `cpus` CPUs.
     fn draw_ranges(&self, cpus: u32) -> DrawRanges<'_> {
         DrawRanges {
-            threads: self.program_with_locks.threads.len(),
             inflation: &self.inflation,
             kernel: self.measured.kernel,
             meeting_share: self.compared.program.meeting_share(),
             hold_growth: &self.hold_growth,
             capacity: CapacityRange::for_target(self.largest, self.kinds, self.memory.as_ref(), cpus),
         }
+    }
+
+    /// Elapsed time in seconds of the replays on the traced CPUs, one for each draw.
+    fn traced_elapsed(&self) -> &[f64] {
+        self.traced_elapsed.get_or_init(|| {
+            let replays = self.replays(self.compared.program.cpus, DRAWS);
+            replays.iter().map(|replayed| replayed.elapsed.as_secs_f64()).collect()
+        })
     }
 
     /// Elapsed time on `cpus` CPUs, scaled from the measured point at the traced count.
@@ -98,18 +122,16 @@ impl<'e> Ensemble<'e> {
         let program = &self.program_with_locks;
         let ranges = self.draw_ranges(cpus);
         let scale = (self.measured.elapsed * elapsed_ratio).ln();
-        let drawn_time = |number: u64| {
-            let draw = ranges.draw(number);
-            let replay_on = |cpus| {
-                let replayed = replay(program, &draw.machine(traced, cpus));
-                (replayed.elapsed.as_secs_f64(), replayed.forced_waits)
-            };
-            let ((target_elapsed, forced), (traced_elapsed, _)) = (replay_on(cpus), replay_on(traced.cpus));
-            let log_ratio = (target_elapsed / traced_elapsed).ln() - draw.vanishing_share * oversubscription;
+        let drawn_time = |(number, traced_elapsed): (usize, &f64)| {
+            let draw = ranges.draw(number as u64);
+            let replayed = replay(program, &draw.machine(traced, cpus));
+            let ratio = replayed.elapsed.as_secs_f64() / traced_elapsed;
+            let log_ratio = ratio.ln() - draw.vanishing_share * oversubscription;
             let before_knee = !draw.capacity.has_assumed_knee_below(cpus);
-            (DrawnTime { weight: 1.0, log_elapsed: scale + log_ratio, before_knee }, forced)
+            (DrawnTime { weight: 1.0, log_elapsed: scale + log_ratio, before_knee }, replayed.forced_waits)
         };
-        let (draws, forced): (Vec<DrawnTime>, Vec<u32>) = (0..DRAWS).into_par_iter().map(drawn_time).unzip();
+        let (draws, forced): (Vec<DrawnTime>, Vec<u32>) =
+            self.traced_elapsed().par_iter().enumerate().map(drawn_time).unzip();
         let most_forced = forced.into_iter().max().unwrap_or(0);
         ReplayForecast { draws, forced_waits: f64::from(most_forced) / program.threads.len().max(1) as f64 }
     }

@@ -10,8 +10,7 @@ mod fit;
 use morecores_view::{BoundsView, FirstLimit, LimitBasis, PredictedPoint, Resource};
 
 use super::band::limit_error_factor;
-use super::compared_program::ComparedProgram;
-use super::ensemble::{DrawnLimits, Ensemble};
+use super::ensemble::DrawnLimits;
 use super::evidence::{Evidence, MIN_JOBS, MeasuredPoint, Z95, measured_program};
 use super::model_set::ModelSet;
 use super::quantiles::Quantiles;
@@ -58,10 +57,8 @@ impl<'e> LowerLimits<'e> {
         if models.failed_back_test().is_some() {
             return None;
         }
-        let program = models.program(cpus)?;
-        let evidence = models.evidence;
-        let compared = ComparedProgram::new(evidence, program);
-        let drawn = Ensemble::new(evidence, compared, &evidence.points)?.lower_limits()?;
+        let (evidence, ensemble) = (models.evidence, models.ensemble(cpus)?);
+        let (program, drawn) = (ensemble.program(), ensemble.lower_limits()?);
         let known: Vec<_> = evidence.points.iter().map(KnownTime::measured).collect();
         Self { program, drawn }.within(if evidence.is_time { &known } else { &[] })
     }

@@ -1,15 +1,21 @@
 //! Forecast of each model for a CPU count: the replays of the traced program, and the closed forms
 //! together. Each is judged by a back-test. `band` decides the spread of a forecast.
 
+use std::ptr;
+use std::sync::OnceLock;
+
 use morecores_view::{ModelName, ModelView};
 
 use super::band::capacity::CapacityRange;
 use super::band::distribution::DrawnTime;
 use super::band::memory_knee::MemoryKnee;
-use super::band::{JointForecast, ModelForecast, ReplayTrust, error_beyond_noise, form_error, replay_error};
+use super::band::{
+    JointForecast, ModelForecast, OwnError, ReplayTrust, error_beyond_noise, form_error, replay_error,
+};
 use super::compared_program::ComparedProgram;
-use super::ensemble::Ensemble;
+use super::ensemble::{Ensemble, ReplayForecast};
 use super::evidence::{Evidence, MeasuredPoint, program_for};
+use super::sharing::unseen_sharing;
 use super::traced_program::TracedProgram;
 use crate::models::{self, DrawnModel, Form, Model, ModelAverage, average_models};
 
@@ -36,6 +42,9 @@ pub(super) struct ModelSet<'e> {
     pub(super) noise: f64,
     largest: MeasuredPoint,
     average: Option<ModelAverage>,
+    /// Replays of each program of the evidence, prepared at their first use. `None` for a program
+    /// without a measured point.
+    ensembles: Vec<OnceLock<Option<Ensemble<'e>>>>,
     /// Back-test of the replays, if a trace supports one.
     back_test: Option<BackTest>,
 }
@@ -67,6 +76,7 @@ impl<'e> ModelSet<'e> {
             noise,
             largest,
             average: average_models(&form_points[..evidence.alike_points().len()], MIN_NOISE),
+            ensembles: evidence.programs.iter().map(|_| OnceLock::new()).collect(),
             back_test: replay_back_test(evidence, largest, noise),
             form_points,
         })
@@ -75,6 +85,14 @@ impl<'e> ModelSet<'e> {
     /// Trace that supports a prediction at this count.
     pub(super) fn program(&self, cpus: u32) -> Option<&'e TracedProgram> {
         program_for(self.evidence, self.largest.cpus, cpus)
+    }
+
+    /// Replays of the program that supports a prediction at this count.
+    pub(super) fn ensemble(&self, cpus: u32) -> Option<&Ensemble<'e>> {
+        let (evidence, program) = (self.evidence, self.program(cpus)?);
+        let place = evidence.programs.iter().position(|other| ptr::eq(other, program))?;
+        let prepare = || Ensemble::new(evidence, ComparedProgram::new(evidence, program), &evidence.points);
+        self.ensembles[place].get_or_init(prepare).as_ref()
     }
 
     /// Relative error of the replay's back-test, if the truth was outside its band.
@@ -92,18 +110,17 @@ impl<'e> ModelSet<'e> {
     }
 
     fn replay_forecast(&self, cpus: u32) -> Option<ModelForecast> {
-        let program = self.program(cpus)?;
-        let compared = ComparedProgram::new(self.evidence, program);
-        let replayed = Ensemble::new(self.evidence, compared, &self.evidence.points)?.elapsed(cpus);
+        let ensemble = self.ensemble(cpus)?;
+        let (program, replayed) = (ensemble.program(), ensemble.elapsed(cpus));
         let trust = ReplayTrust {
             doublings: doublings(program.cpus, cpus),
             test_error_per_doubling: self.back_test.map(|test| test.error_per_doubling),
-            measured_error: compared.measured?.error,
+            measured_error: ensemble.measured_error(),
             lost_share: program.lost_share,
             has_calls: program.has_calls,
         };
-        let own_error = replay_error(trust);
-        ModelForecast::from_draws(ModelName::Replay, &replayed.draws, own_error, replayed.forced_waits)
+        let points = &self.evidence.points;
+        calibrated_forecast(self.evidence, points, &replayed, replay_error(trust))
     }
 
     fn form_forecast(&self, cpus: u32) -> Option<ModelForecast> {
@@ -158,6 +175,21 @@ impl<'e> ModelSet<'e> {
     }
 }
 
+/// Forecast of the replays, with a band for what the `known` points do not show.
+fn calibrated_forecast(
+    evidence: &Evidence,
+    known: &[MeasuredPoint],
+    replayed: &ReplayForecast,
+    own_error: OwnError,
+) -> Option<ModelForecast> {
+    let ReplayForecast { draws, forced_waits } = replayed;
+    let mut forecast = ModelForecast::from_draws(ModelName::Replay, draws, own_error, *forced_waits)?;
+    if let Some(sharing) = unseen_sharing(evidence, known) {
+        forecast.calibrate(sharing);
+    }
+    Some(forecast)
+}
+
 /// Number of doublings from one CPU count to another.
 fn doublings(from: u32, to: u32) -> f64 {
     (f64::from(to) / f64::from(from)).log2()
@@ -177,7 +209,7 @@ fn replay_back_test(evidence: &Evidence, largest: MeasuredPoint, noise: f64) -> 
         lost_share: program.lost_share,
         has_calls: program.has_calls,
     };
-    let forecast = ModelForecast::from_draws(ModelName::Replay, &replayed.draws, replay_error(trust), 0.0)?;
+    let forecast = calibrated_forecast(evidence, &known, &replayed, replay_error(trust))?;
     let joint = JointForecast::combine(&[forecast])?;
     let error = joint.elapsed() / largest.elapsed - 1.0;
     let error_per_doubling = error_beyond_noise(error, noise) / doublings;

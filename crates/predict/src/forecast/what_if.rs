@@ -6,7 +6,6 @@ use morecores_study::Nanos;
 use morecores_view::{Gain, GainKind, GainPoint};
 
 use super::band::limit_error_factor;
-use super::compared_program::ComparedProgram;
 use super::ensemble::{Change, Ensemble};
 use super::evidence::{Evidence, MeasuredPoint, point_at, program_for};
 use super::forecast;
@@ -239,8 +238,8 @@ impl WhatIfChange {
 }
 
 /// Program on a number of CPUs.
-struct Scenario<'e> {
-    ensemble: Ensemble<'e>,
+struct Scenario<'m, 'e> {
+    ensemble: &'m Ensemble<'e>,
     limits: LowerLimits<'e>,
     program: &'e TracedProgram,
     cpus: u32,
@@ -254,15 +253,12 @@ struct Scenario<'e> {
     error_factor: f64,
 }
 
-impl<'e> Scenario<'e> {
-    fn new(models: &ModelSet<'e>, cpus: u32, elapsed: f64) -> Result<Self, WhatIfError> {
+impl<'m, 'e> Scenario<'m, 'e> {
+    fn new(models: &'m ModelSet<'e>, cpus: u32, elapsed: f64) -> Result<Self, WhatIfError> {
         let program = models.program(cpus).ok_or(WhatIfError::Untraced(cpus))?;
         let limits = LowerLimits::new(models, cpus).ok_or(WhatIfError::Contradicted)?;
-        let compared = ComparedProgram::new(models.evidence, program);
-        let ensemble = Ensemble::new(models.evidence, compared, &models.evidence.points)
-            .ok_or(WhatIfError::NoMeasuredTrace)?;
-        let measured_error = compared.measured.map_or(0.0, |measured| measured.error);
-        let error_factor = limit_error_factor(measured_error, program.lost_share, 0.0);
+        let ensemble = models.ensemble(cpus).ok_or(WhatIfError::NoMeasuredTrace)?;
+        let error_factor = limit_error_factor(ensemble.measured_error(), program.lost_share, 0.0);
         let unchanged = ensemble.replays(cpus, GAIN_DRAWS);
         let unchanged_bounds = work_and_span(ensemble.unchanged());
         Ok(Self { ensemble, limits, program, cpus, elapsed, unchanged, unchanged_bounds, error_factor })

@@ -34,12 +34,6 @@ impl Bounds {
 impl Program {
     /// Lower bounds on the elapsed time of this program.
     pub fn bounds(&self) -> Bounds {
-        self.bounds_at_pace(&[])
-    }
-
-    /// Lower bounds on the elapsed time of this program, with a factor on the time of each thread's
-    /// work, by the thread's number; 1 for threads beyond the list and for shared work.
-    pub fn bounds_at_pace(&self, pace: &[f64]) -> Bounds {
         let mut bounds = Bounds {
             work: Nanos::ZERO,
             span: Nanos::ZERO,
@@ -47,23 +41,19 @@ impl Program {
             services: vec![Nanos::ZERO; self.devices.len()],
         };
         let pieces = self.shared_work.iter().flat_map(|work| &work.pieces);
-        let factors = pace.iter().copied().chain(std::iter::repeat(1.0));
-        let scripts = self.threads.iter().zip(factors).chain(pieces.zip(std::iter::repeat(1.0)));
-        for (script, factor) in scripts {
-            let paced = |time: Nanos| Nanos((time.0 as f64 * factor) as u64);
+        for script in self.threads.iter().chain(pieces) {
             let mut held_lock = None;
             for step in script {
-                bounds.work.add_assign(paced(step.work()));
+                bounds.work.add_assign(step.work());
                 match *step {
                     Step::Lock(lock) => held_lock = Some(lock),
                     Step::Unlock(_) => held_lock = None,
-                    Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(paced(time)),
+                    Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(time),
                     Step::UseDevice { device, time } => bounds.services[device as usize].add_assign(time),
                     _ => {}
                 }
                 let under_lock = match *step {
-                    Step::Run(time) => paced(time),
-                    Step::Sleep(time) | Step::UseDevice { time, .. } => time,
+                    Step::Run(time) | Step::Sleep(time) | Step::UseDevice { time, .. } => time,
                     _ => continue,
                 };
                 if let Some(lock) = held_lock {
@@ -74,8 +64,7 @@ impl Program {
         for (service, channels) in bounds.services.iter_mut().zip(&self.devices) {
             service.0 = if *channels == u32::MAX { 0 } else { service.0 / u64::from((*channels).max(1)) };
         }
-        let machine = Machine { pace: pace.to_vec(), ..Machine::new(self.threads.len() as u32) };
-        bounds.span = replay(&self.without_queues(), &machine).elapsed;
+        bounds.span = replay(&self.without_queues(), &Machine::new(self.threads.len() as u32)).elapsed;
         bounds
     }
 

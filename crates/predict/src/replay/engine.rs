@@ -295,13 +295,13 @@ impl<'p> Engine<'p> {
                     continue;
                 }
                 Step::Run(time) => {
-                    thread.remaining = Some(self.machine.work_time(id, time));
+                    thread.remaining = Some(time.0 as f64);
                     continue;
                 }
                 Step::Hold { lock, time } => {
                     let spins = self.program.locks[lock as usize] == LockPolicy::Spin;
                     if self.locks[lock as usize].acquire(id) {
-                        thread.remaining = Some(self.machine.hold_time(id, lock, time, self.cpus.busy()));
+                        thread.remaining = Some(self.machine.hold_time(lock, time, self.cpus.busy()));
                         continue;
                     }
                     thread.lock_wait_start.get_or_insert(self.clocks.now());

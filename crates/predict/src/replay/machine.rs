@@ -3,8 +3,6 @@
 
 use morecores_study::Nanos;
 
-use super::ThreadNumber;
-
 /// Machine for a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -22,9 +20,6 @@ pub struct Machine {
     pub slice: Nanos,
     /// Time from a wake-up until the thread runs on an idle CPU.
     pub wake_latency: Nanos,
-    /// Factor on the time of each thread's work, by the thread's number; 1 for threads beyond the
-    /// list.
-    pub pace: Vec<f64>,
 }
 
 impl Machine {
@@ -37,19 +32,13 @@ impl Machine {
             growth_threshold: 1,
             slice: DEFAULT_SLICE,
             wake_latency: Nanos::ZERO,
-            pace: Vec::new(),
         }
     }
 
-    /// Time of a thread's work on this machine, for the time in the program.
-    pub(super) fn work_time(&self, id: ThreadNumber, time: Nanos) -> f64 {
-        time.0 as f64 * self.pace.get(id as usize).copied().unwrap_or(1.0)
-    }
-
     /// Hold time of a lock on this machine with `busy` busy CPUs, for the time in the program.
-    pub(super) fn hold_time(&self, id: ThreadNumber, lock: u32, time: Nanos, busy: u32) -> f64 {
+    pub(super) fn hold_time(&self, lock: u32, time: Nanos, busy: u32) -> f64 {
         let growth = self.hold_growth.get(lock as usize).copied().unwrap_or(0.0);
-        self.work_time(id, time) * (1.0 + growth * f64::from(busy.saturating_sub(self.growth_threshold)))
+        time.0 as f64 * (1.0 + growth * f64::from(busy.saturating_sub(self.growth_threshold)))
     }
 }
 

@@ -7,6 +7,7 @@
 
 use morecores_study::CpuKind;
 
+use super::even::even_quantile;
 use super::memory_knee::MemoryKnee;
 
 /// Chance of a knee in each doubling of the CPUs beyond the measured ones. The place of the knee
@@ -46,9 +47,8 @@ pub(in crate::forecast) struct CapacityRange<'a> {
     pub(in crate::forecast) memory: Option<&'a MemoryKnee>,
 }
 
-/// Steps of an even sequence of points in the unit square: powers of the root of `x³ = x + 1`, the
-/// golden ratio of two dimensions (H. Niederreiter, Random Number Generation and Quasi-Monte Carlo
-/// Methods, 1992, describes such sequences).
+/// Steps of the quantiles of the knee and of the other kinds: powers of the root of `x³ = x + 1`, the
+/// golden ratio of two dimensions.
 const EVEN_STEPS: [f64; 2] = [0.754_877_666_246_692_8, 0.569_840_290_998_053_3];
 
 /// One possible capacity for each number of busy CPUs.
@@ -107,7 +107,7 @@ impl<'a> CapacityRange<'a> {
     /// Capacity of the draw with this number. The first draws, however many, are spread evenly over
     /// both priors: few random ones would leave the ends of a distribution to chance.
     pub(in crate::forecast) fn draw(&self, number: u64) -> Capacity {
-        let [knee_chance, share] = EVEN_STEPS.map(|step| ((number + 1) as f64 * step).fract());
+        let [knee_chance, share] = EVEN_STEPS.map(|step| even_quantile(number, step));
         self.at(knee_chance, share)
     }
 

@@ -3,7 +3,6 @@
 //!
 //! A draw holds:
 //!
-//! - the variation of each thread's work from run to run;
 //! - the time slice of a thread, if the trace does not show it;
 //! - the shape of the slowdown by other busy CPUs beyond the measured counts, and the growth of
 //!   lock hold times;
@@ -21,6 +20,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use morecores_study::Nanos;
 
 use super::capacity::{Capacity, CapacityRange};
+use super::even::even_quantile;
 use crate::forecast::locked_program::HoldGrowth;
 use crate::forecast::traced_program::TracedProgram;
 use crate::replay::{Inflation, Machine, Shape};
@@ -28,10 +28,6 @@ use crate::replay::{Inflation, Machine, Shape};
 /// Number of draws. With 40 replays the 5% and 95% quantiles are the third smallest and largest
 /// values, steady to some tenths of the spread.
 pub(in crate::forecast) const DRAWS: u64 = 40;
-
-/// Standard deviation of one thread's work from run to run, when it is unknown: the value for
-/// compiler runs on a quiet machine.
-const JITTER: f64 = 0.02;
 
 /// Range of the extra time of a piece of work with a second busy CPU, if only one count was
 /// measured. Values below zero count as zero.
@@ -49,6 +45,10 @@ const UNKNOWN_KERNEL_SLOWDOWN: f64 = 0.25;
 /// the five with the most meetings.
 const MEETING_LATENCIES: Range<f64> = 0.0..6.0;
 
+/// Steps of the quantiles of the slowdown and of the price of a meeting: the golden ratio and the
+/// root of 2, without whole numbers.
+const EVEN_STEPS: [f64; 2] = [0.618_033_988_749_894_9, std::f64::consts::SQRT_2 - 1.0];
+
 /// Upper limit of the growth of a lock's hold time per busy CPU beyond the traced ones, when the
 /// growth is unknown. Another CPU last wrote the protected data, and fetching it takes longer with
 /// more CPUs.
@@ -64,8 +64,6 @@ const SHAPES: [Shape; 3] = [Shape::Logarithmic, Shape::Logarithmic, Shape::Linea
 
 /// Known facts about the quantities to draw.
 pub(in crate::forecast) struct DrawRanges<'a> {
-    /// Number of threads of the program.
-    pub(in crate::forecast) threads: usize,
     /// Pairs of the mean number of busy CPUs and the CPU time relative to one CPU.
     pub(in crate::forecast) inflation: &'a [(f64, f64)],
     /// Share of the CPU time in the kernel, if known.
@@ -81,8 +79,6 @@ pub(in crate::forecast) struct DrawRanges<'a> {
 /// One value of each quantity.
 pub(in crate::forecast) struct Draw {
     pub(in crate::forecast) inflation: Inflation,
-    /// Factor on the work of each thread; empty for 1.
-    pub(in crate::forecast) pace: Vec<f64>,
     /// Time slice, for a program whose trace does not show it.
     pub(in crate::forecast) slice: Nanos,
     /// Growth of each lock's hold time per busy CPU beyond the traced ones.
@@ -99,7 +95,6 @@ impl Draw {
         let mut machine = traced.machine(cpus, self.inflation);
         self.capacity.slow_down(&mut machine.slowdown);
         Machine {
-            pace: self.pace.clone(),
             hold_growth: self.hold_growth.clone(),
             growth_threshold: traced.cpus,
             slice: traced.demands.slice.unwrap_or(self.slice),
@@ -109,8 +104,7 @@ impl Draw {
 }
 
 impl DrawRanges<'_> {
-    /// Draw with this number. The first draw uses the usual shape and leaves the work of every
-    /// thread unchanged.
+    /// Draw with this number. The first draw uses the usual shape.
     pub(in crate::forecast) fn draw(&self, number: u64) -> Draw {
         let mut rng = ChaCha8Rng::seed_from_u64(number);
         let shape = match number {
@@ -120,13 +114,16 @@ impl DrawRanges<'_> {
         let most = UNKNOWN_SLOWDOWN.end + UNKNOWN_KERNEL_SLOWDOWN * self.kernel.unwrap_or(0.0);
         let inflation = match self.inflation {
             [] => {
-                let slowdown = rng.random_range(UNKNOWN_SLOWDOWN.start..most).max(0.0);
-                let meetings = self.meeting_share * rng.random_range(MEETING_LATENCIES);
+                let [slowdown, latencies] = [UNKNOWN_SLOWDOWN.start..most, MEETING_LATENCIES];
+                let at = |range: Range<f64>, step: f64| {
+                    range.start + even_quantile(number, step) * (range.end - range.start)
+                };
+                let slowdown = at(slowdown, EVEN_STEPS[0]).max(0.0);
+                let meetings = self.meeting_share * at(latencies, EVEN_STEPS[1]);
                 Inflation { shape, second: slowdown + meetings }
             }
             measured => Inflation::fit(shape, measured),
         };
-        let pace = draw_pace(self.threads, &mut rng, if number == 0 { 0.0 } else { JITTER });
         let slice = SLICES[rng.random_range(0..SLICES.len())];
         let unknown = rng.random_range(0.0..MAX_GROWTH);
         let hold_growth = self
@@ -135,7 +132,7 @@ impl DrawRanges<'_> {
             .map(|known| draw_growth(unknown, *known, rng.random_range(0.001..0.999)))
             .collect();
         let (vanishing_share, capacity) = (rng.random(), self.capacity.draw(number));
-        Draw { inflation, pace, slice, hold_growth, vanishing_share, capacity }
+        Draw { inflation, slice, hold_growth, vanishing_share, capacity }
     }
 }
 
@@ -149,13 +146,4 @@ fn draw_growth(unknown: f64, known: Option<HoldGrowth>, chance: f64) -> f64 {
     let variance = MAX_GROWTH.powi(2) / 12.0;
     let weight = variance / (variance + known.deviation.powi(2));
     (weight * normal.inverse_cdf(chance) + (1.0 - weight) * unknown).max(0.0)
-}
-
-/// Random factor on the work of each thread.
-fn draw_pace(threads: usize, rng: &mut ChaCha8Rng, deviation: f64) -> Vec<f64> {
-    let Ok(normal) = Normal::new(0.0, deviation.max(f64::MIN_POSITIVE)) else { return Vec::new() };
-    if deviation == 0.0 {
-        return Vec::new();
-    }
-    (0..threads).map(|_| normal.inverse_cdf(rng.random_range(0.001..0.999)).exp()).collect()
 }
