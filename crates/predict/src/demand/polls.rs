@@ -95,8 +95,8 @@ pub(super) fn renewed_waits(timeline: &Timeline, causes: &[Cause], wakes: &WakeI
     renewed
 }
 
-/// Whether two waits of a thread are for the same object: for one futex, or in one system call if it
-/// has no futex, such as a sleep or a wait for files.
+/// Whether two waits of a thread are for the same object: for one futex, or in one system call if
+/// it has no futex, such as a sleep or a wait for files.
 fn is_same_wait(timeline: &Timeline, a: &Wait, b: &Wait) -> bool {
     let [of_a, of_b] = [a, b].map(|wait| awaited_futex(timeline, wait).map(condition_id));
     of_a == of_b && (of_a.is_some() || matches!(a.call, Call::Number(_)) && a.call == b.call)

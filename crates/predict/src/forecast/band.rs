@@ -7,8 +7,8 @@
 //!    smaller machine shows; [`memory_knee`] knows what the machine's memory shows.
 //! 2. [`replay_error`] and [`form_error`] are the errors of the models themselves: by distance, by
 //!    the back-test, by the measurement, and by what the data lack.
-//! 3. [`ModelForecast::calibrate`] widens or narrows the band of a replay from one CPU by the errors
-//!    on real commands with the same kind of sharing.
+//! 3. [`ModelForecast::calibrate`] widens or narrows the band of a replay from one CPU by the
+//!    errors on real commands with the same kind of sharing.
 //! 4. [`JointForecast`] mixes the models by their precision.
 //! 5. [`JointForecast::widen`] widens the distribution if a rule advises against predicting.
 //!    [`JointForecast::predicted_point`] turns it into the band and withholds a point whose band
@@ -59,9 +59,9 @@ const FORM_ERROR: f64 = 0.10;
 
 /// Factor on the distances of a replay's band from its middle, if only one CPU was measured: for
 /// programs whose parts share hardly anything, and for those that share memory or the kernel. The
-/// source is split conformal prediction on the tuning half of the exam of real commands, from 1 to 2
-/// CPUs (J. Lei et al., JASA 113(523), 2018): the ⌈0.9 (n + 1)⌉-th smallest of the n distances of
-/// the true times, in distances of the band. `make exam` prints both.
+/// source is split conformal prediction on the tuning half of the exam of real commands, from 1 to
+/// 2 CPUs (J. Lei et al., JASA 113(523), 2018): the ⌈0.9 (n + 1)⌉-th smallest of the n distances
+/// of the true times, in distances of the band. `make exam` prints both.
 const SEPARATE_FACTOR: f64 = 0.53;
 const SHARED_FACTOR: f64 = 1.48;
 

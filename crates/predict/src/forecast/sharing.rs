@@ -6,7 +6,7 @@ use super::evidence::{Evidence, MeasuredPoint};
 /// Share of the CPU time in the kernel from which a program mostly works there.
 const MOSTLY_KERNEL: f64 = 0.5;
 
-/// What the parts of a program share while only one of them runs at a time.
+/// Resource that the parts of a program share while only one of them runs at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnseenSharing {
     /// Hardly anything: processes that compute and pipe, or a single thread.

@@ -47,8 +47,8 @@ pub(in crate::forecast) struct CapacityRange<'a> {
     pub(in crate::forecast) memory: Option<&'a MemoryKnee>,
 }
 
-/// Steps of the quantiles of the knee and of the other kinds: powers of the root of `x³ = x + 1`, the
-/// golden ratio of two dimensions.
+/// Steps of the quantiles of the knee and of the other kinds: powers of the root of `x³ = x + 1`,
+/// the golden ratio of two dimensions.
 const EVEN_STEPS: [f64; 2] = [0.754_877_666_246_692_8, 0.569_840_290_998_053_3];
 
 /// One possible capacity for each number of busy CPUs.

@@ -1,5 +1,5 @@
-//! Evenly spread quantiles: few random ones would leave the middle and the ends of a distribution to
-//! chance. This module knows no quantity.
+//! Evenly spread quantiles: few random ones would leave the middle and the ends of a distribution
+//! to chance. This module knows no quantity.
 
 /// Quantile between 0 and 1 with this number in the sequence of multiples of `step`, without whole
 /// numbers. Any number of the first ones is spread evenly if the step is irrational, and several
