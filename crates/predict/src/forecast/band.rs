@@ -7,7 +7,7 @@
 //!    smaller machine shows; [`memory_knee`] knows what the machine's memory shows.
 //! 2. [`replay_error`] and [`form_error`] are the errors of the models themselves: by distance, by
 //!    the back-test, by the measurement, and by what the data lack.
-//! 3. [`ModelForecast::calibrate`] widens or narrows the band of a replay from one CPU by the
+//! 3. [`ModelForecast::from_draws`] widens or narrows the band of a replay from one CPU by the
 //!    errors on real commands with the same kind of sharing.
 //! 4. [`JointForecast`] mixes the models by their precision.
 //! 5. [`JointForecast::widen`] widens the distribution if a rule advises against predicting.
@@ -64,6 +64,13 @@ const FORM_ERROR: f64 = 0.10;
 /// of the true times, in distances of the band. `make exam` prints both.
 const SEPARATE_FACTOR: f64 = 0.53;
 const SHARED_FACTOR: f64 = 1.48;
+
+const fn sharing_factor(sharing: UnseenSharing) -> f64 {
+    match sharing {
+        UnseenSharing::Nothing => SEPARATE_FACTOR,
+        UnseenSharing::Memory | UnseenSharing::Kernel => SHARED_FACTOR,
+    }
+}
 
 /// Factor on the replay's own error towards more time, if the trace has no system calls. Waits that
 /// were satisfied at once left no event to replay. The real run can only take longer than the
@@ -146,28 +153,29 @@ pub(super) struct ModelForecast {
 }
 
 impl ModelForecast {
-    /// Forecast from draws and the error of the model itself. `None` without a draw.
+    /// Forecast from draws and the error of the model itself. The band is wider or narrower by what
+    /// is known of programs with the same unseen sharing; a knee stays where it is. `None` without
+    /// a draw.
     pub(super) fn from_draws(
         model: ModelName,
         draws: &[DrawnTime],
         own_error: OwnError,
+        sharing: Option<UnseenSharing>,
         forced_waits: f64,
     ) -> Option<Self> {
-        let distribution = Distribution::from_draws(draws, own_error.band)?;
         let smooth = draws.iter().filter(|draw| draw.before_knee);
         let without_knee = Distribution::from_draws(smooth, own_error.likely)
             .or_else(|| Distribution::from_draws(draws, own_error.likely))?;
-        Some(Self { model, distribution, without_knee, forced_waits })
-    }
-
-    /// Widens or narrows the band by what is known of programs with the same sharing. No point of
-    /// the replay's own shows it.
-    pub(super) fn calibrate(&mut self, sharing: UnseenSharing) {
-        let factor = match sharing {
-            UnseenSharing::Nothing => SEPARATE_FACTOR,
-            UnseenSharing::Memory | UnseenSharing::Kernel => SHARED_FACTOR,
+        let (middle, factor) = (without_knee.median(), sharing.map_or(1.0, sharing_factor));
+        let calibrate = |draw: &DrawnTime| DrawnTime {
+            log_elapsed: middle + factor * (draw.log_elapsed - middle),
+            ..*draw
         };
-        self.distribution.widen(self.without_knee.median(), factor);
+        let calibrated: Vec<DrawnTime> =
+            draws.iter().map(|draw| if draw.before_knee { calibrate(draw) } else { *draw }).collect();
+        let distribution =
+            Distribution::from_draws(&calibrated, own_error.band.map(|deviation| factor * deviation))?;
+        Some(Self { model, distribution, without_knee, forced_waits })
     }
 
     /// Precision of the forecast without a knee: its weight.

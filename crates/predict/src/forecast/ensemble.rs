@@ -7,18 +7,21 @@ mod lower_limits;
 use std::sync::OnceLock;
 
 use morecores_study::CpuKind;
+use morecores_view::ModelName;
 use rayon::prelude::*;
 
 use super::band::capacity::CapacityRange;
 use super::band::distribution::DrawnTime;
 use super::band::draws::{DRAWS, DrawRanges};
 use super::band::memory_knee::MemoryKnee;
+use super::band::{ModelForecast, OwnError};
 use super::compared_program::ComparedProgram;
 use super::evidence::{Evidence, MeasuredPoint};
 pub(super) use change::Change;
 pub(super) use lower_limits::DrawnLimits;
 
 use super::locked_program::{HoldGrowth, LockedProgram, hold_growth};
+use super::sharing::UnseenSharing;
 use super::traced_program::TracedProgram;
 use crate::demand::LockUse;
 use crate::replay::{Inflation, Program, Shape, replay};
@@ -53,6 +56,17 @@ pub(super) struct ReplayForecast {
     pub(super) draws: Vec<DrawnTime>,
     /// Forced waits per thread in one replay: the maximum over all replays.
     pub(super) forced_waits: f64,
+}
+
+impl ReplayForecast {
+    /// Forecast of the model. `sharing` is what the measured counts do not show.
+    pub(super) fn into_forecast(
+        self,
+        own_error: OwnError,
+        sharing: Option<UnseenSharing>,
+    ) -> Option<ModelForecast> {
+        ModelForecast::from_draws(ModelName::Replay, &self.draws, own_error, sharing, self.forced_waits)
+    }
 }
 
 impl<'e> Ensemble<'e> {

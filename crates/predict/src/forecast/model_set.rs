@@ -9,11 +9,9 @@ use morecores_view::{ModelName, ModelView};
 use super::band::capacity::CapacityRange;
 use super::band::distribution::DrawnTime;
 use super::band::memory_knee::MemoryKnee;
-use super::band::{
-    JointForecast, ModelForecast, OwnError, ReplayTrust, error_beyond_noise, form_error, replay_error,
-};
+use super::band::{JointForecast, ModelForecast, ReplayTrust, error_beyond_noise, form_error, replay_error};
 use super::compared_program::ComparedProgram;
-use super::ensemble::{Ensemble, ReplayForecast};
+use super::ensemble::Ensemble;
 use super::evidence::{Evidence, MeasuredPoint, program_for};
 use super::sharing::unseen_sharing;
 use super::traced_program::TracedProgram;
@@ -119,8 +117,8 @@ impl<'e> ModelSet<'e> {
             lost_share: program.lost_share,
             has_calls: program.has_calls,
         };
-        let points = &self.evidence.points;
-        calibrated_forecast(self.evidence, points, &replayed, replay_error(trust))
+        let sharing = unseen_sharing(self.evidence, &self.evidence.points);
+        replayed.into_forecast(replay_error(trust), sharing)
     }
 
     fn form_forecast(&self, cpus: u32) -> Option<ModelForecast> {
@@ -140,7 +138,7 @@ impl<'e> ModelSet<'e> {
         };
         let draws: Vec<DrawnTime> = (0..).zip(&average.draws).map(drawn_time).collect();
         let own_error = form_error(doublings(largest, cpus), base.error);
-        ModelForecast::from_draws(model_name(average.best().form), &draws, own_error, 0.0)
+        ModelForecast::from_draws(model_name(average.best().form), &draws, own_error, None, 0.0)
     }
 
     /// Name of the closed form with the largest weight.
@@ -175,21 +173,6 @@ impl<'e> ModelSet<'e> {
     }
 }
 
-/// Forecast of the replays, with a band for what the `known` points do not show.
-fn calibrated_forecast(
-    evidence: &Evidence,
-    known: &[MeasuredPoint],
-    replayed: &ReplayForecast,
-    own_error: OwnError,
-) -> Option<ModelForecast> {
-    let ReplayForecast { draws, forced_waits } = replayed;
-    let mut forecast = ModelForecast::from_draws(ModelName::Replay, draws, own_error, *forced_waits)?;
-    if let Some(sharing) = unseen_sharing(evidence, known) {
-        forecast.calibrate(sharing);
-    }
-    Some(forecast)
-}
-
 /// Number of doublings from one CPU count to another.
 fn doublings(from: u32, to: u32) -> f64 {
     (f64::from(to) / f64::from(from)).log2()
@@ -209,7 +192,7 @@ fn replay_back_test(evidence: &Evidence, largest: MeasuredPoint, noise: f64) -> 
         lost_share: program.lost_share,
         has_calls: program.has_calls,
     };
-    let forecast = calibrated_forecast(evidence, &known, &replayed, replay_error(trust))?;
+    let forecast = replayed.into_forecast(replay_error(trust), unseen_sharing(evidence, &known))?;
     let joint = JointForecast::combine(&[forecast])?;
     let error = joint.elapsed() / largest.elapsed - 1.0;
     let error_per_doubling = error_beyond_noise(error, noise) / doublings;
