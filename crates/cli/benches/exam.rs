@@ -2,8 +2,8 @@
 //!
 //! Each command of `crates/predict/exam/programs.toml` is measured and traced on small CPU counts
 //! (`FROM`), predicted for a large one (`TO`), and measured there. The bench prints error, band and
-//! coverage of each command, then a table by class and half, and the distances of the true times in
-//! distances of the band, from which the factors of the band come. It asserts nothing.
+//! coverage of each command, a table by class and half, and the factors that calibrate the width of
+//! the bands. It asserts nothing.
 //!
 //! `ONLY` selects commands by a part of their names. `STUDIES` is the folder of the studies.
 //! Existing studies are evaluated without measuring again, so that a changed prediction is examined

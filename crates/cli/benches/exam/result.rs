@@ -52,7 +52,8 @@ impl Examined {
         self.band[0] <= self.truth && self.truth <= self.band[1]
     }
 
-    /// Distance of the truth from the prediction, in distances of the end of the band on this side.
+    /// Distance of the truth from the prediction, divided by the distance of the band's end on the
+    /// same side; both are differences of logarithms.
     fn distance(&self) -> f64 {
         let middle = self.predicted.unwrap_or((self.band[0] * self.band[1]).sqrt());
         let end = self.band[usize::from(self.truth > middle)];

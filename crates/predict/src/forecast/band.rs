@@ -60,8 +60,9 @@ const FORM_ERROR: f64 = 0.10;
 /// Factor on the distances of a replay's band from its middle, if only one CPU was measured: for
 /// programs whose parts share hardly anything, and for those that share memory or the kernel. The
 /// source is split conformal prediction on the tuning half of the exam of real commands, from 1 to
-/// 2 CPUs (J. Lei et al., JASA 113(523), 2018): the ⌈0.9 (n + 1)⌉-th smallest of the n distances
-/// of the true times, in distances of the band. `make exam` prints both.
+/// 2 CPUs (J. Lei et al., JASA 113(523), 2018): the ⌈0.9 (n + 1)⌉-th smallest of n values. A value
+/// is the distance of a true time from the prediction, divided by that of the band's end without
+/// these factors. `make exam` prints the factors that correct the present ones.
 const SEPARATE_FACTOR: f64 = 0.53;
 const SHARED_FACTOR: f64 = 1.48;
 
