@@ -4,12 +4,14 @@
 //! One of two sources records a trace: BPF programs, or the context-switch records of perf events
 //! that an unprivileged user gets. Both sources use these events; perf events supply fewer of them.
 
+mod code;
 mod event;
 mod header;
 mod stream;
 mod tracepoint;
 
 pub use crate::study::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
+pub use code::{Function, Mapping, Module, SourceLine};
 pub use event::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait,
     HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, Switch, SystemCall,

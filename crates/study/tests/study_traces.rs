@@ -40,6 +40,8 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
             wake_latency_ns: None,
             stack_share: None,
             stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),
+            modules: Vec::new(),
+            functions: Vec::new(),
             interrupts: [(27, "virtio0-req.0".to_owned())].into(),
             untraced: vec![],
         },

@@ -241,6 +241,8 @@ impl BpfTracer {
             wake_latency_ns: None,
             stack_share: self.features.locks.then_some(STACK_SHARE),
             stacks: stacks::read_stacks(&self.skel.maps.stacks).unwrap_or_default(),
+            modules: Vec::new(),
+            functions: Vec::new(),
             interrupts: system_state::interrupt_names().unwrap_or_default(),
             untraced,
         })

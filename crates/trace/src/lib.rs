@@ -181,6 +181,8 @@ fn facts_of_perf(summary: PerfSummary, refused: &TraceError) -> Result<TraceFact
         wake_latency_ns: None,
         stack_share: None,
         stacks: BTreeMap::new(),
+        modules: Vec::new(),
+        functions: Vec::new(),
         interrupts: BTreeMap::new(),
         untraced,
     })

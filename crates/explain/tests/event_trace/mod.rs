@@ -69,6 +69,8 @@ impl EventTrace {
                 wake_latency_ns: None,
                 stack_share: Some(10),
                 stacks: Default::default(),
+                modules: Vec::new(),
+                functions: Vec::new(),
                 interrupts: Default::default(),
                 untraced: Vec::new(),
             },

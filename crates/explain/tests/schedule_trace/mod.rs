@@ -136,6 +136,8 @@ impl ScheduleTrace {
                 wake_latency_ns: None,
                 stack_share: None,
                 stacks: BTreeMap::new(),
+                modules: Vec::new(),
+                functions: Vec::new(),
                 interrupts: BTreeMap::new(),
                 untraced: Vec::new(),
             },

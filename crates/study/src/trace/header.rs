@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::code::{Function, Module};
 use super::event::Tid;
 use crate::{CpuId, Nanos, Run};
 
@@ -157,6 +158,12 @@ pub struct TraceFacts {
     /// Kernel stacks, by the number that the events give.
     #[serde(default, deserialize_with = "numbered", skip_serializing_if = "BTreeMap::is_empty")]
     pub stacks: BTreeMap<u32, KernelStack>,
+    /// Files that the processes mapped as code, in the order of their first mapping.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<Module>,
+    /// Functions in which samples found the processes, by module and start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<Function>,
     /// Names of the devices' interrupts in /proc/interrupts.
     #[serde(default, deserialize_with = "numbered", skip_serializing_if = "BTreeMap::is_empty")]
     pub interrupts: BTreeMap<u32, String>,

@@ -184,6 +184,8 @@ impl RunObserver for Pretending {
             wake_latency_ns: None,
             stack_share: None,
             stacks: Default::default(),
+            modules: Vec::new(),
+            functions: Vec::new(),
             interrupts: Default::default(),
             untraced: vec![],
         })

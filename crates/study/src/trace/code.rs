@@ -1,0 +1,56 @@
+//! Code that the traced processes ran: the files in their address spaces, and the functions of
+//! these files. The functions are named right after the run, while the files are as they were.
+
+use serde::{Deserialize, Serialize};
+
+/// File that processes mapped as code, or code without a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Module {
+    /// Path in the mount namespace of the process; a name such as `[vdso]` for code without a file.
+    pub path: String,
+    /// Build identifier of the linker (`.note.gnu.build-id`) in hexadecimal, as the kernel read it
+    /// at the mapping; absent if the file has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build_id: Option<String>,
+}
+
+/// Function of a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Function {
+    /// Index of the module in [`TraceFacts::modules`](super::TraceFacts::modules).
+    pub module: u32,
+    /// Offset of the first byte in the module's file.
+    pub start: u64,
+    /// Offset after the last byte.
+    pub end: u64,
+    /// Demangled name; absent if the file names no function there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Place in the source code, if the file or its debug file has line numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceLine>,
+}
+
+/// Line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceLine {
+    /// Path as the compiler recorded it.
+    pub file: String,
+    /// Number of the line, from 1.
+    pub line: u32,
+}
+
+/// Mapping of code into the address space of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Process that has the mapping.
+    pub process: super::Tid,
+    /// Address of the first byte.
+    pub start: u64,
+    /// Length in bytes.
+    pub length: u64,
+    /// Offset of the first byte in the module's file.
+    pub offset: u64,
+    /// Index of the module in [`TraceFacts::modules`](super::TraceFacts::modules).
+    pub module: u32,
+}
