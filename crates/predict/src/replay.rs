@@ -12,7 +12,7 @@ mod program;
 mod waiting;
 
 pub use bounds::Bounds;
-pub use engine::{ReplayResult, replay};
+pub use engine::{ReplayResult, replay, replay_on_each};
 pub use inflation::{Inflation, Shape};
 pub use machine::Machine;
 pub use program::{LockPolicy, Program, Script, SharedWork, Step};

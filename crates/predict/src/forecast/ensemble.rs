@@ -8,11 +8,10 @@ use std::sync::OnceLock;
 
 use morecores_study::CpuKind;
 use morecores_view::ModelName;
-use rayon::prelude::*;
 
 use super::band::capacity::CapacityRange;
 use super::band::distribution::DrawnTime;
-use super::band::draws::{DRAWS, DrawRanges};
+use super::band::draws::{DRAWS, Draw, DrawRanges};
 use super::band::memory_knee::MemoryKnee;
 use super::band::{ModelForecast, OwnError};
 use super::compared_program::ComparedProgram;
@@ -24,7 +23,7 @@ use super::locked_program::{HoldGrowth, LockedProgram, hold_growth};
 use super::sharing::UnseenSharing;
 use super::traced_program::TracedProgram;
 use crate::demand::LockUse;
-use crate::replay::{Inflation, Program, Shape, replay};
+use crate::replay::{Inflation, Machine, Program, ReplayResult, Shape, replay_on_each};
 
 /// Replays of one program with drawn parameters.
 pub(super) struct Ensemble<'e> {
@@ -133,21 +132,21 @@ impl<'e> Ensemble<'e> {
     pub(super) fn elapsed(&self, cpus: u32) -> ReplayForecast {
         let ComparedProgram { program: traced, elapsed_ratio, oversubscription_cost, .. } = self.compared;
         let oversubscription = oversubscription_cost.ln();
-        let program = &self.program_with_locks;
         let ranges = self.draw_ranges(cpus);
         let scale = (self.measured.elapsed * elapsed_ratio).ln();
-        let drawn_time = |(number, traced_elapsed): (usize, &f64)| {
-            let draw = ranges.draw(number as u64);
-            let replayed = replay(program, &draw.machine(traced, cpus));
+        let drawn: Vec<Draw> = (0..DRAWS).map(|number| ranges.draw(number)).collect();
+        let machines: Vec<Machine> = drawn.iter().map(|draw| draw.machine(traced, cpus)).collect();
+        let replays = replay_on_each(&self.program_with_locks, &machines);
+        let drawn_time = |((draw, replayed), traced_elapsed): ((&Draw, &ReplayResult), &f64)| {
             let ratio = replayed.elapsed.as_secs_f64() / traced_elapsed;
             let log_ratio = ratio.ln() - draw.vanishing_share * oversubscription;
             let before_knee = !draw.capacity.has_assumed_knee_below(cpus);
-            (DrawnTime { weight: 1.0, log_elapsed: scale + log_ratio, before_knee }, replayed.forced_waits)
+            DrawnTime { weight: 1.0, log_elapsed: scale + log_ratio, before_knee }
         };
-        let (draws, forced): (Vec<DrawnTime>, Vec<u32>) =
-            self.traced_elapsed().par_iter().enumerate().map(drawn_time).unzip();
-        let most_forced = forced.into_iter().max().unwrap_or(0);
-        ReplayForecast { draws, forced_waits: f64::from(most_forced) / program.threads.len().max(1) as f64 }
+        let draws = drawn.iter().zip(&replays).zip(self.traced_elapsed()).map(drawn_time).collect();
+        let most_forced = replays.iter().map(|replayed| replayed.forced_waits).max().unwrap_or(0);
+        let threads = self.program_with_locks.threads.len().max(1) as f64;
+        ReplayForecast { draws, forced_waits: f64::from(most_forced) / threads }
     }
 }
 

@@ -10,6 +10,7 @@ mod schedule;
 mod thread;
 
 use morecores_study::Nanos;
+use rayon::prelude::*;
 
 use super::ThreadNumber;
 use super::machine::Machine;
@@ -40,6 +41,22 @@ pub struct ReplayResult {
 /// Runs `program` on `machine`.
 pub fn replay(program: &Program, machine: &Machine) -> ReplayResult {
     Engine::new(program, machine).run()
+}
+
+/// Runs `program` on each of the machines, in parallel. Equal machines have one replay: many draws
+/// of an ensemble differ only in quantities that need more CPUs.
+pub fn replay_on_each(program: &Program, machines: &[Machine]) -> Vec<ReplayResult> {
+    let mut distinct: Vec<&Machine> = Vec::new();
+    let mut place_of = |machine| {
+        distinct.iter().position(|other| *other == machine).unwrap_or_else(|| {
+            distinct.push(machine);
+            distinct.len() - 1
+        })
+    };
+    let places: Vec<usize> = machines.iter().map(&mut place_of).collect();
+    let results: Vec<ReplayResult> =
+        distinct.into_par_iter().map(|machine| replay(program, machine)).collect();
+    places.into_iter().map(|place| results[place].clone()).collect()
 }
 
 struct Engine<'p> {

@@ -94,8 +94,10 @@ impl Draw {
     pub(in crate::forecast) fn machine(&self, traced: &TracedProgram, cpus: u32) -> Machine {
         let mut machine = traced.machine(cpus, self.inflation);
         self.capacity.slow_down(&mut machine.slowdown);
+        // Without the growth that needs more CPUs, draws for the traced CPUs are often equal.
+        let hold_growth = if cpus > traced.cpus { self.hold_growth.clone() } else { Vec::new() };
         Machine {
-            hold_growth: self.hold_growth.clone(),
+            hold_growth,
             growth_threshold: traced.cpus,
             slice: traced.demands.slice.unwrap_or(self.slice),
             ..machine

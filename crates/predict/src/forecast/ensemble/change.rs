@@ -1,10 +1,7 @@
 //! Effect of a change to the program, by the draws of an ensemble.
 
-use rayon::prelude::*;
-
 use super::Ensemble;
-use crate::forecast::band::draws::Draw;
-use crate::replay::{Machine, Program, ReplayResult, replay};
+use crate::replay::{Machine, Program, ReplayResult, replay_on_each};
 
 /// Changed program.
 pub(in crate::forecast) struct Change<'p> {
@@ -22,9 +19,7 @@ impl Ensemble<'_> {
 
     /// Replays of the program without a change on `cpus` CPUs, for the first `draws` draws.
     pub(in crate::forecast) fn replays(&self, cpus: u32, draws: u64) -> Vec<ReplayResult> {
-        self.replays_by_draw(cpus, draws, |draw| {
-            replay(&self.program_with_locks, &draw.machine(self.compared.program, cpus))
-        })
+        replay_on_each(&self.program_with_locks, &self.machines(cpus, draws))
     }
 
     /// Replays of the changed program on `cpus` CPUs, for the first `draws` draws.
@@ -34,21 +29,18 @@ impl Ensemble<'_> {
         cpus: u32,
         draws: u64,
     ) -> Vec<ReplayResult> {
-        self.replays_by_draw(cpus, draws, |draw| {
-            let growth = |lock: &usize| draw.hold_growth.get(*lock).copied().unwrap_or(0.0);
-            let hold_growth = change.locks.iter().map(growth).collect();
-            let machine = Machine { hold_growth, ..draw.machine(self.compared.program, cpus) };
-            replay(change.program, &machine)
-        })
+        let with_remaining_locks = |machine: Machine| {
+            let growth = |lock: &usize| machine.hold_growth.get(*lock).copied().unwrap_or(0.0);
+            Machine { hold_growth: change.locks.iter().map(growth).collect(), ..machine }
+        };
+        let machines: Vec<Machine> =
+            self.machines(cpus, draws).into_iter().map(with_remaining_locks).collect();
+        replay_on_each(change.program, &machines)
     }
 
-    fn replays_by_draw(
-        &self,
-        cpus: u32,
-        draws: u64,
-        replay: impl Fn(&Draw) -> ReplayResult + Sync,
-    ) -> Vec<ReplayResult> {
+    /// Machine of each of the first `draws` draws.
+    fn machines(&self, cpus: u32, draws: u64) -> Vec<Machine> {
         let ranges = self.draw_ranges(cpus);
-        (0..draws).into_par_iter().map(|number| replay(&ranges.draw(number))).collect()
+        (0..draws).map(|number| ranges.draw(number).machine(self.compared.program, cpus)).collect()
     }
 }
