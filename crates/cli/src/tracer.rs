@@ -3,6 +3,7 @@
 //! The command line builds without clang and libbpf too (cargo feature `trace`), and then no tracer
 //! opens. Tests supply an observer of their own.
 
+mod code_names;
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "no tracer opens"))]
 mod files;
 #[cfg(feature = "trace")]

@@ -7,10 +7,12 @@ mod callers;
 mod commands;
 mod concurrency;
 mod culprits;
+mod functions;
 mod lanes;
 mod locks;
 mod phases;
 mod programs;
+mod user_locks;
 mod waiting;
 mod workers;
 
@@ -28,7 +30,8 @@ use programs::Programs;
 /// traced machine. It decides the names of the system calls.
 pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let DecodedTrace { header, timeline, counts, missing_events } = trace;
-    let accounting = account(header, timeline, apply_idle_rule(timeline, &idle_causes(timeline)));
+    let causes = idle_causes(timeline);
+    let accounting = account(header, timeline, apply_idle_rule(timeline, &causes));
     let span_parts = &accounting.span_parts;
     let programs = Programs::from_timeline(timeline);
     let concurrency = concurrency::concurrency_spans(timeline);
@@ -69,7 +72,9 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         parts: phases.parts,
         commands: commands.rows,
         locks: locks::locks(header, timeline),
+        user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
+        functions: functions::functions(&header.facts, timeline, &programs, &accounting.idle),
         others: culprits::other_programs(timeline, span_parts, &programs),
         untold_others_s: other_programs_s(header),
         behind_user_lock: accounting.idle.times.behind_user_lock,

@@ -4,6 +4,7 @@
 //! Pure functions of the recorded events; methods, sources and limits are in
 //! `docs/methods/explain.md`.
 
+mod address_spaces;
 mod build;
 mod call;
 mod call_counts;
@@ -19,9 +20,11 @@ mod ticks;
 mod timeline;
 mod wait_forest;
 
+pub use address_spaces::{AddressSpaces, CodeAddress, CodeEvents, FoundCode, FoundFutex};
 pub use call::call_name;
 pub use causes::{Cause, causes, idle_causes};
 pub use components::{Accounting, account};
+pub(crate) use futexes::timed_locks;
 pub use futexes::{FutexId, FutexUse, awaited_futex, condition_id, futex_uses};
 pub use holders::{LockHold, WaitsByThread, lock_holds};
 pub use lock_spans::{LockSpan, lock_spans};

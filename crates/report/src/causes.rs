@@ -29,6 +29,9 @@ pub struct LossCause {
     pub base_cpus: u32,
     /// Culprit of the loss, if the trace identifies one.
     pub explanation: Explanation,
+    /// Functions that hold a part of the loss beyond their intervals, with their shares of it, most
+    /// first.
+    pub functions: Vec<(String, f64)>,
 }
 
 /// Reason why no cause is named although the runs were traced.
@@ -118,8 +121,15 @@ pub enum Explanation {
         /// Whether most of the waiting was for this lock.
         mostly: bool,
     },
-    /// Component for which the holders of the locks mostly waited themselves.
-    HoldersWaited(Component),
+    /// Locks of the command's own.
+    UserLocks {
+        /// Named lock with the longest waits.
+        lock: Option<String>,
+        /// Whether most of the waiting was for this lock.
+        mostly: bool,
+        /// Component for which the holders of the locks mostly waited themselves.
+        holders_wait: Option<Component>,
+    },
     /// Perhaps processes outside the command's tree, which used these CPUs and which the trace does
     /// not see.
     PerhapsProcesses,

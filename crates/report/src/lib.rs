@@ -4,6 +4,7 @@
 //! file, read the environment or measure. It estimates nothing that the data does not already hold.
 
 mod causes;
+mod code;
 mod command;
 mod comparison;
 mod component;

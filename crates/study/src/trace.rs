@@ -11,7 +11,7 @@ mod stream;
 mod tracepoint;
 
 pub use crate::study::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
-pub use code::{Function, Mapping, Module, SourceLine};
+pub use code::{Function, Mapping, Module, SourceLine, Variable};
 pub use event::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait,
     HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, Switch, SystemCall,

@@ -42,6 +42,7 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
             stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),
             modules: Vec::new(),
             functions: Vec::new(),
+            variables: Vec::new(),
             interrupts: [(27, "virtio0-req.0".to_owned())].into(),
             untraced: vec![],
         },

@@ -28,6 +28,7 @@ use morecores_study::trace::{
 use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 use tracing::debug;
 
+use crate::perf::MappingReader;
 use crate::wire::PROBES;
 use crate::{ContextChecks, Options, TraceError};
 use costs::{Costs, Pace};
@@ -96,6 +97,8 @@ struct ActiveTrace {
     /// Reason why `known` is empty, if it is.
     unknown: Option<UntracedFact>,
     missed_before: u64,
+    /// Reason why no mappings are recorded, if so.
+    unmapped: Option<UntracedFact>,
 }
 
 impl fmt::Debug for BpfTracer {
@@ -190,7 +193,9 @@ impl BpfTracer {
         let buffers = self.buffers()?;
         let tid_query =
             TidQuery::new(&self.skel.progs.on_report_tid).map_err(TraceError::io("keep a program"))?;
-        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, tid_query, sink)?;
+        let (mappings, unmapped) = self.start_mappings(&tid_query);
+        let cpus = self.cpus.clone();
+        let reader = Reader::start(buffers, mappings, cpus, &self.options.allotted, tid_query, sink)?;
         let links = match self.attach() {
             Ok(links) => links,
             Err(error) => {
@@ -202,7 +207,7 @@ impl BpfTracer {
         let (known, unknown) = system_state::known_threads();
         // A trace without samples is still useful.
         let clock = SamplingClock::start(&self.skel.progs.on_sample, &self.cpus);
-        self.active = Some(ActiveTrace { links, clock, reader, known, unknown, missed_before });
+        self.active = Some(ActiveTrace { links, clock, reader, known, unknown, missed_before, unmapped });
         Ok(())
     }
 
@@ -217,11 +222,13 @@ impl BpfTracer {
             why: "the machine was too noisy to measure it".to_owned(),
         });
         let untraced = untraced.chain(self.offline().map(offline_note)).chain(unmeasured_costs);
-        let untraced = untraced.chain(lost_work_note(self.lost_work())).collect();
+        let untraced = untraced.chain(lost_work_note(self.lost_work())).chain(active.unmapped.take());
+        let mut untraced: Vec<UntracedFact> = untraced.collect();
         drop(clock);
         active.links.clear();
         let missed = self.missed_events() - active.missed_before;
-        let ReaderSummary { events, tid, dropped, counts } = active.reader.finish()?;
+        let ReaderSummary { events, tid, dropped, counts, mappings } = active.reader.finish()?;
+        untraced.extend(lost_mappings_note(mappings.lost));
         let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
         let with_calls = self.options.syscalls;
@@ -241,11 +248,26 @@ impl BpfTracer {
             wake_latency_ns: None,
             stack_share: self.features.locks.then_some(STACK_SHARE),
             stacks: stacks::read_stacks(&self.skel.maps.stacks).unwrap_or_default(),
-            modules: Vec::new(),
+            modules: mappings.modules,
             functions: Vec::new(),
+            variables: Vec::new(),
             interrupts: system_state::interrupt_names().unwrap_or_default(),
             untraced,
         })
+    }
+
+    /// Starts to record the mappings of code, or gives the reason why not. A trace without them is
+    /// still useful.
+    fn start_mappings(&self, tid_query: &TidQuery) -> (Option<MappingReader>, Option<UntracedFact>) {
+        let seen = Tid(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
+        let result = match tid_query.calling_thread() {
+            // Records of perf events have the numbers of this process's pid namespace.
+            Ok(tid) if tid != seen => Err("morecores runs in a pid namespace of its own".to_owned()),
+            Ok(_) => MappingReader::start(&self.cpus).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let unmapped = |why| UntracedFact { what: "the functions that the threads ran".to_owned(), why };
+        result.map_or_else(|why| (None, Some(unmapped(why))), |reader| (Some(reader), None))
     }
 
     /// Declares the calling thread's next child to be the command.
@@ -264,10 +286,12 @@ impl BpfTracer {
     fn buffers(&mut self) -> Result<Buffers, TraceError> {
         let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         let states = NonNull::from(&mut bss.cpus).cast::<CpuState>();
+        let tree = NonNull::from(&mut bss.tree).cast();
         let count = self.cpus.iter().next_back().map_or(1, |cpu| cpu.0 + 1);
-        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `ActiveTrace` is
-        // dropped before it, and `end` and the failing `begin` wait for the reader.
-        let buffers = unsafe { Buffers::map(self.skel.maps.slots.as_fd(), count, self.bits, states) };
+        // SAFETY: the skeleton, which has the states and the tree mapped, outlives the reader:
+        // `ActiveTrace` is dropped before it, and `end` and the failing `begin` wait for the
+        // reader.
+        let buffers = unsafe { Buffers::map(self.skel.maps.slots.as_fd(), count, self.bits, states, tree) };
         buffers.map_err(TraceError::io("map the tracer's buffers"))
     }
 
@@ -367,6 +391,14 @@ fn lost_work_note(pieces: u64) -> Option<UntracedFact> {
         what: format!("the origin of {pieces} pieces of the kernel's queued work"),
         why: "the table of queued work was full; waits for them count as waits for a device, or for nothing"
             .to_owned(),
+    })
+}
+
+/// Note on the mappings of code for which the buffers had no room.
+fn lost_mappings_note(lost: u64) -> Option<UntracedFact> {
+    (lost > 0).then(|| UntracedFact {
+        what: format!("{lost} mappings of code, and so the names of some functions"),
+        why: "processes started faster than the tracer could read".to_owned(),
     })
 }
 

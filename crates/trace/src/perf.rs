@@ -15,7 +15,9 @@ mod buffer;
 mod counter;
 mod decode;
 mod error;
+mod mappings;
 mod reader;
+mod record;
 mod untraced;
 
 use std::io;
@@ -24,14 +26,15 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use buffer::Buffer;
-use counter::Counter;
+use counter::{Counter, Records};
 use decode::Caller;
 use morecores_study::trace::{CpuLoss, Event, Tid, UntracedFact};
 use morecores_study::{CpuId, CpuSet, Nanos};
 use reader::{Channel, StopSignal};
 
-pub(crate) use counter::open;
+pub(crate) use counter::{ALL_THREADS, open};
 pub use error::PerfError;
+pub(crate) use mappings::{MappingReader, ReadMappings};
 
 /// Data bytes of a CPU's buffer if the kernel permits them. A switch record takes 24 bytes. Two
 /// threads that wake each other at full speed made 700,000 records a second. The kernel wakes the
@@ -206,7 +209,7 @@ fn buffer_bytes(cpus: usize) -> usize {
 /// holds the final size.
 fn open_channels(cpus: &CpuSet, bytes: &mut usize) -> Result<Vec<Channel>, PerfError> {
     loop {
-        match cpus.iter().map(|cpu| open_channel(cpu, *bytes)).collect() {
+        match cpus.iter().map(|cpu| Channel::open(cpu, Records::Switches, *bytes)).collect() {
             Err(PerfError::MemoryLimit { .. }) if *bytes > MIN_BYTES => *bytes /= 2,
             Err(PerfError::MemoryLimit { .. }) => {
                 return Err(PerfError::MemoryLimit { kib: MIN_BYTES / 1024, cpus: cpus.len() });
@@ -216,10 +219,13 @@ fn open_channels(cpus: &CpuSet, bytes: &mut usize) -> Result<Vec<Channel>, PerfE
     }
 }
 
-fn open_channel(cpu: CpuId, bytes: usize) -> Result<Channel, PerfError> {
-    let counter = Counter::open(cpu, bytes / WAKES_PER_BUFFER)?;
-    let buffer = Buffer::map(&counter, bytes)?;
-    Ok(Channel { counter, buffer })
+impl Channel {
+    /// Opens an event of a CPU, with a buffer of `bytes`.
+    fn open(cpu: CpuId, records: Records, bytes: usize) -> Result<Self, PerfError> {
+        let counter = Counter::open(cpu, records, bytes / WAKES_PER_BUFFER)?;
+        let buffer = Buffer::map(&counter, bytes)?;
+        Ok(Self { counter, buffer })
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! - `types`, `locks`, `suite` and `page` hold types.
 //! - `cells` computes the figures that the cells of every study have.
 //! - `derive` computes the view of a study of a command, from the `rounds` that count.
+//! - `function_losses` divides the losses of a stack among functions.
 //! - `verdict` decides the answer of a view.
 //! - `machine_noise` and `machine_memory` compute figures of a machine, without any study.
 //! - `compare` computes the difference between two views.
@@ -14,6 +15,7 @@
 mod cells;
 pub mod compare;
 mod derive;
+mod function_losses;
 pub mod locks;
 pub mod machine_memory;
 pub mod machine_noise;
@@ -33,6 +35,7 @@ pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::{timed_run_speedups, view};
 pub use rounds::round_rule;
 pub use traced_runs::order_of_traces;
+pub use types::code;
 pub use types::{
     Abstention, Answer, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
     ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component, ComponentIntervals,

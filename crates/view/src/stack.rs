@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::compare::log_difference;
+use crate::function_losses::{StackSpeedup, function_losses};
 use crate::traced_runs::TracedRuns;
 use crate::types::find_in_cell;
 use crate::{
@@ -98,6 +99,7 @@ fn speedup_stack(
         losses,
         losses_ci95,
         culprits: culprits(&runs.culprits(), &base_runs.culprits(), loss),
+        functions: function_losses(runs, base_runs, StackSpeedup { value: speedup, ci95 }),
         serial_speedup: parts.and_then(|(serial, _)| serial),
         parallel_speedup: parts.and_then(|(_, parallel)| parallel),
     })

@@ -6,6 +6,7 @@
 //! `morecores-predict` add the traces and the prediction.
 
 mod cell;
+pub mod code;
 mod comparison;
 mod component;
 mod prediction;

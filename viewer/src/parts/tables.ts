@@ -60,10 +60,17 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   type Command = (typeof commands)[number];
   const locks = trace.locks.map((lock) => tag(lock, LOCKS));
   type Lock = (typeof locks)[number];
+  const userLocks = trace.user_locks.map((lock) => tag(lock, ["idle_user_lock"]));
+  type UserLock = (typeof userLocks)[number];
   const phases = trace.serial_phases.map((phase) => tag(phase, ["idle_too_little_work", ...idleComponent(phase.cause)]));
   type Phase = (typeof phases)[number];
   const culpritRows = trace.culprits.map((culprit) => tag(culprit, ["idle_too_little_work"]));
   type Culprit = (typeof culpritRows)[number];
+  const stack = study.view.stack.find((one) => one.cpus === trace.cpus && one.n === trace.n);
+  const functionLosses = (stack?.functions ?? []).filter((f) => f.ci95[0] > 0).map((f) => tag(f, [f.loss]));
+  type FunctionLoss = (typeof functionLosses)[number];
+  const functions = trace.functions.map((f) => tag(f, [f.module === null ? "kernel_work" : "user_work", "idle_too_little_work"]));
+  type Function = (typeof functions)[number];
   const others = trace.others.map(([name, seconds]) => tag({ name, seconds }, ["other_processes", "idle_scheduling"]));
   type Other = (typeof others)[number];
   const gains = study.gains.map((gain) => tag(gain, relatedComponents(gain.kind)));
@@ -84,11 +91,34 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("idle CPU time", (c) => time(c.lost_cpus), (c) => c.lost_cpus),
     column("the others waited in", (c) => c.waiting_in ?? "–"),
   ], culpritRows);
+  add<FunctionLoss>("Functions that hold the losses", [
+    column("function", (f) => f.function),
+    column("source", (f) => f.source ?? f.module ?? "–"),
+    column("command", (f) => f.command),
+    column("CPUs lost", (f) => figure(f.lost_cpus), (f) => f.lost_cpus),
+    column("95% interval", (f) => range(f.ci95, figure)),
+  ], functionLosses);
+  add<Function>("Functions of this run, by samples", [
+    column("function", (f) => f.function),
+    column("source", (f) => f.source ?? f.module ?? "–"),
+    column("command", (f) => f.command),
+    column("CPU time", (f) => time(f.cpu_s), (f) => f.cpu_s),
+    column("standard error", (f) => time(f.cpu_error_s), (f) => f.cpu_error_s),
+    column("others idle meanwhile", (f) => time(f.idle_s), (f) => f.idle_s),
+  ], functions);
   add<Phase>("Serial phases", [
     column("culprit", (p) => p.culprit),
     column("start", (p) => time(p.start_s), (p) => p.start_s),
     column("duration", (p) => time(p.duration_s), (p) => p.duration_s),
   ], phases);
+  add<UserLock>("Locks of the command", [
+    column("lock", (l) => l.name ?? "(no variable)"),
+    column("command", (l) => l.command),
+    column("waits", (l) => String(l.waits), (l) => l.waits),
+    column("waited", (l) => time(l.wait_s), (l) => l.wait_s),
+    column("held meanwhile", (l) => time(l.held_s), (l) => l.held_s),
+    column("longest", (l) => time(l.max_wait_s), (l) => l.max_wait_s),
+  ], userLocks);
   add<Lock>("Kernel locks", [
     column("lock", (l) => l.symbol),
     column("kind", (l) => l.kind),

@@ -5,6 +5,7 @@ import type { Components } from "./Components.ts";
 import type { CpuId } from "./CpuId.ts";
 import type { CpuSet } from "./CpuSet.ts";
 import type { Culprit } from "./Culprit.ts";
+import type { FunctionView } from "./FunctionView.ts";
 import type { HolderWaits } from "./HolderWaits.ts";
 import type { Inconsistencies } from "./Inconsistencies.ts";
 import type { KernelRatioEstimator } from "./KernelRatioEstimator.ts";
@@ -15,6 +16,7 @@ import type { SerialAndParallel } from "./SerialAndParallel.ts";
 import type { SerialPhase } from "./SerialPhase.ts";
 import type { TraceSource } from "./TraceSource.ts";
 import type { UntracedFact } from "./UntracedFact.ts";
+import type { UserLockView } from "./UserLockView.ts";
 import type { Workers } from "./Workers.ts";
 
 /**
@@ -152,10 +154,19 @@ commands: Array<CommandView>,
  */
 locks: Array<LockView>, 
 /**
+ * Locks of the command's own, longest waits first; empty for a trace from perf events.
+ */
+user_locks: Array<UserLockView>, 
+/**
  * Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
  * first.
  */
 culprits: Array<Culprit>, 
+/**
+ * Functions that the command ran, by samples, most time first: each with at least a thousandth
+ * of the samples. Empty for a trace without samples, and for one of an older version.
+ */
+functions: Array<FunctionView>, 
 /**
  * Processes outside the tree that used the allotted CPUs: names and CPU-seconds, most first.
  */

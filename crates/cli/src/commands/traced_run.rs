@@ -48,8 +48,8 @@ impl TracedRun {
 
     /// Keeps the trace and returns its header.
     pub(super) fn keep(self) -> Result<TraceHeader> {
-        let (files, header) = self.trace?;
-        files.finish(&header)?;
+        let (files, mut header) = self.trace?;
+        files.finish(&mut header)?;
         Ok(header)
     }
 }

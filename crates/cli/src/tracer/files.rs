@@ -1,14 +1,17 @@
 //! Files of a trace while its run is in progress.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use morecores_explain::trace::CodeEvents;
 use morecores_measure::observer::ObserverError;
-use morecores_study::trace::TraceWriter;
-use morecores_study::trace::{EventSink, StreamWriter, TraceHeader};
-use morecores_study::{InCell, Point, StudyError};
+use morecores_study::trace::{Event, EventSink, StreamWriter, TraceHeader, TraceWriter};
+use morecores_study::{CpuId, InCell, Point, StudyError};
+
+use super::code_names::name_code;
 
 /// Files for the events of one run at a time. The copies of this handle share the files, because a
 /// tracer delivers events on a separate thread.
@@ -24,6 +27,8 @@ pub(crate) struct TraceFiles {
 pub(crate) struct UnfinishedTrace {
     stream: StreamWriter<File>,
     writer: TraceWriter,
+    /// Events for the names of functions and locks.
+    code: CodeEvents,
 }
 
 impl TraceFiles {
@@ -47,7 +52,7 @@ impl TraceFiles {
         let files = self.clone();
         Ok(Box::new(move |cpu, events| {
             files.with_current(|current| {
-                current.as_mut().map_or(Ok(()), |files| files.stream.frame(cpu, events))
+                current.as_mut().map_or(Ok(()), |files| files.add_events(cpu, events))
             })
         }))
     }
@@ -71,11 +76,18 @@ impl UnfinishedTrace {
             path: study.to_owned(),
             error,
         })?;
-        Ok(Self { stream, writer })
+        Ok(Self { stream, writer, code: CodeEvents::default() })
     }
 
-    /// Completes the trace and adds it to the study.
-    pub(crate) fn finish(self, header: &TraceHeader) -> Result<()> {
+    fn add_events(&mut self, cpu: CpuId, events: &[Event]) -> io::Result<()> {
+        self.code.add(events);
+        self.stream.frame(cpu, events)
+    }
+
+    /// Completes the trace and adds it to the study, with the names of the sampled functions in its
+    /// header.
+    pub(crate) fn finish(self, header: &mut TraceHeader) -> Result<()> {
+        name_code(&mut header.facts, self.code);
         self.stream.finish().context("cannot write the end of a trace")?;
         Ok(self.writer.commit(header)?)
     }

@@ -27,10 +27,7 @@ pub(super) fn culprits(
     let mut by_name: BTreeMap<String, CommandCharge> = BTreeMap::new();
     for charge in charges {
         let name = match charge.thread {
-            Some(id) => {
-                let since = timeline.thread(id).names.get(charge.name_index).map(|name| name.from);
-                programs.name(programs.program_at(id, since.unwrap_or_default()))
-            }
+            Some(id) => programs.name(programs.charged_program(timeline, id, charge.name_index)),
             None => NO_CULPRIT.to_owned(),
         };
         let command = by_name.entry(name).or_default();

@@ -121,6 +121,17 @@ impl Programs {
         program_in_spans(&self.spans[self.leaders[thread.index()].index()], instant)
     }
 
+    /// Program to which the idle rule charged time: that of a thread with its name of this index.
+    pub(super) fn charged_program(
+        &self,
+        timeline: &Timeline,
+        thread: ThreadId,
+        name_index: usize,
+    ) -> ProgramId {
+        let since = timeline.thread(thread).names.get(name_index).map(|name| name.from);
+        self.program_at(thread, since.unwrap_or_default())
+    }
+
     /// Programs of a thread between two instants, each with its duration.
     pub(super) fn programs_between(
         &self,

@@ -18,6 +18,7 @@ use morecores_view::Inconsistencies;
 
 use number_map::NumberMap;
 
+use super::address_spaces::AddressSpaces;
 use super::timeline::{
     Confinement, CpuTimeline, NameOrigin, Occupant, Source, State, Thread, ThreadId, ThreadName, Timeline,
     Wake,
@@ -119,6 +120,7 @@ struct Builder<'h> {
     cpu_indices: NumberMap,
     threads_by_tid: NumberMap,
     tracer_tids: HashSet<Tid>,
+    address_spaces: AddressSpaces,
 }
 
 impl<'h> Builder<'h> {
@@ -154,6 +156,7 @@ impl<'h> Builder<'h> {
             cpu_indices: NumberMap::default(),
             threads_by_tid: NumberMap::default(),
             tracer_tids: header.facts.tracer.iter().copied().collect(),
+            address_spaces: AddressSpaces::new(&header.facts.known),
         };
         for (cpu, index) in cpus.iter().zip(0..) {
             builder.cpu_indices.insert(cpu.0, index);
@@ -207,6 +210,7 @@ impl<'h> Builder<'h> {
     fn apply(&mut self, event: &Event) {
         let at = event.at;
         let cpu = self.cpu_index(event.cpu);
+        self.address_spaces.apply(&event.kind);
         match &event.kind {
             EventKind::Switch(switch) => self.switch_threads(cpu, at, switch),
             EventKind::Waking(waking) => self.wake_thread(at, waking),
@@ -240,6 +244,8 @@ impl<'h> Builder<'h> {
                 self.confine(id, at, allowed.clone());
             }
             EventKind::SystemCall(call) => self.record_system_call(at, call),
+            // The address spaces have it.
+            EventKind::Mapping(_) => {}
             EventKind::Lost { events } => self.record_loss(cpu, at, *events),
         }
         self.cpu_states[cpu].last_event = at;

@@ -27,6 +27,8 @@ pub(super) enum ChangeKind {
     CpuIdle(u32, Option<u32>),
     /// The holder of a lock that a thread waits for begins to wait for this cause, or stops.
     HolderWait(HolderWait, bool),
+    /// The sample of this index is taken.
+    Sample(u32),
 }
 
 /// All changes that matter to the idle rule, in the order of time. `causes` are the causes of the
@@ -71,6 +73,9 @@ pub(super) fn changes(timeline: &Timeline, causes: &[Cause]) -> Vec<Change> {
             was_idle = is_idle;
         }
     }
+    // The order is stable: a sample shows the state after all changes of its instant.
+    let samples = timeline.samples.iter().zip(0..);
+    changes.extend(samples.map(|(sample, index)| Change { at: sample.at, kind: ChangeKind::Sample(index) }));
     changes.sort_by_key(|change| change.at);
     changes
 }

@@ -68,7 +68,7 @@ pub const fn condition_id((process, address): FutexId) -> FutexId {
 /// Several threads wait and wake each other, and many of the waits time out. If two threads take
 /// turns, each has one of the two words to itself, so the words must be seen together. Without the
 /// time-outs, threads that hand work to each other look the same.
-pub(super) fn timed_locks(timeline: &Timeline) -> HashSet<FutexId> {
+pub(crate) fn timed_locks(timeline: &Timeline) -> HashSet<FutexId> {
     let mut waits_by_condition: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
     for wait in &timeline.waits {
         if let Some(futex) = awaited_futex(timeline, wait) {

@@ -26,7 +26,10 @@ pub fn apply_idle_rule(timeline: &Timeline, causes: &[Cause]) -> IdleAccounting 
     let changes = changes(timeline, causes);
     let mut rule = IdleRule::new(timeline, causes);
     for simultaneous in changes.chunk_by(|a, b| a.at == b.at) {
-        rule.advance(simultaneous[0].at);
+        // Samples change nothing.
+        if simultaneous.iter().any(|change| !matches!(change.kind, ChangeKind::Sample(_))) {
+            rule.advance(simultaneous[0].at);
+        }
         for change in simultaneous {
             rule.apply(change.at, change.kind);
         }
@@ -58,6 +61,19 @@ struct PinnedThreads {
     others: u32,
     /// Threads that were woken for a lock of the program's own.
     woken_for_lock: u32,
+}
+
+/// Number of idle CPUs that each rule absorbs at one instant.
+struct Division {
+    held: f64,
+    scheduling: f64,
+    pinned: f64,
+    locks: f64,
+    /// Threads that were woken for a lock of the program's own and may run on an idle CPU.
+    woken: u32,
+    /// In the order of [`CauseClass::OUTSIDE`].
+    outside: [f64; 5],
+    rest: f64,
 }
 
 /// State that the sweep keeps for each thread.
@@ -158,7 +174,10 @@ impl<'t> IdleRule<'t> {
             blocked_idle_s: 0.0,
             charge_indices: HashMap::new(),
             blocked_charge_s: 0.0,
-            result: IdleAccounting::default(),
+            result: IdleAccounting {
+                sample_charges: vec![0.0; timeline.samples.len()],
+                ..IdleAccounting::default()
+            },
         }
     }
 
@@ -184,6 +203,7 @@ impl<'t> IdleRule<'t> {
             ChangeKind::HolderWait(cause, begins) => {
                 adjust_count(&mut self.holder_waits[cause as usize], begins)
             }
+            ChangeKind::Sample(index) => self.charge_sample(index as usize),
         }
     }
 
@@ -405,15 +425,13 @@ impl<'t> IdleRule<'t> {
         holders.timer_s += timer;
     }
 
-    /// Applies rules 1 to 4 to `lost` seconds of the CPUs that are idle now.
-    fn divide_lost_time(&mut self, lost: f64) {
-        let idle = f64::from(self.idle_cpus);
-        let one = lost / idle;
-        let mut left = idle;
+    /// Applies rules 1 to 4 to the CPUs that are idle now.
+    fn division(&self) -> Division {
+        let mut left = f64::from(self.idle_cpus);
         let mut absorb = |threads: u32| {
             let absorbed = left.min(f64::from(threads));
             left -= absorbed;
-            absorbed * one
+            absorbed
         };
         let pinned_threads = self.pinned_threads();
         let held = absorb(self.held - pinned_threads.held);
@@ -425,23 +443,37 @@ impl<'t> IdleRule<'t> {
         let each = CauseClass::OUTSIDE.map(|class| self.forest.count(class));
         let all: u32 = each.iter().sum();
         let outside = absorb(all);
-        let rest = left * one;
-        let times = &mut self.result.times;
-        times.scheduling += scheduling;
-        times.held += held;
-        times.pinned += pinned;
         let share =
             |threads: u32| if threads > 0 { outside * f64::from(threads) / f64::from(all) } else { 0.0 };
-        let [disk, peer, device, rcu, uninterruptible] = each.map(share);
-        times.disk += disk;
-        times.peer += peer;
-        times.device += device;
-        times.rcu += rcu;
-        times.uninterruptible += uninterruptible;
-        times.too_little_work += rest;
-        self.charge_locks(locks, woken);
+        Division { held, scheduling, pinned, locks, woken, outside: each.map(share), rest: left }
+    }
+
+    /// Divides `lost` seconds of the CPUs that are idle now.
+    fn divide_lost_time(&mut self, lost: f64) {
+        let one = lost / f64::from(self.idle_cpus);
+        let Division { held, scheduling, pinned, locks, woken, outside, rest } = self.division();
+        let [disk, peer, device, rcu, uninterruptible] = outside;
+        let times = &mut self.result.times;
+        times.scheduling += scheduling * one;
+        times.held += held * one;
+        times.pinned += pinned * one;
+        times.disk += disk * one;
+        times.peer += peer * one;
+        times.device += device * one;
+        times.rcu += rcu * one;
+        times.uninterruptible += uninterruptible * one;
+        times.too_little_work += rest * one;
+        self.charge_locks(locks * one, woken);
         if rest > 0.0 {
-            self.charge_threads(rest);
+            self.charge_threads(rest * one);
+        }
+    }
+
+    /// Charges the idle CPUs of this instant to the sample of a running thread.
+    fn charge_sample(&mut self, index: usize) {
+        let Some(id) = self.timeline.samples[index].thread else { return };
+        if self.idle_cpus > 0 && self.threads[id.index()].activity == Activity::Running {
+            self.result.sample_charges[index] = self.division().rest / self.running.len() as f64;
         }
     }
 

@@ -13,6 +13,8 @@ use morecores_study::trace::{
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_view::Inconsistencies;
 
+use super::address_spaces::CodeAddress;
+
 /// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`], a
 /// `ThreadId` is never reused for another thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -422,6 +424,9 @@ pub struct CpuSample {
     pub mode: SampleMode,
     /// Whether the thread spins in a loop of its own.
     pub spins: bool,
+    /// Code that the thread ran; none in the kernel, and for code of which the trace shows no
+    /// mapping.
+    pub code: Option<CodeAddress>,
 }
 
 /// A system call and its object.

@@ -1,6 +1,8 @@
 //! Futexes: which of them are locks, and the time behind these locks.
 
-use morecores_study::trace::{Interrupt, Object, PrevState, Tid, Waker};
+use morecores_explain::{DecodedTrace, trace_view};
+use morecores_study::trace::{Decoded, Interrupt, Object, PrevState, Tid, Variable, Waker};
+use morecores_view::code::UserLockView;
 
 use super::schedule_trace::*;
 
@@ -258,4 +260,46 @@ fn a_futex_broadcast_is_not_a_lock() {
         &a,
         &[("user_work", 1.0 + 1.0 + 4.0 + 4.0 + 4.0 + 4.0), ("idle_too_little_work", 18.0)],
     );
+}
+
+/// Rows of the command's locks, with names for these addresses: a variable, and an offset in it.
+fn named_locks(mut s: ScheduleTrace, names: &[(u64, &str, u64)]) -> Vec<UserLockView> {
+    let variable = |&(address, name, offset): &(u64, &str, u64)| Variable {
+        process: Tid(ROOT),
+        address,
+        module: 0,
+        name: name.to_owned(),
+        offset,
+    };
+    s.header.facts.variables = names.iter().map(variable).collect();
+    let decoded =
+        Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
+    trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64").user_locks
+}
+
+#[test]
+fn locks_have_waits_and_the_names_of_their_variables() {
+    let lock = |names: &[(u64, &str, u64)]| {
+        let mut rows = named_locks(futex_turns(false), names);
+        assert_eq!(rows.len(), 1, "{rows:#?}");
+        rows.remove(0)
+    };
+    // Thread 101 waits from 1 to 4, 102 from 1 to 8 and the main process from 4 to 10. The lock is
+    // held all the time from 1 to 10.
+    let row = lock(&[(0x1000, "table_lock", 0)]);
+    let ms = [row.wait_s, row.max_wait_s, row.held_s].map(|seconds| (seconds * 1e3).round());
+    assert_eq!((row.name.as_deref(), row.waits, ms), (Some("table_lock"), 3, [16.0, 7.0, 9.0]));
+    assert_eq!(row.command, "main");
+    assert_eq!(lock(&[(0x1000, "tables", 40)]).name.as_deref(), Some("tables+0x28"));
+    assert_eq!(lock(&[(0x1008, "other", 0)]).name, None);
+    // A variable of the same name without time-outs is no interpreter lock.
+    assert_eq!(lock(&[(0x1000, "_PyRuntime", 8)]).name.as_deref(), Some("_PyRuntime+0x8"));
+}
+
+#[test]
+fn the_interpreter_lock_of_cpython_has_its_name() {
+    let names = [(0x1008, "_PyRuntime", 360), (0x100c, "_PyRuntime", 364)];
+    let rows = named_locks(turns_at_a_condition_variable(Some(4.0)), &names);
+    let names: Vec<_> = rows.iter().map(|row| row.name.as_deref()).collect();
+    assert_eq!(names, [Some("Python's global lock (GIL)")]);
 }

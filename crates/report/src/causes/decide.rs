@@ -3,6 +3,7 @@
 //! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::{InCell, OtherProgram};
+use morecores_view::code::{FunctionLoss, SampledLoss};
 use morecores_view::{
     Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
     invalid_baseline, oversubscribed_base, time_outside_cpus,
@@ -134,6 +135,7 @@ pub fn causes(stack: &StackView, view: &View) -> Vec<LossCause> {
         cpus: stack.cpus,
         base_cpus: stack.base_cpus,
         explanation: explanation(component, stack, view),
+        functions: named_functions(component, stack),
     };
     let known = large_losses(stack).into_iter().filter(|component| !may_be_noise(*component, stack));
     known.take(MAX_CAUSES).map(cause).collect()
@@ -166,7 +168,7 @@ fn explanation(component: Component, stack: &StackView, view: &View) -> Explanat
     let trace = view.trace(&stack.cell());
     match component {
         Component::IdleTooLittleWork => running_commands(stack, trace),
-        Component::IdleUserLock => trace.map_or(Explanation::Unknown, holders_wait),
+        Component::IdleUserLock => trace.map_or(Explanation::Unknown, user_locks),
         Component::KernelLockSpin => longest_lock(trace, |l| l.spin_s),
         Component::IdleKernelLock => longest_lock(trace, |l| l.wait_s - l.spin_s),
         Component::IdleScheduling if is_not_balanced(stack, view) => Explanation::NotBalanced,
@@ -182,6 +184,22 @@ fn explanation(component: Component, stack: &StackView, view: &View) -> Explanat
         }
         _ => Explanation::Unknown,
     }
+}
+
+/// Functions with a notable share of a loss, whose intervals are above zero.
+fn named_functions(component: Component, stack: &StackView) -> Vec<(String, f64)> {
+    let loss = match component {
+        Component::UserWork => SampledLoss::UserWork,
+        Component::IdleTooLittleWork => SampledLoss::IdleTooLittleWork,
+        _ => return Vec::new(),
+    };
+    let lost = component.loss(&stack.losses).unwrap_or(0.0);
+    let functions = stack.functions.iter().filter(|function| function.loss == loss);
+    let is_named = |function: &&FunctionLoss| {
+        function.ci95[0] > 0.0 && lost > 0.0 && function.lost_cpus / lost >= LEAST_NAMED_SHARE
+    };
+    let share = |function: &FunctionLoss| (function.function.clone(), (function.lost_cpus / lost).min(1.0));
+    functions.filter(is_named).take(MAX_NAMES).map(share).collect()
 }
 
 fn running_commands(stack: &StackView, trace: Option<&TraceView>) -> Explanation {
@@ -232,13 +250,18 @@ fn longest_lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Expla
     }
 }
 
-/// Component behind most of the waits for the command's own locks, if the holders of the locks
-/// waited themselves.
-fn holders_wait(trace: &TraceView) -> Explanation {
+/// Lock of the command's own with the longest waits, and the component behind most of the waits if
+/// the holders of the locks waited themselves.
+fn user_locks(trace: &TraceView) -> Explanation {
+    let first = trace.user_locks.first();
+    let waited: f64 = trace.user_locks.iter().map(|lock| lock.wait_s).sum();
     let all = trace.components.idle_user_lock_s.unwrap_or(0.0);
     let most = crate::component::holder_waits(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    most.filter(|(_, seconds)| *seconds > all / 2.0)
-        .map_or(Explanation::Unknown, |(what, _)| Explanation::HoldersWaited(what))
+    Explanation::UserLocks {
+        lock: first.and_then(|lock| lock.name.clone()),
+        mostly: first.is_some_and(|lock| 2.0 * lock.wait_s >= waited),
+        holders_wait: most.filter(|(_, seconds)| *seconds > all / 2.0).map(|(what, _)| what),
+    }
 }
 
 fn other_processes(trace: &TraceView) -> Explanation {

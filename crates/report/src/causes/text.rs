@@ -4,6 +4,7 @@
 
 use morecores_study::Quantity;
 use morecores_view::Component;
+use morecores_view::code::FunctionLoss;
 
 use super::{Explanation, LossCause, NoCauseReason};
 use crate::component::{awaited_name, component_name};
@@ -83,7 +84,8 @@ fn loss_text(cause: &LossCause) -> String {
     let base = cpus(cause.base_cpus);
     match cause.component {
         Component::UserWork => {
-            format!("lost to extra user-mode time compared with {base}{}", slowdown_reason(cause))
+            let place = functions_text(cause);
+            format!("lost to extra user-mode time compared with {base}{place}{}", slowdown_reason(cause))
         }
         Component::KernelWork => format!("lost to extra kernel time compared with {base}"),
         Component::Interrupt => "used by interrupts".to_owned(),
@@ -106,13 +108,7 @@ fn loss_text(cause: &LossCause) -> String {
         }
         Component::IdlePinned => "idle while threads were ready to run but not allowed on these CPUs".to_owned(),
         Component::IdleKernelLock => format!("idle, waiting for {}", lock_name(cause)),
-        Component::IdleUserLock => {
-            let behind = match cause.explanation {
-                Explanation::HoldersWaited(what) => format!(", whose holders mostly waited for {}", awaited_name(what)),
-                _ => String::new(),
-            };
-            format!("idle, waiting for the command's own locks (futex){behind}")
-        }
+        Component::IdleUserLock => user_lock_text(cause),
         Component::IdleDisk => "idle, waiting for a disk".to_owned(),
         Component::IdlePeer => "idle, waiting for a process that is not part of the command".to_owned(),
         Component::IdleDevice => "idle, waiting for a device other than a disk".to_owned(),
@@ -174,6 +170,24 @@ fn lock_name(cause: &LossCause) -> String {
     }
 }
 
+fn user_lock_text(cause: &LossCause) -> String {
+    let Explanation::UserLocks { lock, mostly, holders_wait } = &cause.explanation else {
+        return "idle, waiting for the command's own locks (futex)".to_owned();
+    };
+    // The name of a runtime's lock is no name of a variable.
+    let named = lock.as_ref().map(|name| (name.contains(' '), name));
+    let what = match named {
+        Some((true, lock)) if *mostly => lock.clone(),
+        Some((false, lock)) if *mostly => format!("the command's own lock `{lock}` (futex)"),
+        Some((_, lock)) => format!("the command's own locks (futex), most of all `{lock}`"),
+        None => "the command's own locks (futex)".to_owned(),
+    };
+    let behind = holders_wait
+        .map(|what| format!(", whose holders mostly waited for {}", awaited_name(what)))
+        .unwrap_or_default();
+    format!("idle, waiting for {what}{behind}")
+}
+
 /// Words for idle time in which no command of the tree ran.
 const NO_THREAD: &str = "no thread of the command ran";
 
@@ -202,5 +216,22 @@ fn idle_text(cause: &LossCause) -> String {
             format!("too few threads ran, mostly {}", join_with_and(each))
         }
     };
-    format!("idle: {commands_text}{}", waiting.unwrap_or_default())
+    format!("idle: {commands_text}{}{}", functions_text(cause), waiting.unwrap_or_default())
+}
+
+/// Functions with a share of the loss: `, 70% of it in `parse``.
+fn functions_text(cause: &LossCause) -> String {
+    let name = |function: &str| match function {
+        FunctionLoss::KERNEL => "the kernel".to_owned(),
+        other => format!("`{other}`"),
+    };
+    match cause.functions.as_slice() {
+        [] => String::new(),
+        [(only, share)] => format!(", {} of it in {}", percent(*share), name(only)),
+        several => {
+            let each =
+                several.iter().map(|(function, share)| format!("{} ({})", name(function), percent(*share)));
+            format!(", of it in {}", join_with_and(each))
+        }
+    }
 }

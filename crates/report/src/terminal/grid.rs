@@ -106,6 +106,12 @@ impl Layout {
     }
 }
 
+/// Lines of a table, after its title.
+pub(super) fn lines_with_title(table: &Table, style: &Style) -> Vec<String> {
+    let title = style.wrap(&table.title, "  ").into_iter().map(|line| style.paint().bold(&line));
+    title.chain(Grid::from_table(table, style).into_lines()).collect()
+}
+
 impl<'a> Grid<'a> {
     pub(crate) fn new(style: &'a Style) -> Self {
         Self { style, columns: Vec::new() }

@@ -10,7 +10,7 @@ use morecores_view::locks::LocksView;
 use morecores_view::page::Statement;
 
 use super::Style;
-use super::grid::Grid;
+use super::grid::lines_with_title;
 use crate::locks::tables::{contentions, full_table, share_table, single_lock_table, tables_note};
 use crate::locks::{advice, notices, prices};
 use crate::table::Table;
@@ -34,7 +34,7 @@ pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> St
     words.extend(advice::advice_note(view).iter().flat_map(|line| style.wrap_dim(line)));
     sections.push(words);
     sections.push(statement_lines(prices::price_statements(view)));
-    sections.extend(single_lock_table(view, style.wide).map(|table| table_lines(&table, style)));
+    sections.extend(single_lock_table(view, style.wide).map(|table| lines_with_title(&table, style)));
     sections.extend(curve::curves(view, style));
     let contentions = contentions(view);
     for contention in &contentions {
@@ -43,7 +43,7 @@ pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> St
         } else {
             vec![share_table(view, contention)]
         };
-        sections.extend(tables.iter().map(|table| table_lines(table, style)));
+        sections.extend(tables.iter().map(|table| lines_with_title(table, style)));
     }
     if !contentions.is_empty() {
         let more = if style.wide { "" } else { " --wide shows every figure with its interval." };
@@ -81,9 +81,4 @@ fn split_fairness(mut table: Table) -> Vec<Table> {
     let title = format!("{}: fairness", table.title);
     let fairness = Table::new(title, keys.chain(fairness).collect());
     vec![table, fairness]
-}
-
-fn table_lines(table: &Table, style: &Style) -> Vec<String> {
-    let title = style.wrap(&table.title, "  ").into_iter().map(|line| style.paint().bold(&line));
-    title.chain(Grid::from_table(table, style).into_lines()).collect()
 }

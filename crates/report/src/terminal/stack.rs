@@ -2,13 +2,14 @@
 //!
 //! This module arranges the lines; `crate::stack` selects the parts, `bars` draws, `causes` words.
 
-use morecores_view::View;
+use morecores_view::{StackView, View};
 
 use super::Style;
 use super::bars::{self, Bar, BarUnit};
-use super::grid::Grid;
+use super::grid::{Grid, lines_with_title};
 use crate::causes;
 use crate::causes::cause_clauses;
+use crate::code::function_losses_table;
 use crate::stack::{Parts, part_notes, stack_notes};
 
 /// Ratio of the largest CPU count to the smallest, from which each bar is 100% of its CPUs: on one
@@ -39,6 +40,7 @@ pub(super) fn stack_section(view: &View, style: &Style) -> Option<Vec<String>> {
     lines.push(String::new());
     lines.extend(legend(view, &parts, style));
     lines.extend(cause_lines(view, style));
+    lines.extend(function_lines(view, style));
     Some(lines)
 }
 
@@ -61,11 +63,21 @@ fn legend(view: &View, parts: &Parts, style: &Style) -> Vec<String> {
     lines
 }
 
+/// Functions that hold the losses of the largest count, or of all.
+fn function_lines(view: &View, style: &Style) -> Vec<String> {
+    let tables = shown_stacks(view, style).iter().filter_map(function_losses_table);
+    tables.flat_map(|table| [vec![String::new()], lines_with_title(&table, style)].concat()).collect()
+}
+
+/// Stacks with details: the largest count, or all.
+fn shown_stacks<'v>(view: &'v View, style: &Style) -> &'v [StackView] {
+    if style.wide { &view.stack } else { &view.stack[view.stack.len() - 1..] }
+}
+
 /// Causes in words and facts that the stack does not show, for the largest count or for all.
 fn cause_lines(view: &View, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
-    let all = if style.wide { view.stack.as_slice() } else { &view.stack[view.stack.len() - 1..] };
-    for stack in all {
+    for stack in shown_stacks(view, style) {
         let mut clauses = cause_clauses(&causes(stack, view));
         clauses.extend(part_notes(stack, view));
         if !clauses.is_empty() {

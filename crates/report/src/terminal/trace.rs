@@ -13,6 +13,8 @@ use morecores_study::trace::TraceSource;
 use morecores_view::{Inconsistencies, TraceView};
 
 use super::Style;
+use super::grid::lines_with_title;
+use crate::code::{functions_table, user_locks_table};
 use crate::format::count;
 use crate::stack;
 use crate::trace as run;
@@ -56,6 +58,8 @@ fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
         profile::profile_lines(trace, style),
         tables::serial_phases(trace, style),
         tables::commands(trace, RowSelection::First, style),
+        functions_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
+        user_locks_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         tables::locks(trace, RowSelection::First, style),
         tables::other_lines(trace, style),
         [untraced_lines(trace, style), inconsistency_lines(trace, style)].concat(),

@@ -42,7 +42,9 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         parts: SerialAndParallel { serial_s: 0.0, parallel_s: elapsed_s },
         commands: Vec::new(),
         locks: Vec::new(),
+        user_locks: Vec::new(),
         culprits: Vec::new(),
+        functions: Vec::new(),
         others: Vec::new(),
         untold_others_s: None,
         behind_user_lock: HolderWaits::default(),
@@ -88,6 +90,7 @@ pub fn stacked(mut view: View, losses: impl Fn(u32) -> Losses) -> View {
             losses,
             losses_ci95: None,
             culprits: Vec::new(),
+            functions: Vec::new(),
             serial_speedup: None,
             parallel_speedup: None,
         });

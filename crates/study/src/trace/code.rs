@@ -31,6 +31,21 @@ pub struct Function {
     pub source: Option<SourceLine>,
 }
 
+/// Variable of a module that a thread waited for: a lock of the program's own, most often.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variable {
+    /// Process with the variable.
+    pub process: super::Tid,
+    /// Address that the thread waited for.
+    pub address: u64,
+    /// Index of the module in [`TraceFacts::modules`](super::TraceFacts::modules).
+    pub module: u32,
+    /// Demangled name.
+    pub name: String,
+    /// Offset of the address in the variable, in bytes.
+    pub offset: u64,
+}
+
 /// Line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLine {
@@ -53,4 +68,11 @@ pub struct Mapping {
     pub offset: u64,
     /// Index of the module in [`TraceFacts::modules`](super::TraceFacts::modules).
     pub module: u32,
+}
+
+impl Mapping {
+    /// Address after the last byte.
+    pub const fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
 }

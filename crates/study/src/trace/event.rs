@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::code::Mapping;
 use crate::{CpuId, CpuSet, Nanos};
 
 /// Number of a thread in the first pid namespace, whatever namespace the thread is in. In a trace
@@ -114,6 +115,8 @@ pub enum EventKind {
         /// Cause of the delay.
         by: HoldReason,
     },
+    /// A process of the command mapped a file as code.
+    Mapping(Mapping),
     /// A system call returned; exact traces only.
     SystemCall(SystemCall),
     /// Events of this CPU were lost between the CPU's previous event and this instant.

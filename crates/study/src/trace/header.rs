@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::code::{Function, Module};
+use super::code::{Function, Module, Variable};
 use super::event::Tid;
 use crate::{CpuId, Nanos, Run};
 
@@ -164,6 +164,9 @@ pub struct TraceFacts {
     /// Functions in which samples found the processes, by module and start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Function>,
+    /// Variables at the futexes that threads waited for, where the modules name them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<Variable>,
     /// Names of the devices' interrupts in /proc/interrupts.
     #[serde(default, deserialize_with = "numbered", skip_serializing_if = "BTreeMap::is_empty")]
     pub interrupts: BTreeMap<u32, String>,

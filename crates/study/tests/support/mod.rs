@@ -202,6 +202,11 @@ pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
         }),
         (tid(), cpu_set()).prop_map(|(tid, allowed)| EventKind::Confined { tid, allowed }),
         (tid(), held_by).prop_map(|(tid, by)| EventKind::Held { tid, by }),
+        (tid(), number(), number(), number(), any::<u32>()).prop_map(
+            |(process, start, length, offset, module)| {
+                EventKind::Mapping(Mapping { process, start, length, offset, module })
+            }
+        ),
         (tid(), any::<u16>(), nanos(), any::<i64>(), object()).prop_map(
             |(tid, number, took, result, object)| {
                 EventKind::SystemCall(SystemCall { tid, number, took, result, object })

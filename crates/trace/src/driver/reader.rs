@@ -19,6 +19,7 @@ use procfs::Current as _;
 use super::ring::Buffers;
 use super::tid_query::TidQuery;
 use crate::TraceError;
+use crate::perf::{MappingReader, ReadMappings};
 use crate::wire::{Decoder, PROBES, Slot};
 
 /// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which fit in the
@@ -44,6 +45,8 @@ pub(crate) struct ReaderSummary {
     pub(crate) dropped: Vec<(CpuId, u64)>,
     /// Number of records by kind, as counted by [`PROBES`].
     pub(crate) counts: [u64; PROBES.len()],
+    /// Files that the command's processes mapped as code.
+    pub(crate) mappings: ReadMappings,
 }
 
 /// The running reader thread.
@@ -54,9 +57,10 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Starts to read the buffers of `cpus` into `sink`.
+    /// Starts to read the buffers of `cpus` into `sink`, with the mappings if they are recorded.
     pub(crate) fn start(
         buffers: Buffers,
+        mappings: Option<MappingReader>,
         cpus: CpuSet,
         allotted: &CpuSet,
         tid_query: TidQuery,
@@ -71,6 +75,7 @@ impl Reader {
             let cpus: Vec<CpuId> = cpus.iter().collect();
             ReaderState {
                 buffers,
+                mappings,
                 decoders: cpus.iter().map(|cpu| Decoder::new(*cpu)).collect(),
                 lost: vec![0; cpus.len()],
                 unreported: vec![0; cpus.len()],
@@ -129,6 +134,7 @@ struct Chunk {
 
 struct ReaderState {
     buffers: Buffers,
+    mappings: Option<MappingReader>,
     cpus: Vec<CpuId>,
     decoders: Vec<Decoder>,
     /// Drops reported by chunks, for each CPU.
@@ -155,6 +161,10 @@ impl ReaderState {
             let last = stop.load(Ordering::Acquire);
             let fullest = self.cpus.iter().map(|cpu| self.buffers.unread_slots(cpu.0)).max().unwrap_or(0);
             self.copy_buffers();
+            // The mappings are read last, so that those before each copied event are known.
+            if let Some(mappings) = &mut self.mappings {
+                mappings.read(|process| self.buffers.is_in_tree(process));
+            }
             while self.backlog_slots > self.backlog_limit {
                 self.deliver_chunk()?;
             }
@@ -167,6 +177,7 @@ impl ReaderState {
         while !self.backlog.is_empty() {
             self.deliver_chunk()?;
         }
+        self.report_remaining_mappings()?;
         self.report_remaining_losses()?;
         let tid = tid_query.calling_thread()?;
         let dropped = self.cpus.iter().map(|cpu| (*cpu, self.buffers.dropped(cpu.0))).collect();
@@ -176,7 +187,21 @@ impl ReaderState {
                 *sum += count;
             }
         }
-        Ok(ReaderSummary { events: self.count, tid, dropped, counts })
+        let mappings = self.mappings.map(MappingReader::finish).unwrap_or_default();
+        Ok(ReaderSummary { events: self.count, tid, dropped, counts, mappings })
+    }
+
+    /// Reports the mappings after the last event of a CPU.
+    fn report_remaining_mappings(&mut self) -> io::Result<()> {
+        let Some(mappings) = &mut self.mappings else { return Ok(()) };
+        for cpu in &self.cpus {
+            let events = mappings.take_rest(*cpu);
+            if !events.is_empty() {
+                self.count += events.len() as u64;
+                (self.sink)(*cpu, &events)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reports the losses after the last event of a CPU.
@@ -224,6 +249,9 @@ impl ReaderState {
         self.backlog_slots -= slots.len();
         self.events.clear();
         self.decoders[index].decode(&slots, &mut self.events);
+        if let Some(mappings) = &mut self.mappings {
+            mappings.insert_into(cpu, &mut self.events);
+        }
         if self.unreported[index] > 0
             && let Some(at) = self.events.first().map(|event| event.at)
         {
@@ -266,6 +294,7 @@ mod tests {
         let kept = Arc::clone(&told);
         let mut reading = ReaderState {
             buffers: Buffers::full(BITS, record, 5).expect("a file"),
+            mappings: None,
             cpus: vec![CpuId(0)],
             decoders: vec![Decoder::new(CpuId(0))],
             lost: vec![0],

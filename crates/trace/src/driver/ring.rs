@@ -10,12 +10,16 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use morecores_study::trace::Tid;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::wire::{SLOT_SIZE, Slot, slot_count};
 
 /// `MAX_CPUS`.
 pub(crate) const MAX_CPUS: u32 = 1024;
+
+/// `MAX_PIDS`.
+const MAX_PIDS: u32 = 4 << 20;
 
 /// The part of `struct cpu` that both sides use; its other members belong to the programs.
 #[repr(C)]
@@ -37,6 +41,7 @@ pub(crate) struct Buffers {
     /// Bytes of one CPU's buffer.
     stride: usize,
     states: NonNull<CpuState>,
+    tree: NonNull<AtomicU64>,
     bits: u32,
 }
 
@@ -47,23 +52,25 @@ unsafe impl Send for Buffers {}
 
 impl Buffers {
     /// Maps the buffers: `fd` is the map `slots` with `cpus` values of 2^`bits` slots; `states` is
-    /// the array `cpus`.
+    /// the array `cpus`, and `tree` the array of this name.
     ///
     /// # Safety
-    /// `states` must stay mapped, with [`MAX_CPUS`] elements, for the lifetime of the result.
+    /// `states` must stay mapped, with [`MAX_CPUS`] elements, for the lifetime of the result. So
+    /// must `tree`, with a bit for each of [`MAX_PIDS`] numbers.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn map(
         fd: BorrowedFd<'_>,
         cpus: u32,
         bits: u32,
         states: NonNull<CpuState>,
+        tree: NonNull<AtomicU64>,
     ) -> io::Result<Self> {
         let stride = SLOT_SIZE << bits;
         let length = stride * cpus as usize;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let slots = unsafe { mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, fd, 0) }?;
         let slots = NonNull::new(slots.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-        Ok(Self { slots, length, stride, states, bits })
+        Ok(Self { slots, length, stride, states, tree, bits })
     }
 
     #[allow(unsafe_code)]
@@ -96,6 +103,16 @@ impl Buffers {
     pub(crate) fn unread_slots(&self, cpu: u32) -> u64 {
         let state = self.state(cpu);
         state.written.load(Ordering::Acquire) - state.read.load(Ordering::Relaxed)
+    }
+
+    /// Whether the thread with this number belongs to the command.
+    #[allow(unsafe_code)]
+    pub(crate) fn is_in_tree(&self, tid: Tid) -> bool {
+        let (word, bit) = (tid.0 / 64, tid.0 % 64);
+        // SAFETY: `map` requires a bit for each number below the limit. The words are atomics: the
+        // kernel may change them concurrently.
+        let read = || unsafe { self.tree.add(word as usize).as_ref() }.load(Ordering::Relaxed);
+        tid.0 < MAX_PIDS && read() >> bit & 1 == 1
     }
 
     /// Number of slots of a CPU's buffer.
@@ -165,8 +182,10 @@ impl Buffers {
             dropped: AtomicU64::new(dropped),
             _programs: [0; 30],
         };
-        // SAFETY: the state of the only CPU is leaked and never freed.
-        unsafe { Self::map(file.as_fd(), 1, bits, NonNull::from(Box::leak(Box::new(state)))) }
+        let tree: Vec<u64> = vec![0; MAX_PIDS as usize / 64];
+        let tree = NonNull::from(&mut *tree.leak()).cast();
+        // SAFETY: the state of the only CPU and the tree are leaked and never freed.
+        unsafe { Self::map(file.as_fd(), 1, bits, NonNull::from(Box::leak(Box::new(state))), tree) }
     }
 }
 

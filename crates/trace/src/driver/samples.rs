@@ -8,6 +8,8 @@ use morecores_study::{CpuId, CpuSet, Nanos};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 use rustix::io::Errno;
 
+use crate::perf::ALL_THREADS;
+
 /// 197 Hz: below 200, and prime, so that it drifts past events that occur 100, 250 or 1,000 times a
 /// second.
 pub(super) const PERIOD: Nanos = Nanos(1_000_000_000 / 197);
@@ -63,7 +65,7 @@ fn start_timer(program: &ProgramMut<'_>, cpu: CpuId) -> Result<Option<Link>, Str
     attributes.__bindgen_anon_1.sample_period = PERIOD.0;
     // The timer excludes idle time, since the idle loop has no thread to sample.
     attributes.set_exclude_idle(1);
-    let event = match crate::perf::open(&mut attributes, -1, cpu) {
+    let event = match crate::perf::open(&mut attributes, ALL_THREADS, cpu) {
         // The CPU is offline.
         Err(Errno::NODEV) => return Ok(None),
         opened => opened.map_err(|errno| errno.to_string())?,

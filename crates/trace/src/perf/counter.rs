@@ -1,5 +1,4 @@
-//! One perf event, of the calling thread and its descendants while they are on one CPU. This module
-//! contains only the system calls.
+//! One perf event of one CPU. This module contains only the system calls.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -18,6 +17,16 @@ use super::PerfError;
 /// record is a quarter shorter.
 const SAMPLE_TYPE: u64 = (PERF_SAMPLE_TID | PERF_SAMPLE_TIME) as u64;
 
+/// Records that an event makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Records {
+    /// Context switches, creation, names and end of the calling thread and its descendants.
+    Switches,
+    /// Mappings of code by all processes on the CPU. The event belongs to no thread, so that it
+    /// costs nothing at a context switch; it needs CAP_PERFMON.
+    Mappings,
+}
+
 /// An open event. It counts nothing: only its records matter.
 #[derive(Debug)]
 pub(super) struct Counter {
@@ -28,12 +37,11 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Opens a disabled event of the calling thread. The kernel wakes its reader for each
-    /// `wake_bytes` of records.
-    pub(super) fn open(cpu: CpuId, wake_bytes: usize) -> Result<Self, PerfError> {
-        let opened = match perf_event_open(cpu, wake_bytes, u64::from(PERF_FORMAT_LOST)) {
+    /// Opens a disabled event. The kernel wakes its reader for each `wake_bytes` of records.
+    pub(super) fn open(cpu: CpuId, records: Records, wake_bytes: usize) -> Result<Self, PerfError> {
+        let opened = match perf_event_open(cpu, records, wake_bytes, u64::from(PERF_FORMAT_LOST)) {
             Ok(fd) => Ok((fd, true)),
-            Err(Errno::INVAL) => perf_event_open(cpu, wake_bytes, 0).map(|fd| (fd, false)),
+            Err(Errno::INVAL) => perf_event_open(cpu, records, wake_bytes, 0).map(|fd| (fd, false)),
             Err(errno) => Err(errno),
         };
         let (fd, reports_lost) =
@@ -45,7 +53,7 @@ impl Counter {
         self.cpu
     }
 
-    /// Enables the event, for the calling thread and its descendants.
+    /// Enables the event, for its thread's descendants too.
     pub(super) fn enable(&self) -> Result<(), PerfError> {
         // SAFETY: the request takes no pointer, and the descriptor is open.
         #[allow(unsafe_code)]
@@ -53,7 +61,7 @@ impl Counter {
         self.check_result(result)
     }
 
-    /// Disables the event for the thread and its descendants. The kernel writes no record
+    /// Disables the event, for its thread's descendants too. The kernel writes no record
     /// afterwards.
     pub(super) fn disable(&self) -> Result<(), PerfError> {
         // SAFETY: the request takes no pointer, and the descriptor is open.
@@ -90,8 +98,13 @@ impl AsFd for Counter {
     }
 }
 
-/// Opens an event of the calling thread's switches.
-fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<OwnedFd, Errno> {
+/// Opens an event.
+fn perf_event_open(
+    cpu: CpuId,
+    records: Records,
+    wake_bytes: usize,
+    read_format: u64,
+) -> Result<OwnedFd, Errno> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
         size: size_of::<perf_event_attr>() as u32,
@@ -102,11 +115,22 @@ fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<Ow
         ..perf_event_attr::default()
     };
     attributes.set_disabled(1);
-    attributes.set_inherit(1);
-    attributes.set_context_switch(1);
-    attributes.set_task(1);
-    attributes.set_comm(1);
-    attributes.set_comm_exec(1);
+    let thread = match records {
+        Records::Switches => {
+            attributes.set_inherit(1);
+            attributes.set_context_switch(1);
+            attributes.set_task(1);
+            attributes.set_comm(1);
+            attributes.set_comm_exec(1);
+            CALLING_THREAD
+        }
+        Records::Mappings => {
+            attributes.set_mmap(1);
+            attributes.set_mmap2(1);
+            attributes.set_build_id(1);
+            ALL_THREADS
+        }
+    };
     attributes.set_sample_id_all(1);
     attributes.set_use_clockid(1);
     // The condition under which an ordinary user may open the event (perf_event_paranoid 2); a
@@ -116,10 +140,14 @@ fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<Ow
     // The kernel wakes the reader after this many bytes, never for a single record.
     attributes.set_watermark(1);
     attributes.__bindgen_anon_2.wakeup_watermark = wake_bytes as u32;
-    open(&mut attributes, 0, cpu)
+    open(&mut attributes, thread, cpu)
 }
 
-/// Makes the system call: an event of a thread, 0 for the calling one and -1 for all, on one CPU.
+/// Threads of an event, as the system call names them.
+const CALLING_THREAD: libc::pid_t = 0;
+pub(crate) const ALL_THREADS: libc::pid_t = -1;
+
+/// Makes the system call: an event of a thread on one CPU.
 pub(crate) fn open(
     attributes: &mut perf_event_attr,
     thread: libc::pid_t,

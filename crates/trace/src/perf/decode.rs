@@ -19,9 +19,7 @@ use morecores_study::trace::{
 use morecores_study::{CpuId, Nanos};
 use perf_event_open_sys::bindings as sys;
 
-/// Bytes that end each record: process and thread, then the time, as `counter` requests
-/// (perf_event_open(2), `struct sample_id`).
-const SAMPLE_ID_BYTES: usize = 16;
+use super::record::{Fields, Record};
 
 /// The tracing process and thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,31 +59,6 @@ pub(super) struct Decoder {
     pub(super) lost: u64,
 }
 
-/// Part of a record: a sequence of numbers.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn u32(&mut self) -> Option<u32> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u32::from_ne_bytes(*number))
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_ne_bytes(*number))
-    }
-
-    /// Number of a process or thread. The kernel reports 0 for a thread outside the caller's pid
-    /// namespace, which means the idle loop here. It reports -1 for a thread that is gone, which is
-    /// [`Tid::UNSEEN`].
-    fn tid(&mut self) -> Option<Tid> {
-        let number = self.u32()?;
-        Some(if number == 0 { Tid::UNSEEN } else { Tid(number) })
-    }
-}
-
 impl Decoder {
     pub(super) fn new(cpu: CpuId, caller: Caller) -> Self {
         Self {
@@ -108,26 +81,20 @@ impl Decoder {
     }
 
     fn decode_record(&mut self, record: &[u8], events: &mut Vec<Event>) -> Option<()> {
-        let (body, id) = record.split_at_checked(record.len().checked_sub(SAMPLE_ID_BYTES)?)?;
-        let mut header = Fields(body);
-        let kind = header.u32()?;
-        let flags = header.u32()? & 0xffff;
-        let body = header.0;
-        let mut id = Fields(id);
-        let (process, tid, time) = (id.tid()?, id.tid()?, Nanos(id.u64()?));
+        let Record { kind, flags, body, process, thread: tid, at } = Record::parse(record)?;
         // The kernel's fast reading of the monotonic clock can step back slightly when the clock is
         // adjusted (kernel/time/timekeeping.c, ktime_get_mono_fast_ns).
-        self.last = self.last.max(time);
+        self.last = self.last.max(at);
 
         match kind {
-            sys::PERF_RECORD_LOST => self.record_lost(Fields(body), events)?,
-            sys::PERF_RECORD_FORK => self.fork(Fields(body), events)?,
+            sys::PERF_RECORD_LOST => self.record_lost(body, events)?,
+            sys::PERF_RECORD_FORK => self.fork(body, events)?,
             // This case comes after the fork case, so that the caller's own actions give no event
             // except the start of the command.
             _ if process == self.caller.process => {}
             sys::PERF_RECORD_SWITCH => self.switch(tid, flags, events),
-            sys::PERF_RECORD_COMM => self.comm(Fields(body), flags, events)?,
-            sys::PERF_RECORD_EXIT => self.exit(Fields(body), events)?,
+            sys::PERF_RECORD_COMM => self.comm(body, flags, events)?,
+            sys::PERF_RECORD_EXIT => self.exit(body, events)?,
             _ => {}
         }
         Some(())
@@ -171,9 +138,8 @@ impl Decoder {
     /// Decodes a body of pid, tid, name.
     fn comm(&mut self, mut body: Fields<'_>, flags: u32, events: &mut Vec<Event>) -> Option<()> {
         let (_, tid) = (body.tid()?, body.tid()?);
-        let text = body.0.split(|byte| *byte == 0).next().unwrap_or_default();
         let mut name = Comm::default();
-        name.0.iter_mut().take(15).zip(text).for_each(|(to, from)| *to = *from);
+        name.0.iter_mut().take(15).zip(body.text()).for_each(|(to, from)| *to = *from);
         if flags & sys::PERF_RECORD_MISC_COMM_EXEC == 0 {
             self.push(EventKind::Rename { tid, name }, events);
             return Some(());

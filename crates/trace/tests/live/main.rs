@@ -5,6 +5,7 @@
 
 mod contexts;
 mod held;
+mod mappings;
 mod spinning;
 mod support;
 mod tree;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use morecores_study::trace::{TraceSource, UntracedFact};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
+use super::code::{FunctionLoss, FunctionView, UserLockView};
 use crate::{ComponentIntervals, Components, Losses};
 
 /// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
@@ -324,9 +325,16 @@ pub struct TraceView {
     pub commands: Vec<CommandView>,
     /// Kernel locks, longest waits first.
     pub locks: Vec<LockView>,
+    /// Locks of the command's own, longest waits first; empty for a trace from perf events.
+    #[serde(default)]
+    pub user_locks: Vec<UserLockView>,
     /// Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
     /// first.
     pub culprits: Vec<Culprit>,
+    /// Functions that the command ran, by samples, most time first: each with at least a thousandth
+    /// of the samples. Empty for a trace without samples, and for one of an older version.
+    #[serde(default)]
+    pub functions: Vec<FunctionView>,
     /// Processes outside the tree that used the allotted CPUs: names and CPU-seconds, most first.
     pub others: Vec<(String, f64)>,
     /// CPU time of other programs on the allotted CPUs, from the CPUs' own counters, for a trace
@@ -373,6 +381,10 @@ pub struct StackView {
     /// Commands that ran while CPUs were idle for lack of parallel work, most first. The values are
     /// CPUs lost at this count minus the baseline's share.
     pub culprits: Vec<Culprit>,
+    /// Functions that hold a part of a loss, by samples: most lost CPUs first. Empty for traces
+    /// without functions.
+    #[serde(default)]
+    pub functions: Vec<FunctionLoss>,
     /// Speedup of the serial part alone. Null in three cases: the serial part of either run is
     /// shorter than the shortest serial phase; a metric was requested; or the baseline ran
     /// everything serially.

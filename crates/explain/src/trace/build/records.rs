@@ -1,6 +1,6 @@
 //! Records that enter the timeline as they are: waits for kernel locks, samples and system calls.
 
-use morecores_study::trace::{Contention, Object, Sample, SystemCall, Tid};
+use morecores_study::trace::{Contention, Object, Sample, SampleMode, SystemCall, Tid};
 use morecores_study::{CpuId, Nanos};
 
 use super::Builder;
@@ -46,7 +46,10 @@ impl Builder<'_> {
             Tid::IDLE | Tid::UNSEEN => None,
             tid => Some(self.get_or_add_thread(tid)),
         };
-        self.timeline.samples.push(CpuSample { at, cpu, thread, mode: sample.mode, spins: sample.spins });
+        let (mode, spins) = (sample.mode, sample.spins);
+        let is_user = mode == SampleMode::User;
+        let code = is_user.then(|| self.address_spaces.locate(sample.tid, sample.address)).flatten();
+        self.timeline.samples.push(CpuSample { at, cpu, thread, mode, spins, code });
     }
 
     pub(super) fn record_system_call(&mut self, at: Nanos, call: &SystemCall) {

@@ -98,6 +98,9 @@ pub struct IdleAccounting {
     /// [`IdleTimes::too_little_work`] by the threads that ran at the time, in the order of the
     /// threads.
     pub charges: Vec<Charge>,
+    /// Idle CPUs charged to the thread of each sample at its instant, for lack of parallel work; in
+    /// step with the timeline's samples.
+    pub sample_charges: Vec<f64>,
     /// Spans without a running or runnable thread, in the order of time.
     pub blocked_periods: Vec<BlockedPeriod>,
 }

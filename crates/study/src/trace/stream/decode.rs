@@ -5,7 +5,7 @@
 use crate::cpu::MAX_CPU;
 use crate::trace::{
     Accounts, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Interrupt, KnownLock,
-    LockFlags, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
+    LockFlags, Mapping, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
 };
 use crate::{CpuId, CpuSet, Nanos};
 
@@ -52,6 +52,7 @@ impl Decoder<'_> {
             kind::WAKING => self.waking(flag(0), flag(1))?,
             kind::FUTEX_WAIT => self.futex_wait()?,
             kind::HELD => self.held((first & !EARLIER) >> FLAGS_SHIFT)?,
+            kind::MAPPING => self.mapping()?,
             kind if kind >= kind::FIRST_WITH_LENGTH => {
                 let length = self.input.number()?;
                 self.input.skip(length)?;
@@ -115,18 +116,12 @@ impl Decoder<'_> {
         })
     }
 
-    /// Decodes a futex wait. Fields after the known ones come from a later version.
     fn futex_wait(&mut self) -> Result<EventKind, DecodeError> {
-        let length = self.input.number()?;
-        let before = self.input.remaining();
-        let tid = Tid(self.input.small()?);
-        let wait = FutexWait { operation: self.input.small()?, expected: self.input.small()? };
-        let read = before - self.input.remaining();
-        self.input.skip(length.checked_sub(read as u64).ok_or(DecodeError)?)?;
-        Ok(EventKind::FutexWait { tid, wait })
+        let [tid, operation, expected] = self.fields()?;
+        let wait = FutexWait { operation: narrow(operation)?, expected: narrow(expected)? };
+        Ok(EventKind::FutexWait { tid: Tid(narrow(tid)?), wait })
     }
 
-    /// Decodes a held thread. Fields after the known ones come from a later version.
     fn held(&mut self, by: u8) -> Result<EventKind, DecodeError> {
         let by = match by {
             0 => HoldReason::Quota,
@@ -134,12 +129,28 @@ impl Decoder<'_> {
             2 => HoldReason::RealTimeBudget,
             _ => return Err(DecodeError),
         };
+        let [tid] = self.fields()?;
+        Ok(EventKind::Held { tid: Tid(narrow(tid)?), by })
+    }
+
+    fn mapping(&mut self) -> Result<EventKind, DecodeError> {
+        let [process, start, length, offset, module] = self.fields()?;
+        let (process, module) = (Tid(narrow(process)?), narrow(module)?);
+        Ok(EventKind::Mapping(Mapping { process, start, length, offset, module }))
+    }
+
+    /// Decodes the fields of a kind with a length. Fields after the known ones come from a later
+    /// version.
+    fn fields<const N: usize>(&mut self) -> Result<[u64; N], DecodeError> {
         let length = self.input.number()?;
         let before = self.input.remaining();
-        let tid = Tid(self.input.small()?);
+        let mut fields = [0; N];
+        for field in &mut fields {
+            *field = self.input.number()?;
+        }
         let read = before - self.input.remaining();
         self.input.skip(length.checked_sub(read as u64).ok_or(DecodeError)?)?;
-        Ok(EventKind::Held { tid, by })
+        Ok(fields)
     }
 
     fn contention(&mut self, known: u8) -> Result<Contention, DecodeError> {
@@ -252,4 +263,9 @@ impl Decoder<'_> {
             free = last + 1;
         }
     }
+}
+
+/// Number in fewer bits.
+fn narrow<T: TryFrom<u64>>(number: u64) -> Result<T, DecodeError> {
+    T::try_from(number).map_err(|_| DecodeError)
 }

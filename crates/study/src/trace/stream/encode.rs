@@ -144,9 +144,7 @@ impl<'a> Encoder<'a> {
             }
             EventKind::FutexWait { tid, wait } => {
                 self.begin(event, kind::FUTEX_WAIT, 0);
-                let fields = [tid.0, wait.operation, wait.expected].map(u64::from);
-                self.out.number(fields.iter().map(|field| length_of(*field)).sum());
-                fields.iter().for_each(|field| self.out.number(*field));
+                self.fields([tid.0, wait.operation, wait.expected].map(u64::from));
             }
             EventKind::Confined { tid, allowed } => {
                 self.begin(event, kind::CONFINED, 0);
@@ -160,9 +158,12 @@ impl<'a> Encoder<'a> {
                     HoldReason::RealTimeBudget => 2,
                 };
                 self.begin(event, kind::HELD, by << FLAGS_SHIFT);
-                let tid = u64::from(tid.0);
-                self.out.number(length_of(tid));
-                self.out.number(tid);
+                self.fields([u64::from(tid.0)]);
+            }
+            EventKind::Mapping(mapping) => {
+                self.begin(event, kind::MAPPING, 0);
+                let [process, module] = [mapping.process.0, mapping.module].map(u64::from);
+                self.fields([process, mapping.start, mapping.length, mapping.offset, module]);
             }
             EventKind::SystemCall(call) => {
                 self.begin(event, kind::SYSTEM_CALL, object_flags(call.object));
@@ -177,6 +178,12 @@ impl<'a> Encoder<'a> {
                 self.out.number(*events);
             }
         }
+    }
+
+    /// Writes the fields of a kind with a length, after their length in bytes.
+    fn fields<const N: usize>(&mut self, fields: [u64; N]) {
+        self.out.number(fields.iter().map(|field| length_of(*field)).sum());
+        fields.iter().for_each(|field| self.out.number(*field));
     }
 
     #[inline]

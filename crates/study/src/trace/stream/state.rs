@@ -26,6 +26,7 @@ pub(super) mod kind {
     pub(in super::super) const FIRST_WITH_LENGTH: u8 = 16;
     pub(in super::super) const FUTEX_WAIT: u8 = 16;
     pub(in super::super) const HELD: u8 = 17;
+    pub(in super::super) const MAPPING: u8 = 18;
     /// All bits of the kind.
     pub(in super::super) const MASK: u8 = 31;
 }

@@ -1,6 +1,7 @@
 //! Records in the kernel's layout (include/uapi/linux/perf_event.h, `enum perf_event_type`), and
 //! the resulting events.
 
+use super::super::record::SAMPLE_ID_BYTES;
 use super::*;
 
 const CALLER: Caller = Caller { process: Tid(100), thread: Tid(101) };

@@ -1,0 +1,93 @@
+//! Functions that hold the losses of a real program, from the run to the words.
+#![cfg(feature = "trace")]
+
+mod harness;
+
+use harness::{World, report_skip, usable_cpus};
+use morecores_testkit::CProgram;
+use serde_json::Value;
+
+/// Computes alone in one function for 150 ms of CPU time, and for 300 ms in another, which its
+/// threads share.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double used(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) static double parse_input(double seconds)
+{
+	volatile double sum = 0;
+
+	for (double until = used() + seconds; used() < until;)
+		for (int i = 0; i < 100000; i++)
+			sum += i;
+	return sum;
+}
+
+__attribute__((noinline)) static void *add_up(void *seconds)
+{
+	volatile double sum = 0;
+
+	for (double until = used() + *(double *)seconds; used() < until;)
+		for (int i = 0; i < 100000; i++)
+			sum *= i;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : 1;
+	double each = 0.3 / threads, sum = parse_input(0.15);
+	pthread_t ids[16];
+
+	for (int i = 0; i < threads; i++)
+		pthread_create(&ids[i], NULL, add_up, &each);
+	for (int i = 0; i < threads; i++)
+		pthread_join(ids[i], NULL);
+	return sum < 0;
+}
+"#;
+
+#[test]
+fn the_serial_function_is_named() {
+    const NAME: &str = "the_serial_function_is_named";
+    if usable_cpus() < 2 {
+        return report_skip(NAME, "two CPUs are needed");
+    }
+    let (world, program) = (World::new(), CProgram::compile("stages", PROGRAM));
+    let path = program.path().to_str().expect("a path of letters");
+    world.run("-q --cpus 1,2 --runs 6 --precision 0 --traced-runs 2", &[path, "{n}"]).success();
+    let view = world.shown("--json");
+    let trace = &view["traces"][1];
+    let untraced = trace["untraced"].as_array().expect("a list");
+    if trace["source"] != "bpf" || untraced.iter().any(|fact| fact["what"].to_string().contains("functions"))
+    {
+        return report_skip(NAME, "no functions are traced here");
+    }
+    let functions = view["stack"][0]["functions"].as_array().expect("functions");
+    let of_loss = |loss: &str| functions.iter().find(|function| function["loss"] == loss);
+    let serial = of_loss("idle_too_little_work").unwrap_or_else(|| panic!("{functions:#?}"));
+    assert_eq!(
+        (&serial["function"], &serial["command"]),
+        (&Value::from("parse_input"), &Value::from("stages"))
+    );
+    let lost = &view["stack"][0]["losses"]["idle_too_little_work"];
+    let [lost, held] = [lost, &serial["lost_cpus"]].map(|value| value.as_f64().expect("a number"));
+    assert!(held > 0.7 * lost && held < 1.1 * lost, "{held} of {lost}: {functions:#?}");
+    world.morecores(&["show", "study"]).success().prints(&["functions that hold the losses", "parse_input"]);
+    // The run's own functions, with the time that each took.
+    let own = trace["functions"].as_array().expect("functions");
+    let time = |name: &str| {
+        let row = own.iter().find(|row| row["function"] == name).unwrap_or_else(|| panic!("{own:#?}"));
+        row["cpu_s"].as_f64().expect("a number")
+    };
+    assert!(time("add_up") > 1.4 * time("parse_input"), "{own:#?}");
+}

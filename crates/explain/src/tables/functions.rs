@@ -1,0 +1,156 @@
+//! Functions that the command ran, by samples: the CPU time of each, and the idle time of other
+//! CPUs that the idle rule charges to it. This module names no function; the header does.
+
+use std::collections::BTreeMap;
+
+use morecores_study::trace::{Function, Module, SampleMode, TraceFacts};
+use morecores_view::code::{FunctionLoss, FunctionView};
+
+use super::programs::{ProgramId, Programs};
+use crate::trace::{CodeAddress, IdleAccounting, Timeline};
+
+/// Share of the command's samples from which a function has a row. A choice: a thousandth is below
+/// every loss that is named.
+const LEAST_SHARE: f64 = 0.001;
+
+/// Code that a sample found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Code {
+    /// Function of this index in the header.
+    Function(usize),
+    /// Code of a module outside all functions of the header.
+    Module(u32),
+    /// The kernel, working for the command.
+    Kernel,
+    /// Code without a known mapping.
+    Unknown,
+}
+
+/// Sums over the samples of one function in one program.
+#[derive(Clone, Copy, Debug, Default)]
+struct SampleSum {
+    samples: u32,
+    /// Idle CPUs charged at the samples, and the sum of their squares.
+    charged: f64,
+    charged_squares: f64,
+}
+
+/// Rows of all functions with a notable share of the samples, most time first; empty for a trace
+/// without samples or without mappings of code.
+///
+/// A sample stands for the time between two samples. The charges of a program's samples are scaled
+/// to the program's idle time, which is known without samples. The standard errors are those of
+/// independent samples.
+pub(super) fn functions(
+    facts: &TraceFacts,
+    timeline: &Timeline,
+    programs: &Programs,
+    idle: &IdleAccounting,
+) -> Vec<FunctionView> {
+    let Some(period) = facts.sample_period_ns.filter(|_| !facts.modules.is_empty()) else {
+        return Vec::new();
+    };
+    let period_s = period.as_secs_f64();
+    let mut sums: BTreeMap<(ProgramId, Code), SampleSum> = BTreeMap::new();
+    for (sample, &charge) in timeline.samples.iter().zip(&idle.sample_charges) {
+        let Some(id) = sample.thread.filter(|id| timeline.thread(*id).in_tree) else { continue };
+        let code = match sample.mode {
+            SampleMode::User => user_code(&facts.functions, sample.code),
+            SampleMode::Kernel => Code::Kernel,
+            SampleMode::Interrupt => continue,
+        };
+        let sum = sums.entry((programs.program_at(id, sample.at), code)).or_default();
+        sum.samples += 1;
+        sum.charged += charge;
+        sum.charged_squares += charge * charge;
+    }
+    let scales = idle_scales(timeline, programs, idle, period_s, &sums);
+    let all: u32 = sums.values().map(|sum| sum.samples).sum();
+    let least = (f64::from(all) * LEAST_SHARE).ceil() as u32;
+    let row = |((program, code), sum): (&(ProgramId, Code), &SampleSum)| {
+        let charge_s = period_s * scales.get(program).copied().unwrap_or(0.0);
+        let function = match code {
+            Code::Function(index) => facts.functions.get(*index),
+            _ => None,
+        };
+        FunctionView {
+            command: programs.name(*program),
+            function: code_name(*code, facts),
+            module: code_module(*code, facts).map(|module| module.path.clone()),
+            source: function
+                .and_then(|function| function.source.as_ref())
+                .map(|source| format!("{}:{}", file_name(&source.file), source.line)),
+            cpu_s: f64::from(sum.samples) * period_s,
+            cpu_error_s: f64::from(sum.samples).sqrt() * period_s,
+            idle_s: sum.charged * charge_s,
+            idle_error_s: sum.charged_squares.sqrt() * charge_s,
+        }
+    };
+    let mut rows: Vec<FunctionView> = sums.iter().filter(|(_, sum)| sum.samples >= least).map(row).collect();
+    rows.sort_by(|a, b| (b.cpu_s + b.idle_s).total_cmp(&(a.cpu_s + a.idle_s)));
+    rows
+}
+
+/// Code of a sample in user mode. `functions` are in the order of modules and places.
+fn user_code(functions: &[Function], code: Option<CodeAddress>) -> Code {
+    let Some(CodeAddress { module, offset }) = code else { return Code::Unknown };
+    let after = functions.partition_point(|function| (function.module, function.start) <= (module, offset));
+    let index = after.checked_sub(1);
+    let contains = |function: &Function| function.module == module && offset < function.end;
+    match index.filter(|index| contains(&functions[*index])) {
+        Some(index) => Code::Function(index),
+        None => Code::Module(module),
+    }
+}
+
+/// Idle time charged to each program, over the estimate of it by the program's samples.
+fn idle_scales(
+    timeline: &Timeline,
+    programs: &Programs,
+    idle: &IdleAccounting,
+    period_s: f64,
+    sums: &BTreeMap<(ProgramId, Code), SampleSum>,
+) -> BTreeMap<ProgramId, f64> {
+    let mut scales: BTreeMap<ProgramId, f64> = BTreeMap::new();
+    for charge in &idle.charges {
+        let Some(id) = charge.thread else { continue };
+        *scales.entry(programs.charged_program(timeline, id, charge.name_index)).or_default() +=
+            charge.seconds;
+    }
+    for (program, scale) in &mut scales {
+        let of_program = sums.iter().filter(|((other, _), _)| other == program);
+        let estimate = period_s * of_program.map(|(_, sum)| sum.charged).sum::<f64>();
+        *scale = if estimate > 0.0 { *scale / estimate } else { 0.0 };
+    }
+    scales
+}
+
+/// Name of code in a table.
+fn code_name(code: Code, facts: &TraceFacts) -> String {
+    let file =
+        |module: u32| facts.modules.get(module as usize).map_or("unknown", |module| file_name(&module.path));
+    match code {
+        Code::Function(index) => facts.functions.get(index).map_or_else(String::new, |function| {
+            let by_place = || format!("{}+{:#x}", file(function.module), function.start);
+            function.name.clone().unwrap_or_else(by_place)
+        }),
+        Code::Module(module) => format!("[{}]", file(module)),
+        Code::Kernel => FunctionLoss::KERNEL.to_owned(),
+        Code::Unknown => "[unknown]".to_owned(),
+    }
+}
+
+/// Module of code.
+fn code_module(code: Code, facts: &TraceFacts) -> Option<&Module> {
+    let number = match code {
+        Code::Function(index) => facts.functions.get(index)?.module,
+        Code::Module(module) => module,
+        Code::Kernel | Code::Unknown => return None,
+    };
+    facts.modules.get(number as usize)
+}
+
+/// Last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,108 @@
+//! Tables of a command's code: the losses of a speedup stack by function, and the functions and locks
+//! of a traced run. This module selects rows and columns; it computes no loss.
+
+use morecores_study::Quantity;
+use morecores_view::code::{FunctionLoss, FunctionView, SampledLoss, UserLockView};
+use morecores_view::page::TableCell;
+use morecores_view::{Component, Estimate, StackView, TraceView};
+
+use crate::component::loss_name;
+use crate::format::{ABSENT, cpus, percent_with_error};
+use crate::table::{Column, ColumnKind, Table, estimate_cell, figure_cell};
+
+/// Number of functions shown of each loss.
+const MAX_FUNCTIONS: usize = 3;
+
+/// Number of functions or locks shown of a run.
+const MAX_ROWS: usize = 10;
+
+/// Words for a lock without a name.
+const NO_NAME: &str = "(no variable)";
+
+/// Functions with the largest parts of each loss, whose intervals are above zero; none without such
+/// a function.
+pub(crate) fn function_losses_table(stack: &StackView) -> Option<Table> {
+    let of_loss = |loss: SampledLoss| {
+        let functions = stack.functions.iter().filter(move |function| function.loss == loss);
+        functions.filter(|function| function.ci95[0] > 0.0).take(MAX_FUNCTIONS)
+    };
+    let rows: Vec<&FunctionLoss> =
+        [SampledLoss::IdleTooLittleWork, SampledLoss::UserWork].into_iter().flat_map(of_loss).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let lost = |function: &&FunctionLoss| {
+        let estimate = Estimate { value: function.lost_cpus, ci95: Some(function.ci95) };
+        estimate_cell(Quantity::Cpus, Some(&estimate))
+    };
+    let loss = |function: &&FunctionLoss| loss_name(component(function.loss)).to_owned();
+    let columns = vec![
+        names(0, "function", rows.iter().map(|function| function.function.clone())),
+        names(3, "source", rows.iter().map(|function| place(&function.source, &function.module))),
+        names(2, "command", rows.iter().map(|function| function.command.clone())),
+        Column::labels("part of", rows.iter().map(loss)),
+        Column::figures(0, "CPUs", rows.iter().map(lost)),
+    ];
+    Some(Table::new(format!("functions that hold the losses on {}", cpus(stack.cpus)), columns))
+}
+
+/// Functions with the most time of a traced run; none without samples of named code.
+pub(crate) fn functions_table(trace: &TraceView) -> Option<Table> {
+    let rows = &trace.functions[..trace.functions.len().min(MAX_ROWS)];
+    if rows.is_empty() {
+        return None;
+    }
+    let whole = f64::from(trace.cpus) * trace.elapsed_s;
+    let share = |value: f64, error: f64| {
+        let text = percent_with_error(value / whole, error / whole);
+        TableCell::figure(Quantity::Share, Some(value / whole), text)
+    };
+    let work = |function: &FunctionView| share(function.cpu_s, function.cpu_error_s);
+    let idle = |function: &FunctionView| share(function.idle_s, function.idle_error_s);
+    let columns = vec![
+        names(0, "function", rows.iter().map(|function| function.function.clone())),
+        names(3, "source", rows.iter().map(|function| place(&function.source, &function.module))),
+        names(2, "command", rows.iter().map(|function| function.command.clone())),
+        Column::figures(0, "CPU time", rows.iter().map(work)),
+        Column::figures(1, "others idle", rows.iter().map(idle)),
+    ];
+    Some(Table::new(format!("functions on {}, of all CPU time", cpus(trace.cpus)), columns))
+}
+
+/// Locks of the command's own with the longest waits; none without such a wait.
+pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
+    let rows = &trace.user_locks[..trace.user_locks.len().min(MAX_ROWS)];
+    if rows.is_empty() {
+        return None;
+    }
+    let cell = |quantity: Quantity, figure: fn(&UserLockView) -> f64| {
+        rows.iter().map(move |lock| figure_cell(quantity, Some(figure(lock))))
+    };
+    let columns = vec![
+        names(0, "lock", rows.iter().map(|lock| lock.name.clone().unwrap_or_else(|| NO_NAME.to_owned()))),
+        names(2, "command", rows.iter().map(|lock| lock.command.clone())),
+        Column::figures(3, "waits", cell(Quantity::Count, |lock| lock.waits as f64)),
+        Column::figures(0, "waited", cell(Quantity::Time, |lock| lock.wait_s)),
+        Column::figures(1, "held meanwhile", cell(Quantity::Time, |lock| lock.held_s)),
+        Column::figures(4, "longest", cell(Quantity::Time, |lock| lock.max_wait_s)),
+    ];
+    Some(Table::new(format!("locks of the command on {}", cpus(trace.cpus)), columns))
+}
+
+fn names(rank: u8, header: &str, cells: impl IntoIterator<Item = String>) -> Column {
+    Column::new(ColumnKind::Name(rank), header, cells.into_iter().map(TableCell::name))
+}
+
+/// Component of which a sampled loss is the loss.
+const fn component(loss: SampledLoss) -> Component {
+    match loss {
+        SampledLoss::UserWork => Component::UserWork,
+        SampledLoss::IdleTooLittleWork => Component::IdleTooLittleWork,
+    }
+}
+
+/// Place in the source code, else the file of the code.
+fn place(source: &Option<String>, module: &Option<String>) -> String {
+    let file = || module.as_ref().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
+    source.clone().or_else(file).unwrap_or_else(|| ABSENT.to_owned())
+}

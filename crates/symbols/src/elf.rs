@@ -1,0 +1,122 @@
+//! Structure of an ELF file: segments, build identifier, and the extents of its functions by the
+//! unwind table. This module knows no symbol.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+use object::elf::PF_W;
+use object::{Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags};
+
+/// Loadable part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    /// Offset in the file.
+    offset: u64,
+    /// Bytes in the file.
+    length: u64,
+    /// Address of the first byte, as in the file's symbols.
+    address: u64,
+    /// Bytes in memory.
+    memory: u64,
+    writable: bool,
+}
+
+/// Structure of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ElfFile {
+    /// Build identifier in hexadecimal, if the file has one.
+    pub(crate) build_id: Option<String>,
+    segments: Vec<Segment>,
+    /// Extents of the functions, by address and without overlap.
+    functions: Vec<Range<u64>>,
+}
+
+impl ElfFile {
+    /// Reads the structure of a file. The error says what is wrong with it.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let cache = ReadCache::new(file);
+        let object = object::File::parse(&cache).map_err(|error| error.to_string())?;
+        let build_id = object.build_id().map_err(|error| error.to_string())?;
+        let segments = object.segments().map(|segment| {
+            let (offset, length) = segment.file_range();
+            let flags = segment.flags();
+            Segment {
+                offset,
+                length,
+                address: segment.address(),
+                memory: segment.size(),
+                writable: matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.0 & PF_W.0 != 0),
+            }
+        });
+        Ok(Self {
+            build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            segments: segments.collect(),
+            functions: functions(&object),
+        })
+    }
+
+    /// Address, as in the file's symbols, of the byte at an offset in the file.
+    pub(crate) fn address(&self, offset: u64) -> Option<u64> {
+        let segment = self
+            .segments
+            .iter()
+            .find(|segment| segment.offset <= offset && offset - segment.offset < segment.length)?;
+        segment.address.checked_add(offset - segment.offset)
+    }
+
+    /// Offset in the file of an address as in the file's symbols.
+    pub(crate) fn offset(&self, address: u64) -> Option<u64> {
+        let segment = self
+            .segments
+            .iter()
+            .find(|segment| segment.address <= address && address - segment.address < segment.length)?;
+        segment.offset.checked_add(address - segment.address)
+    }
+
+    /// Address, as in the file's symbols, of an `address` in a process that has the code at `offset`
+    /// mapped at `start`. `None` if the address is not in the file's writable data.
+    pub(crate) fn data_address(&self, start: u64, offset: u64, address: u64) -> Option<u64> {
+        // A mapping begins at a page, which may lie before the segment.
+        let code = self
+            .segments
+            .iter()
+            .find(|segment| !segment.writable && segment.offset.saturating_add(segment.length) > offset)?;
+        let code_address = code.address.wrapping_add(offset.wrapping_sub(code.offset));
+        let address = address.wrapping_sub(start.wrapping_sub(code_address));
+        let is_data = |segment: &&Segment| {
+            segment.writable && segment.address <= address && address - segment.address < segment.memory
+        };
+        self.segments.iter().find(is_data).map(|_| address)
+    }
+
+    /// Extent of the function at an address, by the unwind table.
+    pub(crate) fn function(&self, address: u64) -> Option<Range<u64>> {
+        let after = self.functions.partition_point(|function| function.start <= address);
+        let function = self.functions.get(after.checked_sub(1)?)?;
+        function.contains(&address).then(|| function.clone())
+    }
+}
+
+/// Extents of all functions by `.eh_frame`; none from a section that is absent or damaged.
+fn functions<'data>(object: &impl Object<'data>) -> Vec<Range<u64>> {
+    let Some(section) = object.section_by_name(".eh_frame") else { return Vec::new() };
+    let Ok(data) = section.data() else { return Vec::new() };
+    let mut table = EhFrame::new(data, LittleEndian);
+    table.set_address_size(if object.is_64() { 8 } else { 4 });
+    let bases = BaseAddresses::default().set_eh_frame(section.address());
+    let mut entries = table.entries(&bases);
+    let mut functions: Vec<Range<u64>> = Vec::new();
+    // A damaged entry ends the table: the place of the next one is unknown.
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let start = entry.initial_address();
+        functions.extend(start.checked_add(entry.len()).map(|end| start..end));
+    }
+    functions.sort_unstable_by_key(|function| (function.start, function.end));
+    functions.dedup_by(|next, before| next.start < before.end);
+    functions
+}

@@ -1,0 +1,197 @@
+//! Functions and variables by their places in files. Each file is opened once.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer as SymbolReader};
+use morecores_study::trace::{Function, Mapping, Module, SourceLine, Variable};
+
+use crate::SymbolError;
+use crate::elf::ElfFile;
+
+/// Source of names. It keeps the files that it has read.
+#[derive(Debug)]
+pub struct Symbolizer {
+    reader: SymbolReader,
+    files: HashMap<Module, Result<SymbolFile, SymbolError>>,
+}
+
+/// Source of a file's symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Symbols {
+    /// Symbol tables of the file.
+    File,
+    /// Debug information in the file, or in a debug file with its build identifier.
+    Debug,
+}
+
+/// File with names.
+#[derive(Clone, Debug)]
+struct SymbolFile {
+    path: PathBuf,
+    elf: ElfFile,
+}
+
+impl Default for Symbolizer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Symbolizer {
+    /// Symbolizer that has read no file. Debug files are those below `/usr/lib/debug`.
+    pub fn new() -> Self {
+        let reader = SymbolReader::builder()
+            // Without the language of a symbol, it would read the name `m` of C as a type of C++.
+            .enable_demangling(false)
+            .enable_code_info(true)
+            .enable_inlined_fns(false)
+            .build();
+        Self { reader, files: HashMap::new() }
+    }
+
+    /// Functions of a module that contain these offsets in its file: each once, sorted by start.
+    /// `number` is the module's number in the result. An offset outside all symbols has the extent
+    /// of its function by the unwind table, without a name; it has no function if the table has none.
+    ///
+    /// # Errors
+    /// [`SymbolError`]: the file cannot be read, is none, or was replaced since it was mapped.
+    pub fn functions(
+        &mut self,
+        number: u32,
+        module: &Module,
+        offsets: &BTreeSet<u64>,
+    ) -> Result<Vec<Function>, SymbolError> {
+        let file = open(&mut self.files, module)?;
+        let mut functions: Vec<Function> = Vec::new();
+        for offset in offsets {
+            if functions.last().is_some_and(|last| *offset < last.end) {
+                continue;
+            }
+            let Some(address) = file.elf.address(*offset) else { continue };
+            functions.extend(function_at(&self.reader, file, number, address));
+        }
+        functions.sort_unstable_by_key(|function| (function.start, function.end));
+        functions.dedup_by_key(|function| function.start);
+        Ok(functions)
+    }
+
+    /// Variable of a module at an `address` of a process that has its code mapped as `code`. `None`
+    /// if the address is not in the module's data, or in none of its named variables.
+    ///
+    /// # Errors
+    /// Those of [`functions`](Self::functions).
+    pub fn variable(
+        &mut self,
+        module: &Module,
+        code: &Mapping,
+        address: u64,
+    ) -> Result<Option<Variable>, SymbolError> {
+        let file = open(&mut self.files, module)?;
+        let Some(place) = file.elf.data_address(code.start, code.offset, address) else { return Ok(None) };
+        let symbol = containing_symbol(&self.reader, file, place);
+        Ok(symbol.map(|symbol| Variable {
+            process: code.process,
+            address,
+            module: code.module,
+            name: demangle(&symbol.name),
+            offset: place - symbol.addr,
+        }))
+    }
+}
+
+/// File of a module, opened at its first use.
+fn open<'f>(
+    files: &'f mut HashMap<Module, Result<SymbolFile, SymbolError>>,
+    module: &Module,
+) -> Result<&'f SymbolFile, SymbolError> {
+    let file = files.entry(module.clone()).or_insert_with(|| SymbolFile::open(module));
+    file.as_ref().map_err(Clone::clone)
+}
+
+impl SymbolFile {
+    fn open(module: &Module) -> Result<Self, SymbolError> {
+        let name = module.path.clone();
+        // Names such as `[vdso]` and `//anon` are no paths; `/memfd:` has no file to open.
+        if !name.starts_with('/') || name.starts_with("//") || name.starts_with("/memfd:") {
+            return Err(SymbolError::NoFile { name });
+        }
+        let path = PathBuf::from(&name);
+        let elf = ElfFile::read(&path).map_err(|why| SymbolError::Unreadable { path: name.clone(), why })?;
+        match (&module.build_id, &elf.build_id) {
+            (Some(mapped), Some(now)) if mapped != now => Err(SymbolError::Replaced { path: name }),
+            (Some(_), None) => Err(SymbolError::Replaced { path: name }),
+            _ => Ok(Self { path, elf }),
+        }
+    }
+
+    /// Symbols of the file alone, or those of its debug information too.
+    fn source(&self, symbols: Symbols) -> Source<'_> {
+        let mut elf = Elf::new(&self.path);
+        elf.debug_syms = symbols == Symbols::Debug;
+        Source::Elf(elf)
+    }
+}
+
+/// Function at an address of the file.
+fn function_at(reader: &SymbolReader, file: &SymbolFile, number: u32, address: u64) -> Option<Function> {
+    let unwind = file.elf.function(address);
+    let symbol = containing_symbol(reader, file, address);
+    let (extent, name) = match (symbol, unwind) {
+        (Some(symbol), unwind) => {
+            let size = symbol.size.map_or(0, |size| size as u64);
+            let end = symbol.addr.saturating_add(size);
+            // A symbol without a size has that of the unwind table.
+            let end = if size > 0 { end } else { unwind?.end };
+            (symbol.addr..end, Some(demangle(&symbol.name)))
+        }
+        (None, Some(unwind)) => (unwind, None),
+        (None, None) => return None,
+    };
+    let start = file.elf.offset(extent.start)?;
+    Some(Function {
+        module: number,
+        start,
+        end: start.checked_add(extent.end - extent.start)?,
+        source: name.is_some().then(|| source_line(reader, file, extent.start)).flatten(),
+        name,
+    })
+}
+
+/// Symbol that contains an address. A symbol without a size counts if the unwind table has a
+/// function that begins with it. The symbols of the file come first: debug information gives a
+/// function with several ranges only one of them.
+fn containing_symbol<'r>(reader: &'r SymbolReader, file: &SymbolFile, address: u64) -> Option<Sym<'r>> {
+    let contains = |symbol: &Sym<'_>| match symbol.size {
+        Some(size) => address.checked_sub(symbol.addr).is_some_and(|distance| distance < size as u64),
+        None => file.elf.function(address).is_some_and(|function| function.start == symbol.addr),
+    };
+    let sources = [Symbols::File, Symbols::Debug].into_iter();
+    sources.filter_map(|symbols| symbol_at(reader, &file.source(symbols), address)).find(contains)
+}
+
+fn symbol_at<'r>(reader: &'r SymbolReader, source: &Source<'_>, address: u64) -> Option<Sym<'r>> {
+    match reader.symbolize_single(source, Input::VirtOffset(address)).ok()? {
+        Symbolized::Sym(symbol) => Some(symbol.into_owned()),
+        Symbolized::Unknown(_) => None,
+    }
+}
+
+/// Line of the first instruction of a function.
+fn source_line(reader: &SymbolReader, file: &SymbolFile, start: u64) -> Option<SourceLine> {
+    let code = symbol_at(reader, &file.source(Symbols::Debug), start)?.code_info?;
+    let path: &Path = &code.to_path();
+    Some(SourceLine { file: path.to_string_lossy().into_owned(), line: code.line? })
+}
+
+/// Name in its source language. Mangled names begin with `_R` in Rust and `_Z` in C++ (Itanium C++
+/// ABI, 5.1.2); older names of Rust look like those of C++.
+fn demangle(name: &str) -> String {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return format!("{rust:#}");
+    }
+    let is_cpp = name.starts_with("_Z");
+    let cpp = is_cpp.then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten();
+    cpp.unwrap_or_else(|| name.to_owned())
+}

@@ -1,0 +1,85 @@
+//! Code of the command in the derived view: its functions with the losses that they hold, and its
+//! locks.
+
+use serde::{Deserialize, Serialize};
+
+/// Function of a command, with its times by samples. A sample stands for the time between two
+/// samples, so that each time has a standard error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct FunctionView {
+    /// Command that ran the function.
+    pub command: String,
+    /// Name of the function. A function without a symbol has the name of its file and the offset of
+    /// its first byte there: `ld+0x1a30`. In brackets: `[kernel]`, a file for its code outside all
+    /// known functions, `[unknown]`.
+    pub function: String,
+    /// Path of the file with the function's code; null for the kernel and for unknown code.
+    pub module: Option<String>,
+    /// Place in the source code, `file:line`; null if it is unknown.
+    pub source: Option<String>,
+    /// CPU time in seconds: in user mode, or of `[kernel]` in the kernel.
+    pub cpu_s: f64,
+    /// Standard error of this time.
+    pub cpu_error_s: f64,
+    /// Idle time of other CPUs in CPU-seconds that is charged to the function, because it ran while
+    /// there was too little parallel work.
+    pub idle_s: f64,
+    /// Standard error of this time.
+    pub idle_error_s: f64,
+}
+
+/// Loss that samples divide among functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum SampledLoss {
+    /// Extra time in user mode.
+    UserWork,
+    /// CPUs idle for lack of parallel work.
+    IdleTooLittleWork,
+}
+
+/// Part of a loss that one function holds: the excess of its time over the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct FunctionLoss {
+    /// Loss of which it is a part.
+    pub loss: SampledLoss,
+    /// Command that ran the function.
+    pub command: String,
+    /// Name of the function, as in [`FunctionView`].
+    pub function: String,
+    /// Path of the file with the function's code; null for the kernel and for unknown code.
+    pub module: Option<String>,
+    /// Place in the source code, `file:line`; null if it is unknown.
+    pub source: Option<String>,
+    /// Lost CPUs; negative if the function takes less.
+    pub lost_cpus: f64,
+    /// 95% interval of the lost CPUs, from the number of samples and the interval of the speedup.
+    pub ci95: [f64; 2],
+}
+
+impl FunctionLoss {
+    /// Name of the kernel among the functions.
+    pub const KERNEL: &str = "[kernel]";
+}
+
+/// Lock of the command's own: a futex that the trace shows to be a lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct UserLockView {
+    /// Command whose threads waited.
+    pub command: String,
+    /// Name of the variable with the lock, `cache+0x28` for a lock inside a variable, or the name of
+    /// a runtime's lock; null for a lock without a variable, such as one on the heap.
+    pub name: Option<String>,
+    /// Number of waits.
+    pub waits: u64,
+    /// Time of all waits together, in seconds.
+    pub wait_s: f64,
+    /// Longest wait, in seconds.
+    pub max_wait_s: f64,
+    /// Time in seconds for which a known thread held the lock while others waited for it.
+    pub held_s: f64,
+}
