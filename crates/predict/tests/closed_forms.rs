@@ -184,7 +184,8 @@ fn bands_beyond_the_cores_of_a_recorded_server_hold_its_siblings() {
     for largest in [32, 64] {
         let counts = measured(largest);
         let (known, alike) = (band(&counts, &cpu_kinds, 2 * largest), band(&counts, &[], 2 * largest));
-        assert!(known[0] < alike[0] && known[1] < 0.95 * alike[1], "{known:?} {alike:?}");
+        // The ideal speedup ends the band of CPUs that are alike.
+        assert!(known[0] < alike[0] && known[1] < 0.98 * alike[1], "{known:?} {alike:?}");
     }
     // Second threads that each add a tenth or four tenths of a core.
     for speedup in [64.0 * 1.1, 64.0 * 1.4] {

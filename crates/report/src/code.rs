@@ -1,5 +1,5 @@
-//! Tables of a command's code: the losses of a speedup stack by function, and the functions and locks
-//! of a traced run. This module selects rows and columns; it computes no loss.
+//! Tables of a command's code: the losses of a speedup stack by function, and the functions and
+//! locks of a traced run. This module selects rows and columns; it computes no loss.
 
 use morecores_study::Quantity;
 use morecores_view::code::{FunctionLoss, FunctionView, SampledLoss, UserLockView};

@@ -271,11 +271,6 @@ pub(crate) fn caveat_text(caveat: &Caveat) -> String {
         Caveat::UnseenSharing => {
             "Its threads share memory; how they disturb each other shows only on 2 CPUs or more.".to_owned()
         }
-        Caveat::UnseenKernelSharing => {
-            "Most of its work is in the kernel, which all CPUs share; how they disturb each \
-                                       other there shows only on 2 CPUs or more."
-                .to_owned()
-        }
         Caveat::MemoryBound { chance, cpus: counts } => format!(
             "Its user time grows as copies of memory slow down, so the memory probably limits it ({}). The prediction \
              for {} CPUs follows the memory's measured bandwidth.",

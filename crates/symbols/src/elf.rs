@@ -76,8 +76,8 @@ impl ElfFile {
         segment.offset.checked_add(address - segment.address)
     }
 
-    /// Address, as in the file's symbols, of an `address` in a process that has the code at `offset`
-    /// mapped at `start`. `None` if the address is not in the file's writable data.
+    /// Address, as in the file's symbols, of an `address` in a process that has the code at
+    /// `offset` mapped at `start`. `None` if the address is not in the file's writable data.
     pub(crate) fn data_address(&self, start: u64, offset: u64, address: u64) -> Option<u64> {
         // A mapping begins at a page, which may lie before the segment.
         let code = self

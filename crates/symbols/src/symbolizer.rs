@@ -53,7 +53,8 @@ impl Symbolizer {
 
     /// Functions of a module that contain these offsets in its file: each once, sorted by start.
     /// `number` is the module's number in the result. An offset outside all symbols has the extent
-    /// of its function by the unwind table, without a name; it has no function if the table has none.
+    /// of its function by the unwind table, without a name; it has no function if the table has
+    /// none.
     ///
     /// # Errors
     /// [`SymbolError`]: the file cannot be read, is none, or was replaced since it was mapped.

@@ -1,5 +1,5 @@
-//! Functions that hold the losses of a speedup stack, by the samples of the traced runs. This module
-//! knows no event and no address.
+//! Functions that hold the losses of a speedup stack, by the samples of the traced runs. This
+//! module knows no event and no address.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ pub(crate) struct StackSpeedup {
 }
 
 /// Losses of all functions, most lost CPUs first. Each is `a - S·b`, with the shares `a` of the
-/// traced runs and `b` of the baseline's. Its interval has the distances of Zou & Donner, as those of
-/// the components.
+/// traced runs and `b` of the baseline's. Its interval has the distances of Zou & Donner, as those
+/// of the components.
 pub(crate) fn function_losses(
     runs: &TracedRuns<'_>,
     base_runs: &TracedRuns<'_>,

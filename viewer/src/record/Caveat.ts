@@ -43,7 +43,7 @@ cpus: Array<number>,
 /**
  * Threshold of the speedup.
  */
-above: number, } | { "caveat": "unseen_sharing" } | { "caveat": "unseen_kernel_sharing" } | { "caveat": "memory_bound", 
+above: number, } | { "caveat": "unseen_sharing" } | { "caveat": "memory_bound", 
 /**
  * Chance that the program lives on this bandwidth.
  */

@@ -9,8 +9,8 @@ export type UserLockView = {
  */
 command: string, 
 /**
- * Name of the variable with the lock, `cache+0x28` for a lock inside a variable, or the name of
- * a runtime's lock; null for a lock without a variable, such as one on the heap.
+ * Name of the variable with the lock, `cache+0x28` for a lock inside a variable, or the name
+ * of a runtime's lock; null for a lock without a variable, such as one on the heap.
  */
 name: string | null, 
 /**

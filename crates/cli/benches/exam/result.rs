@@ -113,7 +113,7 @@ pub(crate) fn print_table(results: &[Examined]) {
 const FIXED_TIME: &str = "fixed time";
 
 const fn is_sharing(caveat: &Caveat) -> bool {
-    matches!(caveat, Caveat::UnseenSharing | Caveat::UnseenKernelSharing)
+    matches!(caveat, Caveat::UnseenSharing)
 }
 
 /// Prints the factors for the present bands that split conformal prediction takes from the tuning

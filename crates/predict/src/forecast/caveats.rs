@@ -102,10 +102,5 @@ fn memory_bound(evidence: &Evidence, targets: &[u32]) -> Option<Caveat> {
 fn unseen_sharing(evidence: &Evidence) -> Option<Caveat> {
     let on_one_cpu = evidence.points.iter().all(|point| point.cpus == 1)
         || evidence.programs.iter().all(|program| program.cpus == 1);
-    match sharing(evidence) {
-        _ if !on_one_cpu || evidence.programs.is_empty() => None,
-        UnseenSharing::Memory => Some(Caveat::UnseenSharing),
-        UnseenSharing::Kernel => Some(Caveat::UnseenKernelSharing),
-        UnseenSharing::Nothing => None,
-    }
+    (on_one_cpu && sharing(evidence) == UnseenSharing::Memory).then_some(Caveat::UnseenSharing)
 }

@@ -114,7 +114,6 @@ impl<'e> Ensemble<'e> {
         DrawRanges {
             inflation: &self.inflation,
             kernel: self.measured.kernel,
-            meeting_share: self.compared.program.meeting_share(),
             hold_growth: &self.hold_growth,
             capacity: CapacityRange::for_target(self.largest, self.kinds, self.memory.as_ref(), cpus),
         }

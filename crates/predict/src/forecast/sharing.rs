@@ -3,9 +3,6 @@
 
 use super::evidence::{Evidence, MeasuredPoint};
 
-/// Share of the CPU time in the kernel from which a program mostly works there.
-const MOSTLY_KERNEL: f64 = 0.5;
-
 /// Resource that the parts of a program share while only one of them runs at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnseenSharing {
@@ -13,8 +10,6 @@ pub(super) enum UnseenSharing {
     Nothing,
     /// Memory: its threads meet at futexes.
     Memory,
-    /// The kernel, in which most of the work is.
-    Kernel,
 }
 
 /// Sharing of a program of which `points` are measured; `None` if a larger count than 1 is among
@@ -26,11 +21,8 @@ pub(super) fn unseen_sharing(evidence: &Evidence, points: &[MeasuredPoint]) -> O
 
 /// Sharing of the traced program.
 pub(super) fn sharing(evidence: &Evidence) -> UnseenSharing {
-    let kernel = evidence.points.first().and_then(|point| point.kernel);
     if evidence.programs.iter().any(|program| program.meetings_per_s > 0.0) {
         UnseenSharing::Memory
-    } else if kernel.is_some_and(|share| share > MOSTLY_KERNEL) {
-        UnseenSharing::Kernel
     } else {
         UnseenSharing::Nothing
     }

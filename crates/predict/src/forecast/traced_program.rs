@@ -154,11 +154,6 @@ impl TracedProgram {
         self.demands.wake_latency.unwrap_or(DEFAULT_WAKE_LATENCY)
     }
 
-    /// Latencies of a wake-up for all meetings of threads, over the CPU time.
-    pub(super) fn meeting_share(&self) -> f64 {
-        self.meetings_per_s * self.wake_latency().as_secs_f64()
-    }
-
     /// Machine with `cpus` CPUs like the traced ones and with this inflation.
     pub(super) fn machine(&self, cpus: u32, inflation: Inflation) -> Machine {
         let wake_latency = self.wake_latency();

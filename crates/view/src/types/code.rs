@@ -71,8 +71,8 @@ impl FunctionLoss {
 pub struct UserLockView {
     /// Command whose threads waited.
     pub command: String,
-    /// Name of the variable with the lock, `cache+0x28` for a lock inside a variable, or the name of
-    /// a runtime's lock; null for a lock without a variable, such as one on the heap.
+    /// Name of the variable with the lock, `cache+0x28` for a lock inside a variable, or the name
+    /// of a runtime's lock; null for a lock without a variable, such as one on the heap.
     pub name: Option<String>,
     /// Number of waits.
     pub waits: u64,

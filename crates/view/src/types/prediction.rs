@@ -298,9 +298,6 @@ pub enum Caveat {
     /// Threads that share memory and wait for each other, seen on one CPU only. How they disturb
     /// each other shows only on two CPUs or more.
     UnseenSharing,
-    /// Program that mostly works in the kernel, seen on one CPU only. How much the CPUs disturb
-    /// each other there shows only on two CPUs or more.
-    UnseenKernelSharing,
     /// Program whose user time grows as the time per copied byte does. The prediction follows the
     /// bandwidth of the machine's memory.
     MemoryBound {

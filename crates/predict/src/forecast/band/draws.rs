@@ -38,16 +38,8 @@ const UNKNOWN_SLOWDOWN: Range<f64> = -0.06..0.08;
 /// this project's measurements, a second CPU adds a fifth to work that is mostly in the kernel.
 const UNKNOWN_KERNEL_SLOWDOWN: f64 = 0.25;
 
-/// Range of the time that a meeting of two threads of one process takes with a second busy CPU, in
-/// latencies of a wake-up, if only one count was measured. On one CPU the waker ends or waits, and
-/// then the other thread runs; on two CPUs both go through the kernel at once, and an idle CPU has
-/// to start. The values come from the tuning half of the exam of real commands: 2 to 7 latencies in
-/// the five with the most meetings.
-const MEETING_LATENCIES: Range<f64> = 0.0..6.0;
-
-/// Steps of the quantiles of the slowdown and of the price of a meeting: the golden ratio and the
-/// root of 2, without whole numbers.
-const EVEN_STEPS: [f64; 2] = [0.618_033_988_749_894_9, std::f64::consts::SQRT_2 - 1.0];
+/// Step of the quantiles of the slowdown: the golden ratio, without the whole number.
+const EVEN_STEP: f64 = 0.618_033_988_749_894_9;
 
 /// Upper limit of the growth of a lock's hold time per busy CPU beyond the traced ones, when the
 /// growth is unknown. Another CPU last wrote the protected data, and fetching it takes longer with
@@ -68,8 +60,6 @@ pub(in crate::forecast) struct DrawRanges<'a> {
     pub(in crate::forecast) inflation: &'a [(f64, f64)],
     /// Share of the CPU time in the kernel, if known.
     pub(in crate::forecast) kernel: Option<f64>,
-    /// Meetings of threads of one process, per second of CPU time, times the latency of a wake-up.
-    pub(in crate::forecast) meeting_share: f64,
     /// Known growth of each lock's hold time with more CPUs.
     pub(in crate::forecast) hold_growth: &'a [Option<HoldGrowth>],
     /// Known facts about the CPUs of the predicted machine.
@@ -116,13 +106,9 @@ impl DrawRanges<'_> {
         let most = UNKNOWN_SLOWDOWN.end + UNKNOWN_KERNEL_SLOWDOWN * self.kernel.unwrap_or(0.0);
         let inflation = match self.inflation {
             [] => {
-                let [slowdown, latencies] = [UNKNOWN_SLOWDOWN.start..most, MEETING_LATENCIES];
-                let at = |range: Range<f64>, step: f64| {
-                    range.start + even_quantile(number, step) * (range.end - range.start)
-                };
-                let slowdown = at(slowdown, EVEN_STEPS[0]).max(0.0);
-                let meetings = self.meeting_share * at(latencies, EVEN_STEPS[1]);
-                Inflation { shape, second: slowdown + meetings }
+                let range = UNKNOWN_SLOWDOWN.start..most;
+                let slowdown = range.start + even_quantile(number, EVEN_STEP) * (range.end - range.start);
+                Inflation { shape, second: slowdown.max(0.0) }
             }
             measured => Inflation::fit(shape, measured),
         };
