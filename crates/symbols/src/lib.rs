@@ -1,8 +1,9 @@
 //! Names of the functions and variables in the files that a traced process had mapped.
 //!
 //! [`Symbolizer`] reads the files and answers by their offsets. `elf` knows the segments, the build
-//! identifier and the unwind table of a file; symbols and lines come from `blazesym`. This crate
-//! knows modules and no traces: it must not locate addresses in processes, decide or print.
+//! identifier and the unwind table of a file; symbols and lines come from `blazesym`; `name` writes
+//! a symbol as its source language does. This crate knows modules and no traces: it must not locate
+//! addresses in processes, decide or print.
 //!
 //! A name is given only where a symbol contains the place. The nearest symbol before it is another
 //! function in a stripped file.
@@ -10,6 +11,7 @@
 
 mod elf;
 mod error;
+mod name;
 mod symbolizer;
 
 pub use error::SymbolError;

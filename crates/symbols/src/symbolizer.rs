@@ -9,6 +9,7 @@ use morecores_study::trace::{Function, Mapping, Module, SourceLine, Variable};
 
 use crate::SymbolError;
 use crate::elf::ElfFile;
+use crate::name::source_name;
 
 /// Source of names. It keeps the files that it has read.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Symbolizer {
             process: code.process,
             address,
             module: code.module,
-            name: demangle(&symbol.name),
+            name: source_name(&symbol.name),
             offset: place - symbol.addr,
         }))
     }
@@ -145,7 +146,7 @@ fn function_at(reader: &SymbolReader, file: &SymbolFile, number: u32, address: u
             let end = symbol.addr.saturating_add(size);
             // A symbol without a size has that of the unwind table.
             let end = if size > 0 { end } else { unwind?.end };
-            (symbol.addr..end, Some(demangle(&symbol.name)))
+            (symbol.addr..end, Some(source_name(&symbol.name)))
         }
         (None, Some(unwind)) => (unwind, None),
         (None, None) => return None,
@@ -184,15 +185,4 @@ fn source_line(reader: &SymbolReader, file: &SymbolFile, start: u64) -> Option<S
     let code = symbol_at(reader, &file.source(Symbols::Debug), start)?.code_info?;
     let path: &Path = &code.to_path();
     Some(SourceLine { file: path.to_string_lossy().into_owned(), line: code.line? })
-}
-
-/// Name in its source language. Mangled names begin with `_R` in Rust and `_Z` in C++ (Itanium C++
-/// ABI, 5.1.2); older names of Rust look like those of C++.
-fn demangle(name: &str) -> String {
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return format!("{rust:#}");
-    }
-    let is_cpp = name.starts_with("_Z");
-    let cpp = is_cpp.then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten();
-    cpp.unwrap_or_else(|| name.to_owned())
 }
