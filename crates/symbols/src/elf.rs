@@ -1,13 +1,13 @@
 //! Structure of an ELF file: segments, build identifier, and the extents of its functions by the
 //! unwind table. This module knows no symbol.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::ops::Range;
 use std::path::Path;
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use object::elf::PF_W;
-use object::{Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags};
+use object::{CompressionFormat, Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags};
 
 /// Loadable part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ struct Segment {
 pub(crate) struct ElfFile {
     /// Build identifier in hexadecimal, if the file has one.
     pub(crate) build_id: Option<String>,
+    /// True if each compressed section fits in memory by the size that it claims. The reader of
+    /// symbols allocates this size, and a failure would abort the process.
+    pub(crate) fits_in_memory: bool,
     segments: Vec<Segment>,
     /// Extents of the functions, by address and without overlap.
     functions: Vec<Range<u64>>,
@@ -36,6 +39,11 @@ pub(crate) struct ElfFile {
 impl ElfFile {
     /// Reads the structure of a file. The error says what is wrong with it.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        // To open a pipe would wait for its writer, and to open a device may change its state.
+        let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+        if !metadata.is_file() {
+            return Err("it is no regular file".to_owned());
+        }
         let file = File::open(path).map_err(|error| error.to_string())?;
         let cache = ReadCache::new(file);
         let object = object::File::parse(&cache).map_err(|error| error.to_string())?;
@@ -53,6 +61,7 @@ impl ElfFile {
         });
         Ok(Self {
             build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            fits_in_memory: fits_in_memory(&object),
             segments: segments.collect(),
             functions: functions(&object),
         })
@@ -74,6 +83,14 @@ impl ElfFile {
             .iter()
             .find(|segment| segment.address <= address && address - segment.address < segment.length)?;
         segment.offset.checked_add(address - segment.address)
+    }
+
+    /// True if one segment has all bytes of a range. A damaged symbol can claim more.
+    pub(crate) fn has_range(&self, address: u64, length: u64) -> bool {
+        self.segments.iter().any(|segment| {
+            let distance = address.checked_sub(segment.address);
+            distance.is_some_and(|distance| length <= segment.memory.saturating_sub(distance))
+        })
     }
 
     /// Address, as in the file's symbols, of an `address` in a process that has the code at
@@ -98,6 +115,23 @@ impl ElfFile {
         let function = self.functions.get(after.checked_sub(1)?)?;
         function.contains(&address).then(|| function.clone())
     }
+}
+
+fn fits_in_memory<'data>(object: &impl Object<'data>) -> bool {
+    object.sections().all(|section| match section.compressed_file_range() {
+        Ok(range) if range.format == CompressionFormat::None => true,
+        Ok(range) => can_allocate(range.uncompressed_size),
+        Err(_) => false,
+    })
+}
+
+/// Allocates this many bytes, writes none, and frees them.
+fn can_allocate(bytes: u64) -> bool {
+    let mut memory: Vec<u8> = Vec::new();
+    let is_allocated = usize::try_from(bytes).is_ok_and(|bytes| memory.try_reserve_exact(bytes).is_ok());
+    // Otherwise the compiler may remove an allocation that is never used.
+    std::hint::black_box(&memory);
+    is_allocated
 }
 
 /// Extents of all functions by `.eh_frame`; none from a section that is absent or damaged.

@@ -1,6 +1,8 @@
 //! Functions and variables by their places in files. Each file is opened once.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use blazesym::symbolize::source::{Elf, Source};
@@ -19,7 +21,7 @@ pub struct Symbolizer {
 }
 
 /// Source of a file's symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Symbols {
     /// Symbol tables of the file.
     File,
@@ -32,6 +34,8 @@ enum Symbols {
 struct SymbolFile {
     path: PathBuf,
     elf: ElfFile,
+    /// Sources at whose damage the reader panicked. They are not read again.
+    damaged: RefCell<BTreeSet<Symbols>>,
 }
 
 impl Default for Symbolizer {
@@ -115,8 +119,10 @@ fn open<'f>(
 impl SymbolFile {
     fn open(module: &Module) -> Result<Self, SymbolError> {
         let name = module.path.clone();
-        // Names such as `[vdso]` and `//anon` are no paths; `/memfd:` has no file to open.
-        if !name.starts_with('/') || name.starts_with("//") || name.starts_with("/memfd:") {
+        // Names such as `[vdso]` and `//anon` are no paths; `/memfd:` has no file to open. The
+        // kernel appends ` (deleted)` to the path of a file that had none left at the mapping.
+        let has_path = name.starts_with('/') && !name.starts_with("//") && !name.starts_with("/memfd:");
+        if !has_path || name.ends_with(" (deleted)") {
             return Err(SymbolError::NoFile { name });
         }
         let path = PathBuf::from(&name);
@@ -124,7 +130,7 @@ impl SymbolFile {
         match (&module.build_id, &elf.build_id) {
             (Some(mapped), Some(now)) if mapped != now => Err(SymbolError::Replaced { path: name }),
             (Some(_), None) => Err(SymbolError::Replaced { path: name }),
-            _ => Ok(Self { path, elf }),
+            _ => Ok(Self { path, elf, damaged: RefCell::default() }),
         }
     }
 
@@ -164,25 +170,55 @@ fn function_at(reader: &SymbolReader, file: &SymbolFile, number: u32, address: u
 /// Symbol that contains an address. A symbol without a size counts if the unwind table has a
 /// function that begins with it. The symbols of the file come first: debug information gives a
 /// function with several ranges only one of them.
-fn containing_symbol<'r>(reader: &'r SymbolReader, file: &SymbolFile, address: u64) -> Option<Sym<'r>> {
+fn containing_symbol(reader: &SymbolReader, file: &SymbolFile, address: u64) -> Option<Sym<'static>> {
+    let unwind = file.elf.function(address);
     let contains = |symbol: &Sym<'_>| match symbol.size {
-        Some(size) => address.checked_sub(symbol.addr).is_some_and(|distance| distance < size as u64),
-        None => file.elf.function(address).is_some_and(|function| function.start == symbol.addr),
+        Some(size) => {
+            let size = size as u64;
+            address.checked_sub(symbol.addr).is_some_and(|distance| distance < size)
+                && file.elf.has_range(symbol.addr, size)
+        }
+        None => unwind.as_ref().is_some_and(|function| function.start == symbol.addr),
     };
+    // The reader returns the last symbol before the address. That may be a label or a shorter
+    // symbol in the middle of a function, whose own symbol is at its start.
+    let start = unwind.as_ref().map(|function| function.start).filter(|start| *start != address);
+    let places = [Some(address), start];
     let sources = [Symbols::File, Symbols::Debug].into_iter();
-    sources.filter_map(|symbols| symbol_at(reader, &file.source(symbols), address)).find(contains)
+    sources
+        .flat_map(|symbols| places.iter().flatten().map(move |place| (symbols, *place)))
+        .filter_map(|(symbols, place)| symbol_at(reader, file, symbols, place))
+        .find(contains)
 }
 
-fn symbol_at<'r>(reader: &'r SymbolReader, source: &Source<'_>, address: u64) -> Option<Sym<'r>> {
-    match reader.symbolize_single(source, Input::VirtOffset(address)).ok()? {
-        Symbolized::Sym(symbol) => Some(symbol.into_owned()),
-        Symbolized::Unknown(_) => None,
+/// Symbol that the reader finds for an address: none from a damaged source.
+fn symbol_at(
+    reader: &SymbolReader,
+    file: &SymbolFile,
+    symbols: Symbols,
+    address: u64,
+) -> Option<Sym<'static>> {
+    if !file.elf.fits_in_memory || file.damaged.borrow().contains(&symbols) {
+        return None;
+    }
+    let source = file.source(symbols);
+    // blazesym 0.2.7 panics at some damaged line tables. It holds no lock and keeps no half-made
+    // value then; a study must not be lost for the name of a function.
+    let result =
+        catch_unwind(AssertUnwindSafe(|| reader.symbolize_single(&source, Input::VirtOffset(address))));
+    match result {
+        Ok(Ok(Symbolized::Sym(symbol))) => Some(symbol.into_owned()),
+        Ok(_) => None,
+        Err(_) => {
+            file.damaged.borrow_mut().insert(symbols);
+            None
+        }
     }
 }
 
 /// Line of the first instruction of a function.
 fn source_line(reader: &SymbolReader, file: &SymbolFile, start: u64) -> Option<SourceLine> {
-    let code = symbol_at(reader, &file.source(Symbols::Debug), start)?.code_info?;
+    let code = symbol_at(reader, file, Symbols::Debug, start)?.code_info?;
     let path: &Path = &code.to_path();
     Some(SourceLine { file: path.to_string_lossy().into_owned(), line: code.line? })
 }

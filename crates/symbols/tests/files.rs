@@ -1,74 +1,18 @@
-//! Names in real files: compiled for the test, stripped, replaced and damaged.
+//! Names in real files: compiled for the test, stripped, replaced, and with a debug file.
 #![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
+
+mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use morecores_study::trace::{Mapping, Module, Tid};
 use morecores_symbols::{SymbolError, Symbolizer};
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol};
 
-/// A library with a function of its own, one that others may call, and a variable.
-const LIBRARY: &str = r#"
-struct table { long size; int lock; };
-
-struct table shared = { 1, 2 };
-
-__attribute__((noinline)) static long own(long number)
-{
-	for (int i = 0; i < 9; i++)
-		number = number * shared.size + i;
-	return number;
-}
-
-long exported(long number)
-{
-	return own(number) - shared.lock;
-}
-"#;
-
-/// Compiles the library with these options.
-fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
-    let (source, library) = (folder.join("library.c"), folder.join(name));
-    fs::write(&source, LIBRARY).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-O1", "-fPIC", "-shared", "-Wl,--build-id=sha1", "-o"])
-        .arg(&library)
-        .args(options)
-        .arg(&source);
-    assert!(cc.status().unwrap().success());
-    library
-}
-
-fn strip(library: &Path) -> PathBuf {
-    let stripped = library.with_extension("stripped");
-    let status = Command::new("strip").arg("-o").arg(&stripped).arg(library).status().unwrap();
-    assert!(status.success());
-    stripped
-}
-
-fn module(path: &Path) -> Module {
-    Module { path: path.to_str().unwrap().to_owned(), build_id: None }
-}
-
-/// Offset in the file of a symbol's first byte, and its address.
-fn place(library: &Path, name: &str) -> (u64, u64) {
-    let data = fs::read(library).unwrap();
-    let file = object::File::parse(&*data).unwrap();
-    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
-    let segments = object::Object::segments(&file);
-    let inside = segments.map(|segment| {
-        let (offset, length) = object::ObjectSegment::file_range(&segment);
-        (object::ObjectSegment::address(&segment), offset, length)
-    });
-    let (address, offset, _) = inside
-        .filter(|(address, _, length)| (*address..address + length).contains(&symbol.address()))
-        .last()
-        .unwrap();
-    (symbol.address() - address + offset, symbol.address())
-}
+use support::{compile, module, place, strip};
 
 /// Names and starts of the functions at offsets in a file.
 fn names(path: &Path, offsets: &[u64]) -> Vec<(Option<String>, u64)> {
@@ -91,7 +35,7 @@ fn functions_have_the_names_and_extents_of_their_symbols() {
     assert_eq!(named, [(Some("own"), own, 3), (Some("exported"), exported, 3)]);
     assert!(functions[0].end > own + 5 && functions[0].end <= exported);
     let source = functions[0].source.as_ref().unwrap();
-    assert!(source.file.ends_with("library.c") && (6..=7).contains(&source.line), "{source:?}");
+    assert!(source.file.ends_with("library.c") && (10..=11).contains(&source.line), "{source:?}");
 }
 
 #[test]
@@ -102,6 +46,45 @@ fn a_stripped_function_has_its_start_and_never_the_name_of_another() {
     let (own, exported) = (place(&library, "own").0, place(&library, "exported").0);
     let expected = [(None, own), (Some("exported".to_owned()), exported)];
     assert_eq!(names(&stripped, &[own + 5, exported + 4]), expected);
+}
+
+#[test]
+fn a_label_or_symbol_inside_a_function_leaves_it_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = |assembly: &str| {
+        let options = [&*format!("-DINSIDE=__asm__ volatile(\"{assembly}\")")];
+        let library = compile(folder.path(), "inside.so", &options);
+        let (part, own) = (place(&library, "part").0, place(&library, "own").0);
+        assert!(part > own);
+        assert_eq!(names(&library, &[part + 2]), [(Some("own".to_owned()), own)], "{assembly}");
+    };
+    inside("nop\\n part: nop; nop; nop");
+    inside("nop\\n .type part,@function\\n part: nop\\n .size part,.-part\\n nop; nop");
+}
+
+#[test]
+fn debug_files_give_a_stripped_file_names_and_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = compile(folder.path(), "library.so", &["-g"]);
+    let stripped = strip(&library);
+    let debug = folder.path().join("library.debug");
+    let objcopy = |options: &[&str], files: &[&Path]| {
+        let status = Command::new("objcopy").args(options).args(files).current_dir(folder.path()).status();
+        assert!(status.unwrap().success());
+    };
+    objcopy(&["--only-keep-debug"], &[&library, &debug]);
+    objcopy(&["--add-gnu-debuglink=library.debug"], &[&stripped]);
+    let own = place(&library, "own").0;
+    let found = || {
+        let functions = Symbolizer::new().functions(0, &module(&stripped), &[own + 5].into()).unwrap();
+        functions.into_iter().map(|function| (function.name, function.start, function.source.is_some()))
+    };
+    assert_eq!(found().collect::<Vec<_>>(), [(Some("own".to_owned()), own, true)]);
+    // The debug file of another version does not belong to the library.
+    let mut bytes = fs::read(&debug).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&debug, bytes).unwrap();
+    assert_eq!(found().collect::<Vec<_>>(), [(None, own, false)]);
 }
 
 #[test]
@@ -146,7 +129,7 @@ fn replaced_and_absent_files_have_no_names() {
     let path = mapped.path.clone();
     let error = Symbolizer::new().functions(0, &mapped, &offset).unwrap_err();
     assert_eq!(error, SymbolError::Replaced { path });
-    for name in ["[vdso]", "//anon", "/memfd:code (deleted)"] {
+    for name in ["[vdso]", "//anon", "/memfd:code (deleted)", "/tmp/built.so (deleted)"] {
         let module = Module { path: name.to_owned(), build_id: None };
         let error = Symbolizer::new().functions(0, &module, &offset).unwrap_err();
         assert_eq!(error, SymbolError::NoFile { name: name.to_owned() });
@@ -155,6 +138,12 @@ fn replaced_and_absent_files_have_no_names() {
     assert!(matches!(
         Symbolizer::new().functions(0, &absent, &offset),
         Err(SymbolError::Unreadable { why, .. }) if why.contains("No such file")
+    ));
+    // A program may map a device as code.
+    let device = module(Path::new("/dev/null"));
+    assert!(matches!(
+        Symbolizer::new().functions(0, &device, &offset),
+        Err(SymbolError::Unreadable { why, .. }) if why == "it is no regular file"
     ));
 }
 
@@ -171,50 +160,28 @@ fn the_library_of_c_has_its_functions() {
     };
     let data = fs::read(path).unwrap();
     let file = object::File::parse(&*data).unwrap();
-    let malloc = file.dynamic_symbols().find(|symbol| symbol.name() == Ok("malloc")).unwrap().address();
-    // The code of libraries has equal offsets and addresses.
-    let found = names(Path::new(path), &[malloc + 4]);
-    assert!(found[0].0.as_ref().unwrap().contains("malloc"), "{found:?}");
-}
-
-/// A damaged file gives an error or other functions; it never ends the process.
-#[test]
-fn damaged_files_do_no_harm() {
-    let folder = tempfile::tempdir().unwrap();
-    let library = compile(folder.path(), "library.so", &["-g"]);
-    let whole = fs::read(&library).unwrap();
-    let offsets: BTreeSet<u64> = (0..whole.len() as u64).step_by(64).collect();
-    let damaged = folder.path().join("damaged.so");
-    let try_all = |bytes: &[u8]| {
-        // Another file each time: readers keep what they have mapped.
-        fs::remove_file(&damaged).ok();
-        fs::write(&damaged, bytes).unwrap();
-        let mut symbolizer = Symbolizer::new();
-        let code = Mapping { process: Tid(1), start: 0x1000, length: 0x1000, offset: 0x1000, module: 0 };
-        let _ = symbolizer.functions(0, &module(&damaged), &offsets);
-        let _ = symbolizer.variable(&module(&damaged), &code, 0x4000);
-    };
-    // A linear congruential generator: the same damage in each test run.
-    let mut state: u64 = 7;
-    let mut random = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
-    for _ in 0..40 {
-        try_all(&whole[..random(whole.len())]);
+    let exports: Vec<(&str, std::ops::Range<u64>)> = file
+        .dynamic_symbols()
+        .filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.size() > 0)
+        .map(|symbol| (symbol.name().unwrap(), symbol.address()..symbol.address() + symbol.size()))
+        .collect();
+    let malloc = &exports.iter().find(|(name, _)| *name == "malloc").unwrap().1;
+    // The code of the C library has equal offsets and addresses.
+    let found = names(Path::new(path), &[malloc.start + 4]);
+    assert_eq!(found, [(Some("malloc".to_owned()), malloc.start)]);
+    // Most of the code belongs to functions that the library does not export.
+    let text = file.section_by_name(".text").unwrap();
+    let step = text.size() / 500;
+    let mut symbolizer = Symbolizer::new();
+    let mut internal = 0;
+    for offset in (text.address()..text.address() + text.size()).step_by(step as usize) {
+        let functions = symbolizer.functions(0, &module(Path::new(path)), &[offset].into()).unwrap();
+        let Some(function) = functions.first() else { continue };
+        assert!((function.start..function.end).contains(&offset), "{function:?}");
+        let inside = exports.iter().any(|(_, range)| range.contains(&offset));
+        internal += usize::from(!inside);
+        let is_export = |name: &str| exports.iter().any(|(export, _)| *export == name);
+        assert!(inside || !function.name.as_deref().is_some_and(is_export), "{function:?}");
     }
-    for _ in 0..150 {
-        let mut bytes = whole.clone();
-        for _ in 0..1 + random(8) {
-            let place = random(bytes.len());
-            bytes[place] = random(256) as u8;
-        }
-        try_all(&bytes);
-    }
-    // The headers, where damage does most.
-    for place in 0..whole.len().min(640) {
-        let mut bytes = whole.clone();
-        bytes[place] ^= 0xff;
-        try_all(&bytes);
-    }
+    assert!(internal > 50, "{internal}");
 }
