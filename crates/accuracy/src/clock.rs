@@ -74,10 +74,21 @@ pub fn burn(work: Nanos) {
 
 /// Computes until the calling thread's CPU time is `end`.
 pub fn burn_until(end: Nanos) {
-    let turns_per_ns = turns_per_ns();
-    turn_until(end, turns_per_ns, thread_cpu, |turns| {
+    burn_until_in(end, |turns| {
         black_box(spin(turns));
     });
+}
+
+/// Computes in `compute`, a function with [`spin`] inside, for this much CPU time of the calling
+/// thread.
+pub fn burn_in(work: Nanos, compute: impl Fn(u64)) {
+    turns_per_ns();
+    burn_until_in(thread_cpu() + work, compute);
+}
+
+fn burn_until_in(end: Nanos, compute: impl Fn(u64)) {
+    let turns_per_ns = turns_per_ns();
+    turn_until(end, turns_per_ns, thread_cpu, compute);
 }
 
 /// Calls `turn` until `now` returns `end`.
@@ -111,8 +122,9 @@ fn turns_per_ns() -> f64 {
 }
 
 /// Computes a chain of multiplications: no memory and no system calls, so only the clock rate sets
-/// its speed.
-fn spin(turns: u64) -> u64 {
+/// its speed. It has no function of its own: its time belongs to the function that contains it.
+#[inline(always)]
+pub fn spin(turns: u64) -> u64 {
     let mut x = 1_u64;
     for _ in 0..turns {
         // Knuth's MMIX generator; each step waits for the one before.

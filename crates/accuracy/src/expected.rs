@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use morecores_view::code::FunctionView;
 use morecores_view::{Component, Components, TraceView};
 
 use crate::{Truth, neighbour};
@@ -37,6 +38,16 @@ pub enum Part {
     TooLittleWork,
     /// All idle time.
     Idle,
+    /// CPU time in the function of this name.
+    Function(&'static str),
+    /// Idle for lack of parallel work, while the function of this name ran.
+    IdleBeside(&'static str),
+}
+
+/// Sum of a figure over the functions of this name, without the path of their modules.
+fn of_functions(view: &TraceView, name: &str, figure: impl Fn(&FunctionView) -> f64) -> f64 {
+    let is_named = |row: &&FunctionView| row.function.rsplit("::").next() == Some(name);
+    view.functions.iter().filter(is_named).map(figure).sum()
 }
 
 /// Part that names an idle component, if any does.
@@ -75,6 +86,8 @@ impl Part {
                 view.others.iter().filter(|(name, _)| neighbour::NAME == name).map(|(_, s)| s).sum()
             }
             Self::Idle => idle_seconds(c, |_| true),
+            Self::Function(name) => of_functions(view, name, |row| row.cpu_s),
+            Self::IdleBeside(name) => of_functions(view, name, |row| row.idle_s),
             named => idle_seconds(c, |part| part == Some(named)),
         }
     }
@@ -92,6 +105,8 @@ impl Part {
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Function(name) => return write!(f, "in {name}"),
+            Self::IdleBeside(name) => return write!(f, "idle beside {name}"),
             Self::Work => "work",
             Self::WorkAndInterrupts => "work and interrupts",
             Self::UserWork => "user work",
@@ -238,6 +253,21 @@ mod tests {
     /// View in which every component is another power of two, so that a sum identifies its parts.
     fn view() -> TraceView {
         let mut view: TraceView = serde_json::from_str(include_str!("../tests/view.json")).unwrap();
+        let function = |name: &str, cpu_s, idle_s| FunctionView {
+            command: "program".to_owned(),
+            function: name.to_owned(),
+            module: None,
+            source: None,
+            cpu_s,
+            cpu_error_s: 0.0,
+            idle_s,
+            idle_error_s: 0.0,
+        };
+        view.functions = vec![
+            function("parse", 1.0, 0.25),
+            function("program::parse", 2.0, 0.25),
+            function("parse_all", 64.0, 64.0),
+        ];
         view.others = vec![("daemon".to_owned(), 0.25), (neighbour::NAME.to_owned(), 0.5)];
         view.components = Components {
             user_work_s: 1.0,
@@ -279,6 +309,8 @@ mod tests {
             (Part::Timer, 8192.0),
             (Part::TooLittleWork, 16384.0),
             (Part::Idle, 98176.0 + 917_504.0),
+            (Part::Function("parse"), 3.0),
+            (Part::IdleBeside("parse"), 0.5),
         ];
         for (part, sum) in sums {
             assert_eq!(part.reported_seconds(&view()), sum, "{part}");

@@ -1,21 +1,37 @@
-//! A serial fraction, by threads and condition variables: the shape of a parallel loop.
+//! A serial fraction, by threads and condition variables: the shape of a parallel loop. Each part
+//! is a function of its own.
 //!
 //! In each round the main thread does the serial part, then wakes two threads that share the rest,
 //! and waits for both.
+
+use std::hint::black_box;
 
 use clap::Args;
 
 use super::KnownProgram;
 use super::serial_fork::{WORKERS, expected_serial};
 use super::thread_pool::run_with_pool;
-use super::work_parts::part_of_time;
+use super::work_parts::{idle_while_working, part_of_time};
 use crate::accounts::IdleClock;
-use crate::clock::{burn, tree_cpu};
-use crate::{AccuracyError, ExpectedReport, Truth};
+use crate::clock::{burn_in, spin, tree_cpu};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Number of rounds; large enough to exercise handing over. The two wake-ups a round, of some 50
 /// µs each on a virtual machine, are no part of the work.
 const ROUNDS: u32 = 20;
+
+/// Work of the serial part.
+#[inline(never)]
+fn compute_alone(turns: u64) {
+    black_box(spin(turns));
+}
+
+/// Work of the parallel part.
+#[inline(never)]
+fn compute_together(turns: u64) {
+    // Another constant than above: a linker may fold equal functions into one.
+    black_box(spin(turns).wrapping_add(1));
+}
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Args)]
@@ -36,10 +52,10 @@ impl KnownProgram for SerialThreads {
         let idle = IdleClock::start()?;
         let runnable = run_with_pool(
             WORKERS,
-            || burn(each),
+            || burn_in(each, compute_together),
             |pool| {
                 for _ in 0..ROUNDS {
-                    burn(alone);
+                    burn_in(alone, compute_alone);
                     pool.run_batch(WORKERS);
                 }
             },
@@ -49,7 +65,15 @@ impl KnownProgram for SerialThreads {
     }
 
     fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> ExpectedReport {
-        expected_serial(self.percent, self.work_s, truth, cpus)
+        let mut expected = expected_serial(self.percent, self.work_s, truth, cpus);
+        let serial_s = self.work_s * self.percent / 100.0;
+        let beside = idle_while_working(cpus, 1, serial_s);
+        expected.shares.extend([
+            Share::from_construction(Part::Function("compute_alone"), serial_s),
+            Share::from_construction(Part::Function("compute_together"), self.work_s - serial_s),
+            Share::from_construction(Part::IdleBeside("compute_alone"), beside),
+        ]);
+        expected
     }
 
     fn arguments(&self) -> Vec<String> {

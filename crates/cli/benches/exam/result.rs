@@ -116,8 +116,23 @@ const fn is_sharing(caveat: &Caveat) -> bool {
     matches!(caveat, Caveat::UnseenSharing)
 }
 
-/// Prints the factors for the present bands that split conformal prediction takes from the tuning
-/// half, for the commands with and without unseen sharing.
+/// Share of the commands that a factor must hold, and the confidence in it.
+const HELD_SHARE: f64 = 0.85;
+const CONFIDENCE: f64 = 0.9;
+
+/// Place of the tolerance limit among `count` values in ascending order, from 0: the smallest that
+/// holds [`HELD_SHARE`] of all such values with [`CONFIDENCE`] (S. S. Wilks, Annals of Mathematical
+/// Statistics 12, 1941). `None` for too few values.
+fn tolerance_place(count: usize) -> Option<usize> {
+    let chance_of = |below: usize| {
+        let choices = (0..below).map(|i| (count - i) as f64 / (i + 1) as f64).product::<f64>();
+        choices * HELD_SHARE.powi(below as i32) * (1.0 - HELD_SHARE).powi((count - below) as i32)
+    };
+    (0..count).find(|place| (0..=*place).map(chance_of).sum::<f64>() >= CONFIDENCE)
+}
+
+/// Prints the factors that correct the present bands, by the tolerance limits of the tuning half,
+/// for the commands with and without unseen sharing.
 pub(crate) fn print_calibration(results: &[Examined]) {
     println!();
     for (name, shares) in [("separate", false), ("sharing", true)] {
@@ -126,8 +141,7 @@ pub(crate) fn print_calibration(results: &[Examined]) {
         };
         let mut distances: Vec<f64> = results.iter().filter(is_used).map(Examined::distance).collect();
         distances.sort_by(f64::total_cmp);
-        let place = (0.9 * (distances.len() + 1) as f64).ceil() as usize;
-        let factor = distances.get(place.wrapping_sub(1));
+        let factor = tolerance_place(distances.len()).and_then(|place| distances.get(place));
         println!(
             "{name}: {} commands of the tuning half, factor {}",
             distances.len(),
