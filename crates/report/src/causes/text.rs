@@ -178,8 +178,8 @@ fn user_lock_text(cause: &LossCause) -> String {
     let named = lock.as_ref().map(|name| (name.contains(' '), name));
     let what = match named {
         Some((true, lock)) if *mostly => lock.clone(),
-        Some((false, lock)) if *mostly => format!("the command's own lock `{lock}` (futex)"),
-        Some((_, lock)) => format!("the command's own locks (futex), most of all `{lock}`"),
+        Some((false, lock)) if *mostly => format!("the command's own lock `{}` (futex)", shorten(lock)),
+        Some((_, lock)) => format!("the command's own locks (futex), most of all `{}`", shorten(lock)),
         None => "the command's own locks (futex)".to_owned(),
     };
     let behind = holders_wait
@@ -219,11 +219,27 @@ fn idle_text(cause: &LossCause) -> String {
     format!("idle: {commands_text}{}{}", functions_text(cause), waiting.unwrap_or_default())
 }
 
+/// Longest name of code in a sentence, in letters. A choice: two thirds of a terminal's line.
+const MAX_NAME: usize = 53;
+
+/// Name of code without the middle of a long one: templates and compilers make names of several
+/// lines.
+fn shorten(name: &str) -> String {
+    const GAP: &str = "...";
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= MAX_NAME {
+        return name.to_owned();
+    }
+    let half = (MAX_NAME - GAP.len()) / 2;
+    let [first, last] = [&letters[..half], &letters[letters.len() - half..]];
+    first.iter().copied().chain(GAP.chars()).chain(last.iter().copied()).collect()
+}
+
 /// Functions with a share of the loss: `, 70% of it in `parse``.
 fn functions_text(cause: &LossCause) -> String {
     let name = |function: &str| match function {
         FunctionLoss::KERNEL => "the kernel".to_owned(),
-        other => format!("`{other}`"),
+        other => format!("`{}`", shorten(other)),
     };
     match cause.functions.as_slice() {
         [] => String::new(),
@@ -233,5 +249,20 @@ fn functions_text(cause: &LossCause) -> String {
                 several.iter().map(|(function, share)| format!("{} ({})", name(function), percent(*share)));
             format!(", of it in {}", join_with_and(each))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(shorten("parse_input"), "parse_input");
+        let long = shorten(&format!("first::{}::last", "middle".repeat(40)));
+        assert!(long.starts_with("first::middle") && long.ends_with("middle::last"), "{long}");
+        assert_eq!(long.chars().count(), MAX_NAME);
+        // Letters of several bytes are whole.
+        assert_eq!(shorten(&"é".repeat(60)).chars().count(), MAX_NAME);
     }
 }
