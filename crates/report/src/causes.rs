@@ -13,6 +13,7 @@ pub use text::{cause_clause, main_causes_text};
 pub(crate) use text::{cause_clauses, no_cause_sentence};
 
 use morecores_view::Component;
+use morecores_view::code::{RuntimeLock, UserLockView};
 
 /// Loss of a speedup stack that is worth a sentence.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +97,22 @@ pub struct SerialTime {
     pub elapsed_s: f64,
 }
 
+/// Lock of the command's own with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamedLock {
+    /// Lock of a language's runtime.
+    Runtime(RuntimeLock),
+    /// Variable of the program.
+    Variable(String),
+}
+
+impl NamedLock {
+    /// Name of a lock; none if it has no variable.
+    pub(crate) fn from_view(lock: &UserLockView) -> Option<Self> {
+        lock.runtime.map(Self::Runtime).or_else(|| lock.name.clone().map(Self::Variable))
+    }
+}
+
 /// Culprit of a loss.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Explanation {
@@ -123,8 +140,8 @@ pub enum Explanation {
     },
     /// Locks of the command's own.
     UserLocks {
-        /// Named lock with the longest waits.
-        lock: Option<String>,
+        /// Lock with the longest waits, if it has a name.
+        lock: Option<NamedLock>,
         /// Whether most of the waiting was for this lock.
         mostly: bool,
         /// Component for which the holders of the locks mostly waited themselves.

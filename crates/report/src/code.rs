@@ -2,10 +2,11 @@
 //! locks of a traced run. This module selects rows and columns; it computes no loss.
 
 use morecores_study::Quantity;
-use morecores_view::code::{FunctionLoss, FunctionView, SampledLoss, UserLockView};
+use morecores_view::code::{FunctionLoss, FunctionView, RuntimeLock, SampledLoss, UserLockView};
 use morecores_view::page::TableCell;
 use morecores_view::{Component, Estimate, StackView, TraceView};
 
+use crate::causes::NamedLock;
 use crate::component::loss_name;
 use crate::format::{ABSENT, cpus, percent_with_error};
 use crate::table::{Column, ColumnKind, Table, estimate_cell, figure_cell};
@@ -36,13 +37,11 @@ pub(crate) fn function_losses_table(stack: &StackView) -> Option<Table> {
         estimate_cell(Quantity::Cpus, Some(&estimate))
     };
     let loss = |function: &&FunctionLoss| loss_name(component(function.loss)).to_owned();
-    let columns = vec![
-        names(0, "function", rows.iter().map(|function| function.function.clone())),
-        names(3, "source", rows.iter().map(|function| place(&function.source, &function.module))),
-        names(2, "command", rows.iter().map(|function| function.command.clone())),
-        Column::labels("part of", rows.iter().map(loss)),
-        Column::figures(0, "CPUs", rows.iter().map(lost)),
-    ];
+    let code = rows.iter().map(|row| [&row.function, &row.command].map(String::as_str));
+    let places = rows.iter().map(|row| place(&row.source, &row.module));
+    let mut columns = code_columns(code, places);
+    columns.push(Column::labels("part of", rows.iter().map(loss)));
+    columns.push(Column::figures(0, "CPUs", rows.iter().map(lost)));
     Some(Table::new(format!("functions that hold the losses on {}", cpus(stack.cpus)), columns))
 }
 
@@ -59,13 +58,11 @@ pub(crate) fn functions_table(trace: &TraceView) -> Option<Table> {
     };
     let work = |function: &FunctionView| share(function.cpu_s, function.cpu_error_s);
     let idle = |function: &FunctionView| share(function.idle_s, function.idle_error_s);
-    let columns = vec![
-        names(0, "function", rows.iter().map(|function| function.function.clone())),
-        names(3, "source", rows.iter().map(|function| place(&function.source, &function.module))),
-        names(2, "command", rows.iter().map(|function| function.command.clone())),
-        Column::figures(0, "CPU time", rows.iter().map(work)),
-        Column::figures(1, "others idle", rows.iter().map(idle)),
-    ];
+    let code = rows.iter().map(|row| [&row.function, &row.command].map(String::as_str));
+    let places = rows.iter().map(|row| place(&row.source, &row.module));
+    let mut columns = code_columns(code, places);
+    columns.push(Column::figures(0, "CPU time", rows.iter().map(work)));
+    columns.push(Column::figures(1, "others idle", rows.iter().map(idle)));
     Some(Table::new(format!("functions on {}, of all CPU time", cpus(trace.cpus)), columns))
 }
 
@@ -79,7 +76,7 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
         rows.iter().map(move |lock| figure_cell(quantity, Some(figure(lock))))
     };
     let columns = vec![
-        names(0, "lock", rows.iter().map(|lock| lock.name.clone().unwrap_or_else(|| NO_NAME.to_owned()))),
+        names(0, "lock", rows.iter().map(lock_name)),
         names(2, "command", rows.iter().map(|lock| lock.command.clone())),
         Column::figures(3, "waits", cell(Quantity::Count, |lock| lock.waits as f64)),
         Column::figures(0, "waited", cell(Quantity::Time, |lock| lock.wait_s)),
@@ -87,6 +84,31 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
         Column::figures(4, "longest", cell(Quantity::Time, |lock| lock.max_wait_s)),
     ];
     Some(Table::new(format!("locks of the command on {}", cpus(trace.cpus)), columns))
+}
+
+/// Columns of the functions with their commands, and of their places.
+fn code_columns<'a>(
+    code: impl Iterator<Item = [&'a str; 2]> + Clone,
+    places: impl Iterator<Item = String>,
+) -> Vec<Column> {
+    let part = |index: usize| code.clone().map(move |names| names[index].to_owned());
+    vec![names(0, "function", part(0)), names(3, "source", places), names(2, "command", part(1))]
+}
+
+/// Name of a runtime's lock.
+pub(crate) const fn runtime_lock_name(lock: RuntimeLock) -> &'static str {
+    match lock {
+        RuntimeLock::PythonGil => "Python's global lock (GIL)",
+    }
+}
+
+/// Name of a lock in a table.
+fn lock_name(lock: &UserLockView) -> String {
+    match NamedLock::from_view(lock) {
+        Some(NamedLock::Runtime(runtime)) => runtime_lock_name(runtime).to_owned(),
+        Some(NamedLock::Variable(name)) => name,
+        None => NO_NAME.to_owned(),
+    }
 }
 
 fn names(rank: u8, header: &str, cells: impl IntoIterator<Item = String>) -> Column {

@@ -6,6 +6,7 @@ import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
 import type { IdleCause } from "../record/IdleCause.ts";
 import type { Losses } from "../record/Losses.ts";
+import type { RuntimeLock } from "../record/RuntimeLock.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
@@ -18,6 +19,8 @@ type Component = keyof Losses;
 interface TaggedRow {
   about: Component[];
 }
+
+const RUNTIME_LOCKS: Record<RuntimeLock, string> = { python_gil: "Python's global lock (GIL)" };
 
 const LOCKS: Component[] = ["kernel_lock_spin", "idle_kernel_lock"];
 
@@ -112,7 +115,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("duration", (p) => time(p.duration_s), (p) => p.duration_s),
   ], phases);
   add<UserLock>("Locks of the command", [
-    column("lock", (l) => l.name ?? "(no variable)"),
+    column("lock", (l) => l.runtime ? RUNTIME_LOCKS[l.runtime] : l.name ?? "(no variable)"),
     column("command", (l) => l.command),
     column("waits", (l) => String(l.waits), (l) => l.waits),
     column("waited", (l) => time(l.wait_s), (l) => l.wait_s),

@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use morecores_study::trace::{TraceFacts, Variable};
-use morecores_view::code::UserLockView;
+use morecores_view::code::{RuntimeLock, UserLockView};
 
 use super::programs::Programs;
 use crate::trace::{
     Cause, FutexId, Timeline, awaited_futex, condition_id, futex_uses, lock_holds, timed_locks,
 };
 
-/// Variable of CPython with the state of its interpreter, and the name of its lock with time-outs.
+/// Variable of CPython with the state of its interpreter. Its lock with time-outs is the global
+/// interpreter lock.
 const PYTHON_RUNTIME: &str = "_PyRuntime";
-const PYTHON_LOCK: &str = "Python's global lock (GIL)";
 
 /// Rows of all locks, longest waits first. `causes` are those of the idle rule: a wait counts if a
 /// lock of the program's own is its cause.
@@ -31,7 +31,8 @@ pub(super) fn user_locks(
         };
         let row = rows.entry(names.lock(futex)).or_insert_with(|| UserLockView {
             command: programs.name(programs.program_at(wait.thread, wait.from)),
-            name: names.name(futex),
+            name: names.variable(futex).map(place_in_variable),
+            runtime: names.runtime(futex),
             waits: 0,
             wait_s: 0.0,
             max_wait_s: 0.0,
@@ -77,15 +78,22 @@ impl<'a> LockNames<'a> {
         if self.timed.contains(&condition) { condition } else { futex }
     }
 
-    fn name(&self, futex: FutexId) -> Option<String> {
-        let (process, address) = futex;
-        let variable = self.variables.get(&(self.timeline.thread(process).tid.0, address))?;
-        if variable.name == PYTHON_RUNTIME && self.timed.contains(&condition_id(futex)) {
-            return Some(PYTHON_LOCK.to_owned());
-        }
-        Some(match variable.offset {
-            0 => variable.name.clone(),
-            offset => format!("{}+{offset:#x}", variable.name),
-        })
+    /// Variable that contains a futex.
+    fn variable(&self, (process, address): FutexId) -> Option<&'a Variable> {
+        self.variables.get(&(self.timeline.thread(process).tid.0, address)).copied()
+    }
+
+    /// Lock of a runtime that a futex is.
+    fn runtime(&self, futex: FutexId) -> Option<RuntimeLock> {
+        let is_python = self.variable(futex)?.name == PYTHON_RUNTIME;
+        (is_python && self.timed.contains(&condition_id(futex))).then_some(RuntimeLock::PythonGil)
+    }
+}
+
+/// Name of a variable, with the offset of the futex in it.
+fn place_in_variable(variable: &Variable) -> String {
+    match variable.offset {
+        0 => variable.name.clone(),
+        offset => format!("{}+{offset:#x}", variable.name),
     }
 }

@@ -62,7 +62,8 @@ impl AddressSpaces {
         let mapping = self.last_mapping(tid, address)?;
         (address < mapping.end()).then(|| CodeAddress {
             module: mapping.module,
-            offset: mapping.offset + (address - mapping.start),
+            // The numbers of a damaged trace may be of any size.
+            offset: mapping.offset.saturating_add(address - mapping.start),
         })
     }
 
@@ -89,7 +90,7 @@ fn insert_mapping(space: &mut BTreeMap<u64, Mapping>, new: Mapping) {
         }
         if old.end() > new.end() {
             let (start, skipped) = (new.end(), new.end() - old.start);
-            let (length, offset) = (old.length - skipped, old.offset + skipped);
+            let (length, offset) = (old.length - skipped, old.offset.saturating_add(skipped));
             space.insert(start, Mapping { start, length, offset, ..old });
         }
     }
@@ -159,11 +160,10 @@ impl CodeEvents {
                     }
                 }
                 EventKind::Awaits { tid, object: Object::Futex(address) } => {
-                    if let Some(code) = spaces.last_mapping(*tid, *address) {
-                        futexes.insert(
-                            (spaces.process(*tid), *address),
-                            Mapping { process: spaces.process(*tid), ..*code },
-                        );
+                    // A child's mapping may be that of its parent.
+                    let process = spaces.process(*tid);
+                    if let Some(code) = spaces.last_mapping(process, *address) {
+                        futexes.insert((process, *address), Mapping { process, ..*code });
                     }
                 }
                 _ => {}
@@ -201,6 +201,18 @@ mod tests {
         assert_eq!((at(0x3000), at(0x4fff), at(0x5000)), (code(0, 0x2100), code(0, 0x40ff), None));
         spaces.apply(&mapping(1, 0, 0x10000, 0, 2));
         assert_eq!(spaces.locate(Tid(1), 0x2800), code(2, 0x2800));
+    }
+
+    #[test]
+    fn damaged_numbers_do_no_harm() {
+        let mut spaces = AddressSpaces::default();
+        for (start, length) in [(0, u64::MAX), (u64::MAX, u64::MAX), (1 << 63, 0), (7, 1 << 63)] {
+            spaces.apply(&mapping(1, start, length, u64::MAX, 0));
+            spaces.apply(&mapping(1, start / 2, length / 4, u64::MAX - 1, 1));
+        }
+        for address in [0, 7, 1 << 40, 1 << 63, u64::MAX] {
+            assert!(spaces.locate(Tid(1), address).is_none_or(|code| code.offset >= u64::MAX - 1));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_study::trace::{Decoded, Interrupt, Object, PrevState, Tid, Variable, Waker};
-use morecores_view::code::UserLockView;
+use morecores_view::code::{RuntimeLock, UserLockView};
 
 use super::schedule_trace::*;
 
@@ -293,13 +293,14 @@ fn locks_have_waits_and_the_names_of_their_variables() {
     assert_eq!(lock(&[(0x1000, "tables", 40)]).name.as_deref(), Some("tables+0x28"));
     assert_eq!(lock(&[(0x1008, "other", 0)]).name, None);
     // A variable of the same name without time-outs is no interpreter lock.
-    assert_eq!(lock(&[(0x1000, "_PyRuntime", 8)]).name.as_deref(), Some("_PyRuntime+0x8"));
+    let runtime = lock(&[(0x1000, "_PyRuntime", 8)]);
+    assert_eq!((runtime.name.as_deref(), runtime.runtime), (Some("_PyRuntime+0x8"), None));
 }
 
 #[test]
 fn the_interpreter_lock_of_cpython_has_its_name() {
     let names = [(0x1008, "_PyRuntime", 360), (0x100c, "_PyRuntime", 364)];
     let rows = named_locks(turns_at_a_condition_variable(Some(4.0)), &names);
-    let names: Vec<_> = rows.iter().map(|row| row.name.as_deref()).collect();
-    assert_eq!(names, [Some("Python's global lock (GIL)")]);
+    let runtimes: Vec<_> = rows.iter().map(|row| row.runtime).collect();
+    assert_eq!(runtimes, [Some(RuntimeLock::PythonGil)]);
 }

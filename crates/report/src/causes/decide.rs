@@ -9,7 +9,7 @@ use morecores_view::{
     invalid_baseline, oversubscribed_base, time_outside_cpus,
 };
 
-use super::{Explanation, LossCause, NoCauseReason, SerialTime};
+use super::{Explanation, LossCause, NamedLock, NoCauseReason, SerialTime};
 use crate::component::idle_includes_others;
 
 /// Largest number of causes in words; the table has the rest.
@@ -258,7 +258,7 @@ fn user_locks(trace: &TraceView) -> Explanation {
     let all = trace.components.idle_user_lock_s.unwrap_or(0.0);
     let most = crate::component::holder_waits(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     Explanation::UserLocks {
-        lock: first.and_then(|lock| lock.name.clone()),
+        lock: first.and_then(NamedLock::from_view),
         mostly: first.is_some_and(|lock| 2.0 * lock.wait_s >= waited),
         holders_wait: most.filter(|(_, seconds)| *seconds > all / 2.0).map(|(what, _)| what),
     }

@@ -6,7 +6,8 @@ use morecores_study::Quantity;
 use morecores_view::Component;
 use morecores_view::code::FunctionLoss;
 
-use super::{Explanation, LossCause, NoCauseReason};
+use super::{Explanation, LossCause, NamedLock, NoCauseReason};
+use crate::code::runtime_lock_name;
 use crate::component::{awaited_name, component_name};
 use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};
 
@@ -174,13 +175,15 @@ fn user_lock_text(cause: &LossCause) -> String {
     let Explanation::UserLocks { lock, mostly, holders_wait } = &cause.explanation else {
         return "idle, waiting for the command's own locks (futex)".to_owned();
     };
-    // The name of a runtime's lock is no name of a variable.
-    let named = lock.as_ref().map(|name| (name.contains(' '), name));
-    let what = match named {
-        Some((true, lock)) if *mostly => lock.clone(),
-        Some((false, lock)) if *mostly => format!("the command's own lock `{}` (futex)", shorten(lock)),
-        Some((_, lock)) => format!("the command's own locks (futex), most of all `{}`", shorten(lock)),
-        None => "the command's own locks (futex)".to_owned(),
+    const LOCKS: &str = "the command's own locks (futex)";
+    let what = match lock {
+        None => LOCKS.to_owned(),
+        Some(NamedLock::Runtime(lock)) if *mostly => runtime_lock_name(*lock).to_owned(),
+        Some(NamedLock::Variable(lock)) if *mostly => {
+            format!("the command's own lock `{}` (futex)", shorten(lock))
+        }
+        Some(NamedLock::Runtime(lock)) => format!("{LOCKS}, most of all {}", runtime_lock_name(*lock)),
+        Some(NamedLock::Variable(lock)) => format!("{LOCKS}, most of all `{}`", shorten(lock)),
     };
     let behind = holders_wait
         .map(|what| format!(", whose holders mostly waited for {}", awaited_name(what)))

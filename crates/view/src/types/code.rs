@@ -65,15 +65,27 @@ impl FunctionLoss {
     pub const KERNEL: &str = "[kernel]";
 }
 
+/// Known lock of a language's runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum RuntimeLock {
+    /// Global interpreter lock of CPython.
+    PythonGil,
+}
+
 /// Lock of the command's own: a futex that the trace shows to be a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct UserLockView {
     /// Command whose threads waited.
     pub command: String,
-    /// Name of the variable with the lock, `cache+0x28` for a lock inside a variable, or the name
-    /// of a runtime's lock; null for a lock without a variable, such as one on the heap.
+    /// Variable with the lock, `cache+0x28` for a lock inside a variable; null for a lock without a
+    /// variable, such as one on the heap.
     pub name: Option<String>,
+    /// Lock of a language's runtime that it is; null for any other lock.
+    #[serde(default)]
+    pub runtime: Option<RuntimeLock>,
     /// Number of waits.
     pub waits: u64,
     /// Time of all waits together, in seconds.
