@@ -9,6 +9,7 @@ mod concurrency;
 mod culprits;
 mod functions;
 mod lanes;
+mod lock_sites;
 mod locks;
 mod phases;
 mod programs;

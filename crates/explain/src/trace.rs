@@ -4,12 +4,12 @@
 //! Pure functions of the recorded events; methods, sources and limits are in
 //! `docs/methods/explain.md`.
 
-mod address_spaces;
 mod build;
 mod call;
 mod call_counts;
 mod causes;
 mod changes;
+mod code_events;
 mod components;
 mod futexes;
 mod holders;
@@ -18,14 +18,15 @@ mod lock_spans;
 mod span_parts;
 mod ticks;
 mod timeline;
+mod user_stacks;
 mod wait_forest;
 
-pub use address_spaces::{AddressSpaces, CodeAddress, CodeEvents, FoundCode, FoundFutex};
 pub use call::call_name;
 pub use causes::{Cause, causes, idle_causes};
+pub use code_events::{CodeEvents, FoundCode, FoundFutex};
 pub use components::{Accounting, account};
-pub(crate) use futexes::timed_locks;
 pub use futexes::{FutexId, FutexUse, awaited_futex, condition_id, futex_uses};
+pub(crate) use futexes::{WakeUp, timed_locks};
 pub use holders::{LockHold, WaitsByThread, lock_holds};
 pub use lock_spans::{LockSpan, lock_spans};
 pub(crate) use span_parts::SpanParts;
@@ -36,3 +37,4 @@ pub use timeline::{
     CallRecord, Confinement, CpuSample, CpuSpan, CpuTimeline, LockWait, NameOrigin, Occupant, Segment,
     Source, State, Thread, ThreadId, ThreadName, Timeline, Wait, WaitId, Wake, WorkItem,
 };
+pub use user_stacks::{RecordedStack, UserStacks};

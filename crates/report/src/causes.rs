@@ -97,19 +97,22 @@ pub struct SerialTime {
     pub elapsed_s: f64,
 }
 
-/// Lock of the command's own with a name.
+/// Lock of the command's own, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedLock {
     /// Lock of a language's runtime.
     Runtime(RuntimeLock),
     /// Variable of the program.
     Variable(String),
+    /// Locks without a variable, for which threads wait in this function.
+    Site(String),
 }
 
 impl NamedLock {
-    /// Name of a lock; none if it has no variable.
+    /// Name of a lock; none if neither its variable nor a place of its waits is known.
     pub(crate) fn from_view(lock: &UserLockView) -> Option<Self> {
-        lock.runtime.map(Self::Runtime).or_else(|| lock.name.clone().map(Self::Variable))
+        let site = || lock.sites.first().map(|site| Self::Site(site.function.clone()));
+        lock.runtime.map(Self::Runtime).or_else(|| lock.name.clone().map(Self::Variable)).or_else(site)
     }
 }
 
@@ -144,6 +147,8 @@ pub enum Explanation {
         lock: Option<NamedLock>,
         /// Whether most of the waiting was for this lock.
         mostly: bool,
+        /// Function that held this lock for at least half of the time in which others waited.
+        held_in: Option<String>,
         /// Component for which the holders of the locks mostly waited themselves.
         holders_wait: Option<Component>,
     },

@@ -2,7 +2,7 @@
 //! locks of a traced run. This module selects rows and columns; it computes no loss.
 
 use morecores_study::Quantity;
-use morecores_view::code::{FunctionLoss, FunctionView, RuntimeLock, SampledLoss, UserLockView};
+use morecores_view::code::{FunctionLoss, FunctionView, LockSite, RuntimeLock, SampledLoss, UserLockView};
 use morecores_view::page::TableCell;
 use morecores_view::{Component, Estimate, StackView, TraceView};
 
@@ -77,6 +77,8 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
     };
     let columns = vec![
         names(0, "lock", rows.iter().map(lock_name)),
+        names(3, "waited in", rows.iter().map(|lock| site(&lock.sites))),
+        names(4, "held in", rows.iter().map(|lock| site(&lock.holders))),
         names(2, "command", rows.iter().map(|lock| lock.command.clone())),
         Column::figures(3, "waits", cell(Quantity::Count, |lock| lock.waits as f64)),
         Column::figures(0, "waited", cell(Quantity::Time, |lock| lock.wait_s)),
@@ -107,7 +109,16 @@ fn lock_name(lock: &UserLockView) -> String {
     match NamedLock::from_view(lock) {
         Some(NamedLock::Runtime(runtime)) => runtime_lock_name(runtime).to_owned(),
         Some(NamedLock::Variable(name)) => name,
-        None => NO_NAME.to_owned(),
+        Some(NamedLock::Site(_)) | None => NO_NAME.to_owned(),
+    }
+}
+
+/// Place with the most time, and its caller.
+fn site(sites: &[LockSite]) -> String {
+    let Some(first) = sites.first() else { return ABSENT.to_owned() };
+    match &first.caller {
+        Some(caller) => format!("{} ({caller})", first.function),
+        None => first.function.clone(),
     }
 }
 

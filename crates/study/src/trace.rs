@@ -4,6 +4,7 @@
 //! One of two sources records a trace: BPF programs, or the context-switch records of perf events
 //! that an unprivileged user gets. Both sources use these events; perf events supply fewer of them.
 
+mod address_spaces;
 mod code;
 mod event;
 mod header;
@@ -11,11 +12,12 @@ mod stream;
 mod tracepoint;
 
 pub use crate::study::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
-pub use code::{Function, Mapping, Module, SourceLine, Variable};
+pub use address_spaces::AddressSpaces;
+pub use code::{CodeAddress, Function, Mapping, Module, SourceLine, StackFrame, Variable};
 pub use event::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait,
-    HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, Switch, SystemCall,
-    Tid, Waker, Waking, Work,
+    HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, StackEnd,
+    StackMoment, Switch, SystemCall, Tid, UserStack, Waker, Waking, Work,
 };
 pub use header::{
     CpuLoss, EventCost, KernelFrame, KernelStack, KnownThread, TRACE_SCHEMA, TraceFacts, TraceHeader,

@@ -47,7 +47,7 @@ fn the_arbitrary_events_are_of_every_kind() {
     let mut runner = TestRunner::deterministic();
     let seen: HashSet<_> =
         (0..2000).map(|_| discriminant(&kind().new_tree(&mut runner).unwrap().current())).collect();
-    assert_eq!(seen.len(), 16);
+    assert_eq!(seen.len(), 18);
 }
 
 #[test]

@@ -36,6 +36,36 @@ pub(crate) struct ElfFile {
     functions: Vec<Range<u64>>,
 }
 
+/// Sections from which a stack is unwound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UnwindTables {
+    /// `.eh_frame`.
+    pub(crate) frames: Option<TableSection>,
+    /// `.eh_frame_hdr`, the index of `.eh_frame`.
+    pub(crate) index: Option<TableSection>,
+}
+
+/// Section of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableSection {
+    /// Address of the first byte, as in the file's symbols.
+    pub(crate) address: u64,
+    pub(crate) data: Vec<u8>,
+}
+
+impl UnwindTables {
+    /// Reads the sections of a file; a damaged section counts as absent.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let cache = ReadCache::new(File::open(path).map_err(|error| error.to_string())?);
+        let object = object::File::parse(&cache).map_err(|error| error.to_string())?;
+        let section = |name| {
+            let section = object.section_by_name(name)?;
+            Some(TableSection { address: section.address(), data: section.data().ok()?.to_vec() })
+        };
+        Ok(Self { frames: section(".eh_frame"), index: section(".eh_frame_hdr") })
+    }
+}
+
 impl ElfFile {
     /// Reads the structure of a file. The error says what is wrong with it.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
@@ -107,6 +137,17 @@ impl ElfFile {
             segment.writable && segment.address <= address && address - segment.address < segment.memory
         };
         self.segments.iter().find(is_data).map(|_| address)
+    }
+
+    /// True if the file has an unwind table.
+    pub(crate) fn has_functions(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
+    /// Address after the last byte of the file in memory.
+    pub(crate) fn end(&self) -> u64 {
+        let ends = self.segments.iter().map(|segment| segment.address.saturating_add(segment.memory));
+        ends.max().unwrap_or(0)
     }
 
     /// Extent of the function at an address, by the unwind table.

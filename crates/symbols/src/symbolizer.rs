@@ -118,20 +118,8 @@ fn open<'f>(
 
 impl SymbolFile {
     fn open(module: &Module) -> Result<Self, SymbolError> {
-        let name = module.path.clone();
-        // Names such as `[vdso]` and `//anon` are no paths; `/memfd:` has no file to open. The
-        // kernel appends ` (deleted)` to the path of a file that had none left at the mapping.
-        let has_path = name.starts_with('/') && !name.starts_with("//") && !name.starts_with("/memfd:");
-        if !has_path || name.ends_with(" (deleted)") {
-            return Err(SymbolError::NoFile { name });
-        }
-        let path = PathBuf::from(&name);
-        let elf = ElfFile::read(&path).map_err(|why| SymbolError::Unreadable { path: name.clone(), why })?;
-        match (&module.build_id, &elf.build_id) {
-            (Some(mapped), Some(now)) if mapped != now => Err(SymbolError::Replaced { path: name }),
-            (Some(_), None) => Err(SymbolError::Replaced { path: name }),
-            _ => Ok(Self { path, elf, damaged: RefCell::default() }),
-        }
+        let (path, elf) = checked_file(module)?;
+        Ok(Self { path, elf, damaged: RefCell::default() })
     }
 
     /// Symbols of the file alone, or those of its debug information too.
@@ -139,6 +127,24 @@ impl SymbolFile {
         let mut elf = Elf::new(&self.path);
         elf.debug_syms = symbols == Symbols::Debug;
         Source::Elf(elf)
+    }
+}
+
+/// Path and structure of a module's file, if the file is still the one that was mapped.
+pub(crate) fn checked_file(module: &Module) -> Result<(PathBuf, ElfFile), SymbolError> {
+    let name = module.path.clone();
+    // Names such as `[vdso]` and `//anon` are no paths; `/memfd:` has no file to open. The kernel
+    // appends ` (deleted)` to the path of a file that had none left at the mapping.
+    let has_path = name.starts_with('/') && !name.starts_with("//") && !name.starts_with("/memfd:");
+    if !has_path || name.ends_with(" (deleted)") {
+        return Err(SymbolError::NoFile { name });
+    }
+    let path = PathBuf::from(&name);
+    let elf = ElfFile::read(&path).map_err(|why| SymbolError::Unreadable { path: name.clone(), why })?;
+    match (&module.build_id, &elf.build_id) {
+        (Some(mapped), Some(now)) if mapped != now => Err(SymbolError::Replaced { path: name }),
+        (Some(_), None) => Err(SymbolError::Replaced { path: name }),
+        _ => Ok((path, elf)),
     }
 }
 

@@ -13,6 +13,7 @@ mod samples;
 mod stacks;
 mod system_state;
 mod tid_query;
+mod user_stacks;
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -29,13 +30,13 @@ use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 use tracing::debug;
 
 use crate::perf::MappingReader;
-use crate::wire::PROBES;
+use crate::wire::{PAGE_BYTES, PROBES};
 use crate::{ContextChecks, Options, TraceError};
 use costs::{Costs, Pace};
 use features::Features;
 use libbpf::{collect_messages, refusal};
-use reader::{Reader, ReaderSummary};
-use ring::{Buffers, CpuState, MAX_CPUS};
+use reader::{Reader, ReaderSummary, StackSummary};
+use ring::{BufferMaps, Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
 use tid_query::TidQuery;
 
@@ -64,6 +65,12 @@ const DEFAULT_BUFFER_BYTES: u64 = 256 << 20;
 const RING_BITS: std::ops::RangeInclusive<u32> = 14..=18;
 /// The smallest buffer that the options can request, 4 KiB: one page, the granularity of mappings.
 const MIN_RING_BITS: u32 = 7;
+/// Memory for all buffers of stack memory together, if a CPU's share is within the limits below.
+const STACK_BUFFER_BYTES: u64 = 128 << 20;
+/// The smallest and largest buffer of stack memory of a CPU, as the power of two of its pages of 4
+/// KiB: 256 KiB and 4 MiB. The largest buffer holds the stacks of a tenth of a second, with 4,000
+/// stacks a second of two pages each.
+const STACK_BITS: std::ops::RangeInclusive<u32> = 6..=10;
 /// Number of attempts to measure the programs' cost on an unsteady machine.
 const MAX_CALIBRATIONS: u32 = 4;
 /// Shortest wait for a kernel lock whose stack is always taken. A stack costs 1 µs: at most 10% of
@@ -82,6 +89,8 @@ pub(crate) struct BpfTracer {
     /// All CPUs that are present.
     cpus: CpuSet,
     bits: u32,
+    /// Binary logarithm of the number of pages of a CPU's stack memory.
+    stack_bits: u32,
     /// Cost of one event and of one system call; none if it could not be measured.
     costs: Option<Costs>,
     active: Option<ActiveTrace>,
@@ -124,8 +133,13 @@ impl BpfTracer {
         let slots = &mut open.maps.slots;
         slots.set_max_entries(highest + 1).map_err(|e| refusal(&e))?;
         slots.set_value_size((wire_size() << bits) as u32).map_err(|e| refusal(&e))?;
+        let stack_bits = stack_bits(highest + 1);
+        let stack_memory = &mut open.maps.stack_memory;
+        stack_memory.set_max_entries(highest + 1).map_err(|e| refusal(&e))?;
+        stack_memory.set_value_size((PAGE_BYTES << stack_bits) as u32).map_err(|e| refusal(&e))?;
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         rodata.ring_bits = bits;
+        rodata.stack_bits = stack_bits;
         rodata.long_wait_ns = LONG_WAIT.0;
         rodata.stack_share = STACK_SHARE;
         rodata.check_contexts = options.check_contexts;
@@ -138,8 +152,16 @@ impl BpfTracer {
             program.set_autoload(included);
         }
         let skel = open.load().map_err(|e| refusal(&e))?;
-        let mut tracer =
-            Self { skel, features, options: options.clone(), cpus, bits, costs: None, active: None };
+        let mut tracer = Self {
+            skel,
+            features,
+            options: options.clone(),
+            cpus,
+            bits,
+            stack_bits,
+            costs: None,
+            active: None,
+        };
         tracer.calibrate()?;
         debug!("buffers of 2^{bits} slots for CPUs {}, costs: {:?}", tracer.cpus, tracer.costs);
         let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
@@ -227,8 +249,9 @@ impl BpfTracer {
         drop(clock);
         active.links.clear();
         let missed = self.missed_events() - active.missed_before;
-        let ReaderSummary { events, tid, dropped, counts, mappings } = active.reader.finish()?;
+        let ReaderSummary { events, tid, dropped, counts, mappings, stacks } = active.reader.finish()?;
         untraced.extend(lost_mappings_note(mappings.lost));
+        untraced.extend(lost_stacks_note(stacks));
         let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
         let with_calls = self.options.syscalls;
@@ -240,7 +263,7 @@ impl BpfTracer {
             lost: lost.map(|(cpu, dropped)| CpuLoss { cpu, dropped }).collect(),
             missed,
             tracer: vec![tid],
-            costs: self.event_costs(counts),
+            costs: self.event_costs(counts, stacks),
             sample_period_ns,
             tick_ns: kernel_tick(),
             interrupts_accounted: self.features.interrupts_accounted,
@@ -288,21 +311,32 @@ impl BpfTracer {
         let states = NonNull::from(&mut bss.cpus).cast::<CpuState>();
         let tree = NonNull::from(&mut bss.tree).cast();
         let count = self.cpus.iter().next_back().map_or(1, |cpu| cpu.0 + 1);
+        let maps = BufferMaps {
+            slots: self.skel.maps.slots.as_fd(),
+            slot_bits: self.bits,
+            stack_memory: self.skel.maps.stack_memory.as_fd(),
+            stack_bits: self.stack_bits,
+        };
         // SAFETY: the skeleton, which has the states and the tree mapped, outlives the reader:
         // `ActiveTrace` is dropped before it, and `end` and the failing `begin` wait for the
         // reader.
-        let buffers = unsafe { Buffers::map(self.skel.maps.slots.as_fd(), count, self.bits, states, tree) };
+        let buffers = unsafe { Buffers::map(&maps, count, states, tree) };
         buffers.map_err(TraceError::io("map the tracer's buffers"))
     }
 
     /// Cost of the recorded events, by tracepoint.
-    fn event_costs(&self, counts: [u64; PROBES.len()]) -> Vec<EventCost> {
+    fn event_costs(&self, counts: [u64; PROBES.len()], stacks: StackSummary) -> Vec<EventCost> {
         let Some(Costs { event, call }) = self.costs else { return Vec::new() };
         let named = PROBES.iter().zip(counts).filter(|(probe, count)| !probe.is_empty() && *count > 0);
         let cost = |probe: &str| if probe == "sys_exit" { call } else { event };
-        named
-            .map(|(probe, count)| EventCost { probe: (*probe).to_owned(), count, each_ns: cost(probe) })
-            .collect()
+        let events =
+            named.map(|(probe, count)| EventCost { probe: (*probe).to_owned(), count, each_ns: cost(probe) });
+        let copies = (stacks.copied > 0).then(|| EventCost {
+            probe: "user stack".to_owned(),
+            count: stacks.copied,
+            each_ns: Nanos(stacks.took.0 / stacks.copied),
+        });
+        events.chain(copies).collect()
     }
 
     /// Attaches the programs for the lifetime of the result.
@@ -400,6 +434,21 @@ fn lost_mappings_note(lost: u64) -> Option<UntracedFact> {
         what: format!("{lost} mappings of code, and so the names of some functions"),
         why: "processes started faster than the tracer could read".to_owned(),
     })
+}
+
+/// Note on the user stacks for which the buffers had no room.
+fn lost_stacks_note(stacks: StackSummary) -> Option<UntracedFact> {
+    (stacks.dropped > 0).then(|| UntracedFact {
+        what: format!("{} of {} user stacks", stacks.dropped, stacks.dropped + stacks.copied),
+        why: "threads waited faster than the tracer could read their stacks".to_owned(),
+    })
+}
+
+/// Size of each CPU's buffer of stack memory for this number of CPUs, as the power of two of its
+/// pages.
+fn stack_bits(cpus: u32) -> u32 {
+    let pages = STACK_BUFFER_BYTES / PAGE_BYTES / u64::from(cpus.max(1));
+    pages.max(1).ilog2().clamp(*STACK_BITS.start(), *STACK_BITS.end())
 }
 
 /// Size of each CPU's buffer for this number of CPUs, as the power of two of its slots.

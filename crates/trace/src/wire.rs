@@ -3,12 +3,15 @@
 //! The decoder is pure: it turns slots into events. It reads no memory that the kernel writes, and
 //! it assumes no order between slots.
 
+use std::ops::Range;
+
 use morecores_study::trace::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Interrupt,
-    KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker,
-    Waking, Work,
+    KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, StackEnd, StackMoment, Switch, SystemCall,
+    ThreadExit, Tid, UserStack, Waker, Waking, Work,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
+use morecores_symbols::UserRegisters;
 
 /// `struct slot`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,10 +60,11 @@ mod kind {
     pub(super) const CONFINED: u8 = 11;
     pub(super) const SYSCALL: u8 = 12;
     pub(super) const HELD: u8 = 13;
+    pub(super) const STACK: u8 = 14;
 }
 
 /// Tracepoint of the records of each kind, by kind. Several kinds share the cost of one tracepoint.
-pub(crate) const PROBES: [&str; 14] = [
+pub(crate) const PROBES: [&str; 15] = [
     "",
     "sched_switch",
     "sched_waking",
@@ -75,13 +79,14 @@ pub(crate) const PROBES: [&str; 14] = [
     "",
     "sys_exit",
     "",
+    "",
 ];
 
 /// Number of slots of a record of this kind.
 pub(crate) const fn slot_count(kind: u8) -> usize {
     match kind {
         kind::EXEC => 3,
-        kind::RENAME | kind::EXIT => 2,
+        kind::RENAME | kind::EXIT | kind::STACK => 2,
         _ => 1,
     }
 }
@@ -103,6 +108,13 @@ const NO_STACK: u32 = u32::MAX;
 /// `SAMPLE_MODE` and `SAMPLE_SPINS`.
 const SAMPLE_MODE: u16 = 3;
 const SAMPLE_SPINS: u16 = 4;
+/// `WEIGHT_SHIFT`, and the bits below it.
+const WEIGHT_SHIFT: u32 = 2;
+const MOMENT: u16 = 3;
+/// `PAGE_BYTES`, `STACK_PAGES` and `PAGES_SHIFT`.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+const STACK_PAGES: u32 = 16;
+const PAGES_SHIFT: u32 = 16;
 /// `NUMBER_SHIFT`.
 const NUMBER_SHIFT: u32 = 2;
 /// `COARSE` and `COARSE_SHIFT`.
@@ -220,6 +232,14 @@ impl Decoder {
                 }
                 EventKind::Confined { tid, allowed: std::mem::take(&mut self.confined) }
             }
+            // The stack is unwound later; until then no frame is known.
+            kind::STACK => EventKind::UserStack(UserStack {
+                tid,
+                moment: decode_moment(slot.detail)?,
+                frame: None,
+                end: StackEnd::UnknownCode,
+                weight_log2: (slot.detail >> WEIGHT_SHIFT) as u8,
+            }),
             kind::HELD => EventKind::Held { tid, by: decode_held_by(slot.detail)? },
             kind::SYSCALL => EventKind::SystemCall(SystemCall {
                 tid,
@@ -232,6 +252,72 @@ impl Decoder {
         };
         Some(Event { at: Nanos(slot.time), cpu: self.cpu, kind })
     }
+}
+
+/// `enum moment`.
+fn decode_moment(detail: u16) -> Option<StackMoment> {
+    match detail & MOMENT {
+        0 => Some(StackMoment::Sample),
+        1 => Some(StackMoment::Wait),
+        2 => Some(StackMoment::Waking),
+        _ => None,
+    }
+}
+
+/// Registers of a copied stack, and the place of its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StackRecord {
+    pub(crate) tid: Tid,
+    pub(crate) registers: UserRegisters,
+    /// Time that the copy took.
+    pub(crate) took: Nanos,
+    /// Address after the last byte that the stack may have.
+    pub(crate) end: u64,
+    /// Number of the first page in the buffer of stack memory.
+    pub(crate) position: u64,
+    /// Number of pages. The first one begins at the stack pointer.
+    pub(crate) pages: u32,
+    /// Pages that were copied, one bit each.
+    pub(crate) copied: u32,
+}
+
+impl StackRecord {
+    /// Record of the first slot, if it is of a stack.
+    pub(crate) fn parse(slots: &[Slot]) -> Option<Self> {
+        let [first, second, ..] = slots else { return None };
+        if first.kind != kind::STACK || decode_moment(first.detail).is_none() {
+            return None;
+        }
+        let [sp, bp, position, end] = second.words();
+        let pages = first.extra >> PAGES_SHIFT;
+        (pages <= STACK_PAGES).then_some(Self {
+            tid: Tid(first.tid),
+            registers: UserRegisters { ip: first.value, sp, bp },
+            took: decode_short_time(first.other),
+            end,
+            position,
+            pages,
+            copied: first.extra & ((1 << PAGES_SHIFT) - 1),
+        })
+    }
+
+    /// Addresses of the stack on a page; empty beyond the end.
+    pub(crate) fn page(&self, index: u32) -> Range<u64> {
+        let sp = self.registers.sp;
+        let whole = (sp / PAGE_BYTES).saturating_add(u64::from(index)).saturating_mul(PAGE_BYTES);
+        let start = whole.max(sp);
+        start..whole.saturating_add(PAGE_BYTES).min(self.end).max(start)
+    }
+}
+
+/// Event of a change to the address spaces, in the slots of one record.
+pub(crate) fn space_change(slots: &[Slot]) -> Option<(Nanos, EventKind)> {
+    let first = slots.first()?;
+    if !matches!(first.kind, kind::FORK | kind::EXEC) {
+        return None;
+    }
+    let event = Decoder::new(CpuId(0)).event(slots)?;
+    Some((event.at, event.kind))
 }
 
 /// `enum held`.

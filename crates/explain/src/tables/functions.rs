@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::trace::{Function, Module, SampleMode, TraceFacts};
+use morecores_study::trace::{CodeAddress, Function, SampleMode, TraceFacts};
 use morecores_view::code::{FunctionLoss, FunctionView};
 
 use super::programs::{ProgramId, Programs};
-use crate::trace::{CodeAddress, IdleAccounting, Timeline};
+use crate::trace::{IdleAccounting, Timeline};
 
 /// Share of the command's samples from which a function has a row. A choice: a thousandth is below
 /// every loss that is named.
@@ -15,7 +15,7 @@ const LEAST_SHARE: f64 = 0.001;
 
 /// Code that a sample found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Code {
+pub(super) enum Code {
     /// Function of this index in the header.
     Function(usize),
     /// Code of a module outside all functions of the header.
@@ -69,17 +69,11 @@ pub(super) fn functions(
     let least = (f64::from(all) * LEAST_SHARE).ceil() as u32;
     let row = |((program, code), sum): (&(ProgramId, Code), &SampleSum)| {
         let charge_s = period_s * scales.get(program).copied().unwrap_or(0.0);
-        let function = match code {
-            Code::Function(index) => facts.functions.get(*index),
-            _ => None,
-        };
         FunctionView {
             command: programs.name(*program),
             function: code_name(*code, facts),
-            module: code_module(*code, facts).map(|module| module.path.clone()),
-            source: function
-                .and_then(|function| function.source.as_ref())
-                .map(|source| format!("{}:{}", file_name(&source.file), source.line)),
+            module: module_of(*code, facts),
+            source: source_of(*code, facts),
             cpu_s: f64::from(sum.samples) * period_s,
             cpu_error_s: f64::from(sum.samples).sqrt() * period_s,
             idle_s: sum.charged * charge_s,
@@ -92,7 +86,7 @@ pub(super) fn functions(
 }
 
 /// Code of a sample in user mode. `functions` are in the order of modules and places.
-fn user_code(functions: &[Function], code: Option<CodeAddress>) -> Code {
+pub(super) fn user_code(functions: &[Function], code: Option<CodeAddress>) -> Code {
     let Some(CodeAddress { module, offset }) = code else { return Code::Unknown };
     let after = functions.partition_point(|function| (function.module, function.start) <= (module, offset));
     let index = after.checked_sub(1);
@@ -126,7 +120,7 @@ fn idle_scales(
 }
 
 /// Name of code in a table.
-fn code_name(code: Code, facts: &TraceFacts) -> String {
+pub(super) fn code_name(code: Code, facts: &TraceFacts) -> String {
     let file =
         |module: u32| facts.modules.get(module as usize).map_or("unknown", |module| file_name(&module.path));
     match code {
@@ -140,14 +134,21 @@ fn code_name(code: Code, facts: &TraceFacts) -> String {
     }
 }
 
-/// Module of code.
-fn code_module(code: Code, facts: &TraceFacts) -> Option<&Module> {
+/// Place of a function in the source code, `file:line`.
+pub(super) fn source_of(code: Code, facts: &TraceFacts) -> Option<String> {
+    let Code::Function(index) = code else { return None };
+    let source = facts.functions.get(index)?.source.as_ref()?;
+    Some(format!("{}:{}", file_name(&source.file), source.line))
+}
+
+/// Path of the file with code.
+pub(super) fn module_of(code: Code, facts: &TraceFacts) -> Option<String> {
     let number = match code {
         Code::Function(index) => facts.functions.get(index)?.module,
         Code::Module(module) => module,
         Code::Kernel | Code::Unknown => return None,
     };
-    facts.modules.get(number as usize)
+    facts.modules.get(number as usize).map(|module| module.path.clone())
 }
 
 /// Last part of a path.

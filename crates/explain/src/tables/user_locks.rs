@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 use morecores_study::trace::{TraceFacts, Variable};
 use morecores_view::code::{RuntimeLock, UserLockView};
 
+use super::lock_sites::{Durations, LockSites, Place};
 use super::programs::Programs;
 use crate::trace::{
-    Cause, FutexId, Timeline, awaited_futex, condition_id, futex_uses, lock_holds, timed_locks,
+    Cause, FutexId, Timeline, WaitId, awaited_futex, condition_id, futex_uses, lock_holds, timed_locks,
 };
 
 /// Variable of CPython with the state of its interpreter. Its lock with time-outs is the global
@@ -23,34 +24,75 @@ pub(super) fn user_locks(
     programs: &Programs,
     causes: &[Cause],
 ) -> Vec<UserLockView> {
-    let mut rows: HashMap<FutexId, UserLockView> = HashMap::new();
     let names = LockNames::new(facts, timeline);
-    for (wait, cause) in timeline.waits.iter().zip(causes) {
+    let sites = LockSites::new(facts, timeline);
+    let mut identities: HashMap<FutexId, Identity> = HashMap::new();
+    let mut rows: HashMap<Identity, Row> = HashMap::new();
+    for (id, (wait, cause)) in (0..).map(WaitId).zip(timeline.waits.iter().zip(causes)) {
         let Some(futex) = awaited_futex(timeline, wait).filter(|_| *cause == Cause::UserLock) else {
             continue;
         };
-        let row = rows.entry(names.lock(futex)).or_insert_with(|| UserLockView {
+        let lock = names.lock(futex);
+        let identity = identities.entry(lock).or_insert_with(|| Identity {
             command: programs.name(programs.program_at(wait.thread, wait.from)),
             name: names.variable(futex).map(place_in_variable),
             runtime: names.runtime(futex),
-            waits: 0,
-            wait_s: 0.0,
-            max_wait_s: 0.0,
-            held_s: 0.0,
+            site: names.variable(futex).is_none().then(|| sites.wait_place(id)).flatten(),
+            lock: None,
         });
-        let waited = wait.to.since(wait.from).as_secs_f64();
-        row.waits += 1;
-        row.wait_s += waited;
-        row.max_wait_s = row.max_wait_s.max(waited);
+        if identity.name.is_none() && identity.site.is_none() {
+            identity.lock = Some(lock);
+        }
+        let row = rows.entry(identity.clone()).or_default();
+        row.max_wait_s = row.max_wait_s.max(wait.to.since(wait.from).as_secs_f64());
+        sites.add_wait(id, &mut row.waits);
     }
     for hold in lock_holds(timeline, &futex_uses(timeline)) {
-        if let Some(row) = rows.get_mut(&names.lock(hold.lock)) {
-            row.held_s += hold.to.since(hold.from).as_secs_f64();
+        let row = identities.get(&names.lock(hold.lock)).and_then(|identity| rows.get_mut(identity));
+        if let Some(row) = row {
+            sites.add_hold(&hold, &mut row.holds);
         }
     }
-    let mut rows: Vec<(FutexId, UserLockView)> = rows.into_iter().collect();
-    rows.sort_by(|(a, one), (b, other)| other.wait_s.total_cmp(&one.wait_s).then(a.cmp(b)));
-    rows.into_iter().map(|(_, row)| row).collect()
+    let mut rows: Vec<(Identity, Row)> = rows.into_iter().collect();
+    rows.sort_by(|(a, one), (b, other)| {
+        other.waits.total_s().total_cmp(&one.waits.total_s()).then_with(|| a.cmp(b))
+    });
+    rows.into_iter().map(|(identity, row)| row.into_view(identity)).collect()
+}
+
+/// Property that waits of one row share: the name of their lock; without a name the place that
+/// first waited for it; without that the lock itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Identity {
+    command: String,
+    name: Option<String>,
+    runtime: Option<RuntimeLock>,
+    site: Option<Place>,
+    lock: Option<FutexId>,
+}
+
+/// Sums of one row.
+#[derive(Debug, Default)]
+struct Row {
+    waits: Durations,
+    holds: Durations,
+    max_wait_s: f64,
+}
+
+impl Row {
+    fn into_view(self, identity: Identity) -> UserLockView {
+        UserLockView {
+            command: identity.command,
+            name: identity.name,
+            runtime: identity.runtime,
+            waits: self.waits.count(),
+            wait_s: self.waits.total_s(),
+            max_wait_s: self.max_wait_s,
+            held_s: self.holds.total_s(),
+            sites: self.waits.sites(),
+            holders: self.holds.sites(),
+        }
+    }
 }
 
 /// Names of the locks of a trace.

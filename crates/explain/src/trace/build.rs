@@ -11,18 +11,19 @@ mod states;
 use std::collections::{HashMap, HashSet};
 
 use morecores_study::trace::{
-    Comm, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Object, Tid, TraceHeader, TraceSource,
+    AddressSpaces, Comm, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Object, StackMoment, Tid,
+    TraceHeader, TraceSource,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_view::Inconsistencies;
 
 use number_map::NumberMap;
 
-use super::address_spaces::AddressSpaces;
 use super::timeline::{
     Confinement, CpuTimeline, NameOrigin, Occupant, Source, State, Thread, ThreadId, ThreadName, Timeline,
     Wake,
 };
+use super::user_stacks::{RecordedStack, UserStacks};
 
 /// Number of the thread that creates all kernel threads: the second thread that the kernel creates
 /// at boot (`rest_init` in `init/main.c`).
@@ -31,7 +32,7 @@ const KTHREADD: Tid = Tid(2);
 /// Builds the timeline of `events`, which are in the order of time.
 pub(super) fn build(header: &TraceHeader, events: &[Event]) -> Timeline {
     let (lookahead, cpus) = Lookahead::from_events(header, events);
-    let mut builder = Builder::new(header, lookahead, &cpus);
+    let mut builder = Builder::new(header, lookahead, &cpus, events);
     for event in events.iter().take_while(|event| event.at <= header.ended_ns) {
         builder.apply(event);
     }
@@ -88,6 +89,8 @@ struct ThreadState {
     runtime: Option<Nanos>,
     /// Object of the thread's next wait.
     wait_object: Option<Object>,
+    /// User stack of the thread's next moment of its kind.
+    stack: Option<(StackMoment, RecordedStack)>,
     /// Arguments of the futex call that contains the thread's next wait.
     futex: Option<FutexWait>,
     /// Reason that holds the thread back when it next leaves its CPU.
@@ -124,7 +127,7 @@ struct Builder<'h> {
 }
 
 impl<'h> Builder<'h> {
-    fn new(header: &'h TraceHeader, lookahead: Lookahead, cpus: &[CpuId]) -> Self {
+    fn new(header: &'h TraceHeader, lookahead: Lookahead, cpus: &[CpuId], events: &[Event]) -> Self {
         let allotted = &header.run.cpu_set;
         let timeline = Timeline {
             began: header.began_ns,
@@ -144,6 +147,7 @@ impl<'h> Builder<'h> {
             confinements: Vec::new(),
             samples: Vec::new(),
             calls: Vec::new(),
+            user_stacks: UserStacks::from_frames(events),
             lost_events: 0,
             misfits: Inconsistencies::default(),
         };
@@ -190,6 +194,12 @@ impl<'h> Builder<'h> {
             }
         }
         builder
+    }
+
+    /// User stack of a thread at this moment, if the thread's last event was one.
+    fn take_stack(&mut self, id: ThreadId, moment: StackMoment) -> Option<RecordedStack> {
+        let stack = self.thread_states[id.index()].stack.take();
+        stack.filter(|(recorded, _)| *recorded == moment).map(|(_, stack)| stack)
     }
 
     /// Thread that has this number now, if one is known.
@@ -244,8 +254,13 @@ impl<'h> Builder<'h> {
                 self.confine(id, at, allowed.clone());
             }
             EventKind::SystemCall(call) => self.record_system_call(at, call),
-            // The address spaces have it.
-            EventKind::Mapping(_) => {}
+            // The address spaces and the stacks have them.
+            EventKind::Mapping(_) | EventKind::Frame(_) => {}
+            EventKind::UserStack(stack) => {
+                let id = self.get_or_add_thread(stack.tid);
+                let recorded = RecordedStack::new(stack).map(|recorded| (stack.moment, recorded));
+                self.thread_states[id.index()].stack = recorded;
+            }
             EventKind::Lost { events } => self.record_loss(cpu, at, *events),
         }
         self.cpu_states[cpu].last_event = at;

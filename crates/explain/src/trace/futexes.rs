@@ -140,14 +140,14 @@ fn counts_something(futex_calls: &[FutexWait]) -> bool {
 
 /// A wake-up of one waiter by a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct WakeUp {
-    pub(super) at: Nanos,
-    pub(super) by: ThreadId,
-    pub(super) waiter: ThreadId,
+pub(crate) struct WakeUp {
+    pub(crate) at: Nanos,
+    pub(crate) by: ThreadId,
+    pub(crate) waiter: ThreadId,
 }
 
 impl WakeUp {
-    pub(super) fn from_wait(wait: &Wait) -> Option<Self> {
+    pub(crate) fn from_wait(wait: &Wait) -> Option<Self> {
         let wake = wait.wake?;
         match wake.by {
             Source::Thread(by) => Some(Self { at: wake.at, by, waiter: wait.thread }),

@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 
 use morecores_study::trace::{
-    Accounts, Call, Comm, Event, FutexWait, HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState,
-    SampleMode, Tid, TraceHeader, TraceSource,
+    Accounts, Call, CodeAddress, Comm, Event, FutexWait, HoldReason, Interrupt, KnownLock, LockFlags, Object,
+    PrevState, SampleMode, Tid, TraceHeader, TraceSource,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_view::Inconsistencies;
 
-use super::address_spaces::CodeAddress;
+use super::user_stacks::{RecordedStack, UserStacks};
 
 /// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`], a
 /// `ThreadId` is never reused for another thread.
@@ -71,6 +71,8 @@ pub struct Timeline {
     /// System calls of the tree that concern an object, in the order of their returns; exact traces
     /// only.
     pub calls: Vec<CallRecord>,
+    /// User stacks of the tree.
+    pub user_stacks: UserStacks,
     /// Number of lost events, counted by the events themselves.
     pub lost_events: u64,
     /// Number of contradictions between events.
@@ -412,7 +414,7 @@ pub struct Confinement {
 }
 
 /// A sample: the activity of a CPU at one instant of the sampling clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuSample {
     /// Time of the sample.
     pub at: Nanos,
@@ -427,6 +429,8 @@ pub struct CpuSample {
     /// Code that the thread ran; none in the kernel, and for code of which the trace shows no
     /// mapping.
     pub code: Option<CodeAddress>,
+    /// User stack of the thread, if it was recorded.
+    pub stack: Option<RecordedStack>,
 }
 
 /// A system call and its object.

@@ -1,8 +1,11 @@
 //! Futexes: which of them are locks, and the time behind these locks.
 
 use morecores_explain::{DecodedTrace, trace_view};
-use morecores_study::trace::{Decoded, Interrupt, Object, PrevState, Tid, Variable, Waker};
-use morecores_view::code::{RuntimeLock, UserLockView};
+use morecores_study::trace::{
+    CodeAddress, Decoded, EventKind, Function, Interrupt, Module, Object, PrevState, StackEnd, StackFrame,
+    StackMoment, Tid, UserStack, Variable, Waker,
+};
+use morecores_view::code::{LockSite, RuntimeLock, UserLockView};
 
 use super::schedule_trace::*;
 
@@ -303,4 +306,51 @@ fn the_interpreter_lock_of_cpython_has_its_name() {
     let rows = named_locks(turns_at_a_condition_variable(Some(4.0)), &names);
     let runtimes: Vec<_> = rows.iter().map(|row| row.runtime).collect();
     assert_eq!(runtimes, [Some(RuntimeLock::PythonGil)]);
+}
+
+/// Adds a stack to a moment of a thread, with frames from the number `first` on: `inner` called
+/// from `caller` called from `main`, each at the place of this number, and a function of the C
+/// library inside.
+fn add_stack(s: &mut ScheduleTrace, ms: f64, tid: u32, moment: StackMoment, first: u32, calls: [u32; 2]) {
+    let [inner, caller] = calls;
+    let places = [(0, 0), (0, caller), (0, inner), (1, 0)];
+    for (number, (module, place)) in (first..).zip(places) {
+        let code = CodeAddress { module, offset: 0x1000 + u64::from(place) * 0x100 };
+        let caller = number.checked_sub(1).filter(|caller| *caller >= first);
+        s.event(ms, 0, EventKind::Frame(StackFrame { number, caller, code }));
+    }
+    let (frame, end) = (Some(first + 3), StackEnd::Outermost);
+    let stack = UserStack { tid: Tid(tid), moment, frame, end, weight_log2: 0 };
+    s.event(ms, 0, EventKind::UserStack(stack));
+}
+
+#[test]
+fn locks_have_the_places_of_their_waits_and_holds() {
+    let mut s = futex_turns(false);
+    let module = |path: &str| Module { path: path.to_owned(), build_id: None };
+    s.header.facts.modules = vec![module("/usr/bin/main"), module("/usr/lib/libc.so.6")];
+    let names = ["main", "update", "lookup", "take", "give"];
+    let function = |(index, name): (usize, &&str)| Function {
+        module: 0,
+        start: 0x1000 + 0x100 * index as u64,
+        end: 0x1100 + 0x100 * index as u64,
+        name: Some((*name).to_owned()),
+        source: None,
+    };
+    s.header.facts.functions = names.iter().enumerate().map(function).collect();
+    let (update, lookup, take, give) = (1, 2, 3, 4);
+    add_stack(&mut s, 0.999, 101, StackMoment::Wait, 0, [take, update]);
+    add_stack(&mut s, 0.999, 102, StackMoment::Wait, 4, [take, lookup]);
+    add_stack(&mut s, 3.999, ROOT, StackMoment::Waking, 8, [give, update]);
+    let rows = named_locks(s, &[(0x1000, "table_lock", 0)]);
+    let places = |sites: &[LockSite]| -> Vec<(String, Option<String>, f64)> {
+        let place =
+            |site: &LockSite| (site.function.clone(), site.caller.clone(), (site.seconds * 1e3).round());
+        sites.iter().map(place).collect()
+    };
+    let place = |function: &str, caller: &str, ms: f64| (function.to_owned(), Some(caller.to_owned()), ms);
+    // Two of three waits have a stack: 3 ms in `update`, and 7 ms in `lookup`. They stand for all
+    // 16 ms.
+    assert_eq!(places(&rows[0].sites), [place("take", "lookup", 11.0), place("take", "update", 5.0)]);
+    assert_eq!(places(&rows[0].holders), [place("give", "update", 9.0)]);
 }

@@ -3,7 +3,7 @@
 //! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::{InCell, OtherProgram};
-use morecores_view::code::{FunctionLoss, SampledLoss};
+use morecores_view::code::{FunctionLoss, SampledLoss, UserLockView};
 use morecores_view::{
     Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
     invalid_baseline, oversubscribed_base, time_outside_cpus,
@@ -260,8 +260,17 @@ fn user_locks(trace: &TraceView) -> Explanation {
     Explanation::UserLocks {
         lock: first.and_then(NamedLock::from_view),
         mostly: first.is_some_and(|lock| 2.0 * lock.wait_s >= waited),
+        held_in: first.and_then(main_holder),
         holders_wait: most.filter(|(_, seconds)| *seconds > all / 2.0).map(|(what, _)| what),
     }
+}
+
+/// Function that held a lock for at least half of the time in which others waited. A runtime takes
+/// and releases its lock by itself.
+fn main_holder(lock: &UserLockView) -> Option<String> {
+    let first = lock.holders.first().filter(|_| lock.runtime.is_none())?;
+    (2.0 * (first.seconds - first.seconds_error) >= lock.wait_s.min(lock.held_s))
+        .then(|| first.function.clone())
 }
 
 fn other_processes(trace: &TraceView) -> Explanation {

@@ -172,7 +172,7 @@ fn lock_name(cause: &LossCause) -> String {
 }
 
 fn user_lock_text(cause: &LossCause) -> String {
-    let Explanation::UserLocks { lock, mostly, holders_wait } = &cause.explanation else {
+    let Explanation::UserLocks { lock, mostly, held_in, holders_wait } = &cause.explanation else {
         return "idle, waiting for the command's own locks (futex)".to_owned();
     };
     const LOCKS: &str = "the command's own locks (futex)";
@@ -182,13 +182,19 @@ fn user_lock_text(cause: &LossCause) -> String {
         Some(NamedLock::Variable(lock)) if *mostly => {
             format!("the command's own lock `{}` (futex)", shorten(lock))
         }
+        Some(NamedLock::Site(function)) if *mostly => {
+            format!("a lock of the command's own (futex) in `{}`", shorten(function))
+        }
         Some(NamedLock::Runtime(lock)) => format!("{LOCKS}, most of all {}", runtime_lock_name(*lock)),
         Some(NamedLock::Variable(lock)) => format!("{LOCKS}, most of all `{}`", shorten(lock)),
+        Some(NamedLock::Site(function)) => format!("{LOCKS}, most of all in `{}`", shorten(function)),
     };
+    let held = held_in.as_ref().map(|function| format!(", which `{}` held", shorten(function)));
+    let held = held.unwrap_or_default();
     let behind = holders_wait
         .map(|what| format!(", whose holders mostly waited for {}", awaited_name(what)))
         .unwrap_or_default();
-    format!("idle, waiting for {what}{behind}")
+    format!("idle, waiting for {what}{held}{behind}")
 }
 
 /// Words for idle time in which no command of the tree ran.

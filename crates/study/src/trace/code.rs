@@ -14,6 +14,27 @@ pub struct Module {
     pub build_id: Option<String>,
 }
 
+/// Place of an instruction in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CodeAddress {
+    /// Index of the file in [`TraceFacts::modules`](super::TraceFacts::modules).
+    pub module: u32,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+}
+
+/// Frame of a user stack. The frames of a trace form a forest: stacks with the same callers share
+/// their frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackFrame {
+    /// Number of the frame in the trace.
+    pub number: u32,
+    /// Number of the caller's frame; `None` for the outermost known frame.
+    pub caller: Option<u32>,
+    /// Last byte of the call, or the next instruction in the frame that was running.
+    pub code: CodeAddress,
+}
+
 /// Function of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::code::Mapping;
+use super::code::{Mapping, StackFrame};
 use crate::{CpuId, CpuSet, Nanos};
 
 /// Number of a thread in the first pid namespace, whatever namespace the thread is in. In a trace
@@ -117,6 +117,10 @@ pub enum EventKind {
     },
     /// A process of the command mapped a file as code.
     Mapping(Mapping),
+    /// Frame of the user stacks; it may come after stacks of other CPUs that contain it.
+    Frame(StackFrame),
+    /// User stack of the thread on this CPU.
+    UserStack(UserStack),
     /// A system call returned; exact traces only.
     SystemCall(SystemCall),
     /// Events of this CPU were lost between the CPU's previous event and this instant.
@@ -124,6 +128,44 @@ pub enum EventKind {
         /// Number of lost events.
         events: u64,
     },
+}
+
+/// User stack of a thread. Stacks of waits and wake-ups are a random sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserStack {
+    /// Thread with the stack.
+    pub tid: Tid,
+    /// Action of the thread.
+    pub moment: StackMoment,
+    /// Number of the innermost [`StackFrame`]; `None` if no frame is known.
+    pub frame: Option<u32>,
+    /// Reason for which the stack has no further frame.
+    pub end: StackEnd,
+    /// Binary logarithm of the number of moments that this one stands for: each of them had the
+    /// same probability to be the one with a stack.
+    pub weight_log2: u8,
+}
+
+/// Moment at which a thread's user stack was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StackMoment {
+    /// The thread was running; the event is right before its [`Sample`].
+    Sample,
+    /// The thread is about to wait; the event is before its [`Switch`].
+    Wait,
+    /// The thread wakes another thread; the event is right before the [`Waking`].
+    Waking,
+}
+
+/// End of a recorded user stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StackEnd {
+    /// The first function of the thread.
+    Outermost,
+    /// Code without an unwind table, or without a known file.
+    UnknownCode,
+    /// Stack memory that was not recorded.
+    MissingMemory,
 }
 
 /// Cause that holds back a ready thread.

@@ -154,6 +154,18 @@ fn cpu_set() -> impl Strategy<Value = CpuSet> {
         .prop_map(|cpus| cpus.into_iter().map(CpuId).collect())
 }
 
+fn user_stack() -> impl Strategy<Value = UserStack> {
+    let moment = prop::sample::select(vec![StackMoment::Sample, StackMoment::Wait, StackMoment::Waking]);
+    let end = prop::sample::select(vec![StackEnd::Outermost, StackEnd::UnknownCode, StackEnd::MissingMemory]);
+    (tid(), moment, any::<Option<u32>>(), end, any::<u8>()).prop_map(
+        |(tid, moment, frame, end, weight_log2)| {
+            // The number after the last one stands for no frame.
+            let frame = frame.filter(|frame| *frame < u32::MAX);
+            UserStack { tid, moment, frame, end, weight_log2 }
+        },
+    )
+}
+
 /// Event of any kind, all kinds with equal probability.
 pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
     let known = prop::sample::select(vec![KnownLock::None, KnownLock::MmapLock, KnownLock::RunQueue]);
@@ -207,6 +219,13 @@ pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
                 EventKind::Mapping(Mapping { process, start, length, offset, module })
             }
         ),
+        (any::<u32>(), any::<Option<u32>>(), any::<u32>(), number()).prop_map(
+            |(number, caller, module, offset)| {
+                let code = CodeAddress { module, offset };
+                EventKind::Frame(StackFrame { number, caller, code })
+            }
+        ),
+        user_stack().prop_map(EventKind::UserStack),
         (tid(), any::<u16>(), nanos(), any::<i64>(), object()).prop_map(
             |(tid, number, took, result, object)| {
                 EventKind::SystemCall(SystemCall { tid, number, took, result, object })

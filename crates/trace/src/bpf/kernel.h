@@ -84,6 +84,11 @@ struct rw_semaphore {
 
 struct mm_struct {
 	struct rw_semaphore mmap_lock;
+	unsigned long start_stack;
+};
+
+struct thread_struct {
+	unsigned long fsbase;
 };
 
 struct cpumask {
@@ -130,11 +135,13 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	struct mm_struct *mm;
 	struct files_struct *files;
+	struct thread_struct thread;
 	unsigned in_iowait : 1;
 	unsigned frozen : 1; /* only with CONFIG_CGROUPS */
 };
 
 struct pt_regs {
+	unsigned long bp;
 	unsigned long di;
 	unsigned long si;
 	unsigned long dx;
@@ -142,6 +149,7 @@ struct pt_regs {
 	unsigned long orig_ax;
 	unsigned long ip;
 	unsigned long cs;
+	unsigned long sp;
 };
 
 struct work_struct;
@@ -210,6 +218,9 @@ struct bpf_perf_event_data {
 #define SYS_ACCEPT4 288
 #define SYS_FUTEX_WAKE 454
 #define SYS_FUTEX_WAIT 455
+
+/* arch/x86/include/asm/segment.h: code segment of a thread in 64-bit mode. */
+#define USER_CS 0x33
 
 /* include/uapi/linux/futex.h */
 #define FUTEX_WAIT 0

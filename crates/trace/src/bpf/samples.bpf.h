@@ -66,6 +66,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct cpu *state = &cpus[cpu];
 	u64 address = ctx->regs.ip;
 	struct claim claimed;
+	u64 now = bpf_ktime_get_ns();
 	struct slot *slot;
 	u16 detail;
 
@@ -82,11 +83,19 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		detail = SAMPLE_KERNEL;
 	if (detail == SAMPLE_USER ? near_pause(address) : detail == SAMPLE_KERNEL && yields(current_task()))
 		detail |= SAMPLE_SPINS;
+	if (stack_bits && detail != SAMPLE_INTERRUPT) {
+		struct user_registers registers = { .ip = address, .sp = ctx->regs.sp, .bp = ctx->regs.bp };
+
+		if ((detail & SAMPLE_MODE) == SAMPLE_KERNEL)
+			record_entry_stack(cpu, now, current_task(), MOMENT_SAMPLE, 0);
+		else if (ctx->regs.cs == USER_CS)
+			record_stack(cpu, now, current_task(), &registers, MOMENT_SAMPLE, 0);
+	}
 	claimed = claim(cpu, 1);
 	if (!claimed.base)
 		return 0;
 	slot = slot_at(&claimed, 0);
-	slot->time = bpf_ktime_get_ns();
+	slot->time = now;
 	slot->tid = tid;
 	slot->value = address;
 	commit(&claimed, KIND_SAMPLE, detail);

@@ -88,7 +88,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		call = number < 0 || number >= CALL_FAULT ? CALL_FAULT : number;
 		if (call == SYS_FUTEX || call == SYS_FUTEX_WAIT)
 			record_futex_wait(cpu, now, tid, call, regs);
+		record_wait_stack(cpu, now, prev);
 	}
+	state->switched = now;
 	claimed = claim(cpu, 1);
 	if (!claimed.base)
 		return 0;
@@ -199,6 +201,8 @@ static __always_inline void handle_waking(struct task_struct *task)
 
 	if (!concerns_run(cpu, task, current))
 		return;
+	if (in_tree(current->pid) && in_tree(task->pid) && !in_interrupt(&cpus[cpu]))
+		record_waking_stack(cpu, current);
 	record_waking(task, current, cpu);
 	if (!in_tree(task->pid))
 		return;

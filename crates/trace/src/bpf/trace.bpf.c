@@ -12,6 +12,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+#include "user_stacks.bpf.h"
 #include "held.bpf.h"
 #include "threads.bpf.h"
 #include "waits.bpf.h"

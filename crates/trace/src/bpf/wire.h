@@ -30,7 +30,25 @@ enum kind {
 	KIND_CONFINED, /* one for each 64 CPUs */
 	KIND_SYSCALL,
 	KIND_HELD,
+	KIND_STACK,    /* and one more slot */
 };
+
+/* Moment of a STACK record: the low two bits of `detail`. The bits above hold the binary logarithm
+ * of the number of moments that the record stands for. */
+enum moment {
+	MOMENT_SAMPLE,
+	MOMENT_WAIT,
+	MOMENT_WAKING,
+	MOMENTS,
+};
+#define WEIGHT_SHIFT 2
+
+/* Bytes of a page of stack memory, and the largest number of pages of one stack. */
+#define PAGE_BYTES 4096
+#define STACK_PAGES 16
+/* Position of the number of pages in a STACK record's `extra`. The bits below show which of the
+ * pages were copied. */
+#define PAGES_SHIFT 16
 
 /* Reason that holds back a ready thread: the `detail` of a HELD record. */
 enum held {
@@ -109,6 +127,7 @@ enum object {
  *   CONFINED    thread   first CPU  mask             words left      -
  *   SYSCALL     thread   time or 0  object           result (3)      object type, number
  *   HELD        thread   -          -                -               reason
+ *   STACK       thread   copy time  instruction      pages           moment, weight
  *
  *   (1) time in interrupts since the previous switch
  *   (2) expected value; operation and expected value only for a futex
@@ -143,9 +162,19 @@ struct name_slot {
 	u64 unused[2];
 };
 
+/* Second slot of a STACK record: registers, and the place of the copied pages in the buffer of
+ * stack memory. The first page begins at the stack pointer; the others are whole. */
+struct stack_slot {
+	u64 sp;
+	u64 bp;
+	u64 position; /* number of the first page */
+	u64 end; /* address after the last byte that the stack may have */
+};
+
 _Static_assert(sizeof(struct slot) == 32, "SLOT_SIZE of wire.rs");
 _Static_assert(sizeof(struct accounts_slot) == sizeof(struct slot), "it lies in a slot");
 _Static_assert(sizeof(struct name_slot) == sizeof(struct slot), "it lies in a slot");
+_Static_assert(sizeof(struct stack_slot) == sizeof(struct slot), "it lies in a slot");
 
 /* Source of a soft interrupt. */
 struct origin {
@@ -153,11 +182,19 @@ struct origin {
 	u32 by;
 };
 
+/* Share of the moments of one type, on one CPU, at which the stack is copied. */
+struct stack_share {
+	u64 window; /* number of the present window of time */
+	u32 seen; /* moments in the present window */
+	u32 log2; /* one in 2^log2 moments has its stack copied */
+};
+
 /* State of one CPU: the positions in its buffer, and its context. Only the driver writes the
  * first cache line. */
 struct cpu {
 	u64 read; /* slots read by the driver */
-	u64 pad[7];
+	u64 stack_read; /* pages of stack memory read by the driver */
+	u64 pad[6];
 
 	u64 written; /* slots claimed */
 	u64 dropped; /* records without room in the buffer */
@@ -171,9 +208,12 @@ struct cpu {
 	u32 vector; /* the running soft interrupt, plus one */
 	struct origin raised[SOFTIRQS];
 	u64 entered; /* entry time of the running system call; 0 if another thread has used the CPU since */
+	u64 switched; /* time of the last switch */
+	u64 stack_written; /* pages of stack memory claimed */
+	struct stack_share shares[MOMENTS];
 	u64 pad2[7]; /* padding to a multiple of the cache line */
 };
 
-_Static_assert(sizeof(struct cpu) == 320, "CpuState of ring.rs");
+_Static_assert(sizeof(struct cpu) == 384, "CpuState of ring.rs");
 
 #endif

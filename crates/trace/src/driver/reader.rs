@@ -13,14 +13,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use morecores_study::trace::{Event, EventKind, EventSink, Tid};
-use morecores_study::{CpuId, CpuSet};
+use morecores_study::{CpuId, CpuSet, Nanos};
 use procfs::Current as _;
 
 use super::ring::Buffers;
 use super::tid_query::TidQuery;
+use super::user_stacks::{StackCopy, UserStacks};
 use crate::TraceError;
 use crate::perf::{MappingReader, ReadMappings};
-use crate::wire::{Decoder, PROBES, Slot};
+use crate::wire::{Decoder, PROBES, Slot, StackRecord, slot_count, space_change};
 
 /// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which fit in the
 /// second-level cache.
@@ -32,8 +33,8 @@ const FREE_MEMORY_DIVISOR: u64 = 8;
 const MIN_SLEEP: Duration = Duration::from_millis(4);
 /// Longest sleep: a burst of a million events a second fills no buffer in this time.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
-/// Target fill level of the buffers at a wake-up: one part in this many.
-const TARGET_FILL_DIVISOR: u64 = 8;
+/// Target fill level of the buffers at a wake-up.
+const TARGET_FILL: f64 = 1.0 / 8.0;
 
 /// Result of the reader.
 #[derive(Debug)]
@@ -47,6 +48,17 @@ pub(crate) struct ReaderSummary {
     pub(crate) counts: [u64; PROBES.len()],
     /// Files that the command's processes mapped as code.
     pub(crate) mappings: ReadMappings,
+    pub(crate) stacks: StackSummary,
+}
+
+/// Number of the user stacks, and their cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StackSummary {
+    pub(crate) copied: u64,
+    /// Time that the copies took.
+    pub(crate) took: Nanos,
+    /// Stacks without room in the buffers.
+    pub(crate) dropped: u64,
 }
 
 /// The running reader thread.
@@ -81,9 +93,10 @@ impl Reader {
                 unreported: vec![0; cpus.len()],
                 cpus,
                 backlog: VecDeque::new(),
-                backlog_limit: (free_memory() / FREE_MEMORY_DIVISOR).min(MAX_BACKLOG_BYTES) as usize
-                    / size_of::<Slot>(),
-                backlog_slots: 0,
+                backlog_limit: (free_memory() / FREE_MEMORY_DIVISOR).min(MAX_BACKLOG_BYTES) as usize,
+                backlog_bytes: 0,
+                stacks: UserStacks::default(),
+                stack_summary: StackSummary::default(),
                 sink,
                 events: Vec::with_capacity(BATCH_SLOTS),
                 count: 0,
@@ -123,13 +136,32 @@ fn raise_priority() {
     let _ = rustix::process::setpriority_process(None, -20);
 }
 
+/// Work that is read and not yet done.
+enum Backlog {
+    /// Changes of the address spaces, in the order of time. They precede the chunks that were
+    /// copied at the same time.
+    Changes(Vec<EventKind>),
+    Chunk(Chunk),
+}
+
 /// Slots that are copied and not yet decoded.
 struct Chunk {
     /// CPU of the slots: an index of `cpus`.
     index: usize,
     slots: Vec<Slot>,
+    /// Copies of the stacks among the slots.
+    stacks: Vec<StackCopy>,
+    /// Memory of these stacks.
+    memory: Vec<u8>,
     /// Records of this CPU that were lost after these slots and before the next chunk's slots.
     lost: u64,
+}
+
+impl Chunk {
+    /// Bytes of the slots and stacks.
+    fn bytes(&self) -> usize {
+        size_of_val(&self.slots[..]) + self.memory.len()
+    }
 }
 
 struct ReaderState {
@@ -142,12 +174,14 @@ struct ReaderState {
     /// Drops after the last events handed on, for each CPU; the next event gives the end of the
     /// gap.
     unreported: Vec<u64>,
-    /// Chunks, oldest first.
-    backlog: VecDeque<Chunk>,
-    /// Number of slots that the backlog may hold.
+    /// Oldest work first.
+    backlog: VecDeque<Backlog>,
+    /// Bytes that the backlog may hold.
     backlog_limit: usize,
-    /// Number of slots that the backlog holds.
-    backlog_slots: usize,
+    /// Bytes of slots and stacks that the backlog holds.
+    backlog_bytes: usize,
+    stacks: UserStacks,
+    stack_summary: StackSummary,
     sink: EventSink,
     /// Event buffer, kept between chunks to avoid allocation.
     events: Vec<Event>,
@@ -159,23 +193,30 @@ impl ReaderState {
         let mut sleep_time = MIN_SLEEP;
         loop {
             let last = stop.load(Ordering::Acquire);
-            let fullest = self.cpus.iter().map(|cpu| self.buffers.unread_slots(cpu.0)).max().unwrap_or(0);
-            self.copy_buffers();
+            let fill = self.cpus.iter().map(|cpu| self.fill(*cpu)).fold(0.0, f64::max);
+            let place = self.backlog.len();
+            let mut changes = self.copy_buffers();
             // The mappings are read last, so that those before each copied event are known.
             if let Some(mappings) = &mut self.mappings {
-                mappings.read(|process| self.buffers.is_in_tree(process));
+                let new = mappings.read(|process| self.buffers.is_in_tree(process));
+                changes.extend(new.iter().map(|(at, mapping)| (*at, EventKind::Mapping(*mapping))));
             }
-            while self.backlog_slots > self.backlog_limit {
-                self.deliver_chunk()?;
+            if !changes.is_empty() {
+                changes.sort_by_key(|(at, _)| *at);
+                let changes = changes.into_iter().map(|(_, change)| change).collect();
+                self.backlog.insert(place, Backlog::Changes(changes));
+            }
+            while self.backlog_bytes > self.backlog_limit {
+                self.deliver_next()?;
             }
             if last {
                 break;
             }
-            sleep_time = next_sleep_time(sleep_time, fullest, self.buffers.capacity());
+            sleep_time = next_sleep_time(sleep_time, fill);
             thread::park_timeout(sleep_time);
         }
         while !self.backlog.is_empty() {
-            self.deliver_chunk()?;
+            self.deliver_next()?;
         }
         self.report_remaining_mappings()?;
         self.report_remaining_losses()?;
@@ -187,8 +228,15 @@ impl ReaderState {
                 *sum += count;
             }
         }
+        let stacks = self.stack_summary;
         let mappings = self.mappings.map(MappingReader::finish).unwrap_or_default();
-        Ok(ReaderSummary { events: self.count, tid, dropped, counts, mappings })
+        Ok(ReaderSummary { events: self.count, tid, dropped, counts, mappings, stacks })
+    }
+
+    /// Share of a CPU's fuller buffer that is full.
+    fn fill(&self, cpu: CpuId) -> f64 {
+        let slots = self.buffers.unread_slots(cpu.0) as f64 / self.buffers.capacity() as f64;
+        slots.max(self.buffers.stack_fill(cpu.0))
     }
 
     /// Reports the mappings after the last event of a CPU.
@@ -217,7 +265,10 @@ impl ReaderState {
         Ok(())
     }
 
-    fn copy_buffers(&mut self) {
+    /// Copies the present records of all CPUs, and returns the changes of address spaces among
+    /// them.
+    fn copy_buffers(&mut self) -> Vec<(Nanos, EventKind)> {
+        let mut changes = Vec::new();
         for (index, cpu) in self.cpus.iter().enumerate() {
             // Records are lost only while the buffer is full, and it stays full until the reader
             // frees a slot. Losses up to now therefore follow directly on the last written record.
@@ -230,25 +281,62 @@ impl ReaderState {
                 let waiting = self.buffers.unread_slots(cpu.0) as usize;
                 slots.reserve_exact(waiting.min(BATCH_SLOTS) + 2);
                 let more = self.buffers.drain(cpu.0, end, BATCH_SLOTS, &mut slots);
+                let (mut stacks, mut memory) = (Vec::new(), Vec::new());
+                let mut rest = &slots[..];
+                while let Some(first) = rest.first() {
+                    let (record, after) = rest.split_at(slot_count(first.kind).min(rest.len()));
+                    if let Some(record) = StackRecord::parse(record) {
+                        let start = memory.len();
+                        self.buffers.copy_stack(cpu.0, &record, &mut memory);
+                        stacks.push(StackCopy { record, start });
+                    }
+                    changes.extend(space_change(record));
+                    rest = after;
+                }
                 let lost = if more { 0 } else { dropped - std::mem::replace(&mut self.lost[index], dropped) };
+                if let Some(StackCopy { record, .. }) = stacks.last() {
+                    self.buffers.free_stack_pages(cpu.0, record.position + u64::from(record.pages));
+                }
                 if !slots.is_empty() || lost > 0 {
-                    self.backlog_slots += slots.len();
-                    self.backlog.push_back(Chunk { index, slots, lost });
+                    let chunk = Chunk { index, slots, stacks, memory, lost };
+                    self.backlog_bytes += chunk.bytes();
+                    self.backlog.push_back(Backlog::Chunk(chunk));
                 }
                 if !more {
                     break;
                 }
             }
         }
+        changes
     }
 
-    /// Decodes the oldest chunk and gives its events to the sink.
-    fn deliver_chunk(&mut self) -> io::Result<()> {
-        let Some(Chunk { index, slots, lost }) = self.backlog.pop_front() else { return Ok(()) };
+    /// Does the oldest work of the backlog.
+    fn deliver_next(&mut self) -> io::Result<()> {
+        match self.backlog.pop_front() {
+            Some(Backlog::Chunk(chunk)) => self.deliver_chunk(chunk),
+            Some(Backlog::Changes(changes)) => {
+                self.stacks.apply(&changes);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Decodes a chunk and gives its events to the sink.
+    fn deliver_chunk(&mut self, chunk: Chunk) -> io::Result<()> {
+        self.backlog_bytes -= chunk.bytes();
+        let Chunk { index, slots, stacks, memory, lost } = chunk;
         let cpu = self.cpus[index];
-        self.backlog_slots -= slots.len();
         self.events.clear();
         self.decoders[index].decode(&slots, &mut self.events);
+        for StackCopy { record, .. } in &stacks {
+            let without_room = record.pages == 0;
+            self.stack_summary.dropped += u64::from(without_room);
+            self.stack_summary.copied += u64::from(!without_room);
+            self.stack_summary.took.0 += record.took.0;
+        }
+        let modules = self.mappings.as_ref().map_or(&[][..], MappingReader::modules);
+        self.stacks.unwind(&mut self.events, &stacks, &memory, modules);
         if let Some(mappings) = &mut self.mappings {
             mappings.insert_into(cpu, &mut self.events);
         }
@@ -269,11 +357,9 @@ fn free_memory() -> u64 {
     procfs::Meminfo::current().ok().and_then(|memory| memory.mem_available).unwrap_or(0)
 }
 
-/// Next sleep time, after a sleep of `sleep_time` in which the fullest buffer of `capacity` filled
-/// to `waiting`.
-fn next_sleep_time(sleep_time: Duration, waiting: u64, capacity: u64) -> Duration {
-    let wanted = capacity / TARGET_FILL_DIVISOR;
-    let factor = wanted as f64 / waiting.max(1) as f64;
+/// Next sleep time, after a sleep of `sleep_time` in which the fullest buffer filled to this share.
+fn next_sleep_time(sleep_time: Duration, fill: f64) -> Duration {
+    let factor = TARGET_FILL / fill.max(1e-6);
     // The sleep grows only step by step, since the burst may have ended just now.
     sleep_time.mul_f64(factor.clamp(0.05, 2.0)).clamp(MIN_SLEEP, MAX_SLEEP)
 }
@@ -282,8 +368,6 @@ fn next_sleep_time(sleep_time: Duration, waiting: u64, capacity: u64) -> Duratio
 mod tests {
     use super::*;
     use std::sync::Mutex;
-
-    use morecores_study::Nanos;
 
     #[test]
     fn losses_are_reported_between_the_events_around_them() {
@@ -301,7 +385,9 @@ mod tests {
             unreported: vec![0],
             backlog: VecDeque::new(),
             backlog_limit: usize::MAX,
-            backlog_slots: 0,
+            backlog_bytes: 0,
+            stacks: UserStacks::default(),
+            stack_summary: StackSummary::default(),
             sink: Box::new(move |_, events| {
                 kept.lock().expect("one thread").extend_from_slice(events);
                 Ok(())
@@ -311,16 +397,22 @@ mod tests {
         };
         let given = |reading: &mut ReaderState| {
             while !reading.backlog.is_empty() {
-                reading.deliver_chunk().expect("kept");
+                reading.deliver_next().expect("kept");
             }
             std::mem::take(&mut *told.lock().expect("one thread"))
         };
         reading.copy_buffers();
-        assert_eq!(reading.backlog.iter().map(|chunk| chunk.lost).collect::<Vec<_>>(), [0, 0, 0, 5]);
+        let lost = |work: &Backlog| match work {
+            Backlog::Chunk(chunk) => chunk.lost,
+            Backlog::Changes(_) => 0,
+        };
+        assert_eq!(reading.backlog.iter().map(lost).collect::<Vec<_>>(), [0, 0, 0, 5]);
         assert!(given(&mut reading).iter().all(|event| matches!(event.kind, EventKind::Sample(_))));
         // The first event after the gap gives the end of the gap.
-        reading.backlog_slots += 1;
-        reading.backlog.push_back(Chunk { index: 0, slots: vec![record(1 << 20)], lost: 2 });
+        let chunk =
+            Chunk { index: 0, slots: vec![record(1 << 20)], stacks: Vec::new(), memory: Vec::new(), lost: 2 };
+        reading.backlog_bytes += chunk.bytes();
+        reading.backlog.push_back(Backlog::Chunk(chunk));
         let after = given(&mut reading);
         assert_eq!((after.len(), &after[0].kind), (2, &EventKind::Lost { events: 5 }));
         assert_eq!((after[0].at, after[1].at), (Nanos(100 + (1 << 20)), Nanos(100 + (1 << 20))));
@@ -333,14 +425,10 @@ mod tests {
 
     #[test]
     fn sleeps_follow_the_rate() {
-        let capacity = 1 << 18;
-        assert_eq!(next_sleep_time(MIN_SLEEP, capacity / 4, capacity), MIN_SLEEP);
-        assert_eq!(
-            next_sleep_time(Duration::from_millis(40), capacity / 8, capacity),
-            Duration::from_millis(40)
-        );
-        assert_eq!(next_sleep_time(Duration::from_millis(40), 0, capacity), Duration::from_millis(80));
-        assert_eq!(next_sleep_time(MAX_SLEEP, 0, capacity), MAX_SLEEP);
-        assert!(next_sleep_time(MAX_SLEEP, capacity, capacity) < Duration::from_millis(15));
+        assert_eq!(next_sleep_time(MIN_SLEEP, 0.25), MIN_SLEEP);
+        assert_eq!(next_sleep_time(Duration::from_millis(40), 0.125), Duration::from_millis(40));
+        assert_eq!(next_sleep_time(Duration::from_millis(40), 0.0), Duration::from_millis(80));
+        assert_eq!(next_sleep_time(MAX_SLEEP, 0.0), MAX_SLEEP);
+        assert!(next_sleep_time(MAX_SLEEP, 1.0) < Duration::from_millis(15));
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct MappingReader {
     modules: Modules,
     /// Mappings that were read and not yet taken, in the order of time.
     waiting: HashMap<CpuId, VecDeque<(Nanos, Mapping)>>,
+    /// Mappings of the last reading.
+    fresh: Vec<(Nanos, Mapping)>,
 }
 
 /// All modules, and the number of mappings that were lost.
@@ -49,21 +51,30 @@ impl MappingReader {
             }
         }
         channels.iter().try_for_each(|channel| channel.counter.enable())?;
-        Ok(Self { channels, modules: Modules::default(), waiting: HashMap::new() })
+        Ok(Self { channels, modules: Modules::default(), waiting: HashMap::new(), fresh: Vec::new() })
     }
 
     /// Reads the present records, and keeps those of the processes for which `is_traced` holds.
-    pub(crate) fn read(&mut self, is_traced: impl Fn(Tid) -> bool) {
+    /// Returns the new mappings of all CPUs.
+    pub(crate) fn read(&mut self, is_traced: impl Fn(Tid) -> bool) -> &[(Nanos, Mapping)] {
+        self.fresh.clear();
         for channel in &mut self.channels {
             let waiting = self.waiting.entry(channel.counter.cpu()).or_default();
             let head = channel.buffer.head();
             let mut keep = |bytes: &[u8]| {
                 if let Some((at, mapping)) = decode(bytes, &is_traced, &mut self.modules) {
                     waiting.push_back((at, mapping));
+                    self.fresh.push((at, mapping));
                 }
             };
             while channel.buffer.take(head, &mut keep) {}
         }
+        &self.fresh
+    }
+
+    /// Modules of the mappings so far.
+    pub(crate) fn modules(&self) -> &[Module] {
+        &self.modules.list
     }
 
     /// Inserts the mappings of a CPU up to the time of the last of its `events` before the first
@@ -192,6 +203,7 @@ mod tests {
             channels: Vec::new(),
             modules: Modules::default(),
             waiting: [(cpu, VecDeque::from(waiting))].into(),
+            fresh: Vec::new(),
         };
         let lost = |at| Event { at: Nanos(at), cpu, kind: EventKind::Lost { events: 1 } };
         let mut events = vec![lost(10), lost(20), lost(30)];

@@ -9,4 +9,5 @@ mod mappings;
 mod spinning;
 mod support;
 mod tree;
+mod user_stacks;
 mod workers;

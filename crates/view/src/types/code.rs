@@ -66,7 +66,7 @@ impl FunctionLoss {
 }
 
 /// Known lock of a language's runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RuntimeLock {
@@ -80,8 +80,9 @@ pub enum RuntimeLock {
 pub struct UserLockView {
     /// Command whose threads waited.
     pub command: String,
-    /// Variable with the lock, `cache+0x28` for a lock inside a variable; null for a lock without a
-    /// variable, such as one on the heap.
+    /// Variable with the lock, `cache+0x28` for a lock inside a variable; null for locks without a
+    /// variable, such as those on the heap. Such locks are one row for each function that waits
+    /// for them.
     pub name: Option<String>,
     /// Lock of a language's runtime that it is; null for any other lock.
     #[serde(default)]
@@ -94,4 +95,31 @@ pub struct UserLockView {
     pub max_wait_s: f64,
     /// Time in seconds for which a known thread held the lock while others waited for it.
     pub held_s: f64,
+    /// Places where threads waited, longest waits first; none without recorded stacks.
+    #[serde(default)]
+    pub sites: Vec<LockSite>,
+    /// Places that released the lock, by the time for which it was held while others waited.
+    #[serde(default)]
+    pub holders: Vec<LockSite>,
+}
+
+/// Place in the command's code that waits for a lock or releases it: the innermost function that
+/// does not itself implement locks. The times are estimates from a random sample of the stacks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct LockSite {
+    /// Name of the function, as in [`FunctionView`].
+    pub function: String,
+    /// Place in the source code, `file:line`; null if it is unknown.
+    pub source: Option<String>,
+    /// Path of the file with the function's code; null for unknown code.
+    pub module: Option<String>,
+    /// Name of the function's caller; null if it is unknown.
+    pub caller: Option<String>,
+    /// Number of waits or holds.
+    pub count: f64,
+    /// Time of all of them together, in seconds.
+    pub seconds: f64,
+    /// Standard error of this time; zero if each wait has a recorded stack.
+    pub seconds_error: f64,
 }

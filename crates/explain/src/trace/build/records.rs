@@ -1,6 +1,6 @@
 //! Records that enter the timeline as they are: waits for kernel locks, samples and system calls.
 
-use morecores_study::trace::{Contention, Object, Sample, SampleMode, SystemCall, Tid};
+use morecores_study::trace::{Contention, Object, Sample, SampleMode, StackMoment, SystemCall, Tid};
 use morecores_study::{CpuId, Nanos};
 
 use super::Builder;
@@ -49,7 +49,8 @@ impl Builder<'_> {
         let (mode, spins) = (sample.mode, sample.spins);
         let is_user = mode == SampleMode::User;
         let code = is_user.then(|| self.address_spaces.locate(sample.tid, sample.address)).flatten();
-        self.timeline.samples.push(CpuSample { at, cpu, thread, mode, spins, code });
+        let stack = thread.and_then(|id| self.take_stack(id, StackMoment::Sample));
+        self.timeline.samples.push(CpuSample { at, cpu, thread, mode, spins, code, stack });
     }
 
     pub(super) fn record_system_call(&mut self, at: Nanos, call: &SystemCall) {

@@ -2,7 +2,9 @@
 //! it is that CPU's occupant.
 
 use morecores_study::Nanos;
-use morecores_study::trace::{Call, HoldReason, Object, PrevState, Switch, Tid, TraceSource, Waking};
+use morecores_study::trace::{
+    Call, HoldReason, Object, PrevState, StackMoment, Switch, Tid, TraceSource, Waking,
+};
 
 use super::{Builder, CpuState};
 use crate::trace::timeline::{CpuSpan, Occupant, Segment, State, ThreadId, Wait, WaitId, Wake};
@@ -35,6 +37,8 @@ impl Builder<'_> {
             self.thread_states[id.index()].wait_call = Some((number, at));
         }
         let wait = WaitId(self.timeline.waits.len() as u32);
+        let stack = self.take_stack(id, StackMoment::Wait);
+        self.timeline.user_stacks.at_waits.extend(stack.map(|stack| (wait, stack)));
         self.timeline.waits.push(Wait {
             thread: id,
             from: at,
@@ -54,6 +58,7 @@ impl Builder<'_> {
         let id = self.get_or_add_thread(waking.tid);
         let by = self.resolve_source(waking.by);
         let wake = Wake { at, by, origin: self.follow_kernel_threads(by), io_wait: waking.io_wait };
+        let waker_stack = by.thread().and_then(|waker| self.take_stack(waker, StackMoment::Waking));
         self.thread_states[id.index()].wake_origin = Some(wake.origin);
         match self.thread_states[id.index()].current {
             Some((_, State::Running { .. })) => self.thread_states[id.index()].early_wake = Some(wake),
@@ -64,6 +69,7 @@ impl Builder<'_> {
             }
             Some((_, State::Blocked(wait))) => {
                 self.timeline.waits[wait.index()].wake = Some(wake);
+                self.timeline.user_stacks.at_wakes.extend(waker_stack.map(|stack| (wait, stack)));
                 self.end_state(id, at, true);
                 self.begin_state(id, at, State::Runnable);
             }

@@ -4,14 +4,15 @@
 
 use crate::cpu::MAX_CPU;
 use crate::trace::{
-    Accounts, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Interrupt, KnownLock,
-    LockFlags, Mapping, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
+    Accounts, CodeAddress, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Interrupt,
+    KnownLock, LockFlags, Mapping, Object, Sample, SampleMode, StackEnd, StackFrame, StackMoment, Switch,
+    SystemCall, ThreadExit, Tid, UserStack, Waker, Waking, Work,
 };
 use crate::{CpuId, CpuSet, Nanos};
 
 use super::frame::{FrameHeader, MOST_CONFINED_CPUS};
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure, kind};
-use super::varint::{ByteReader, DecodeError};
+use super::varint::{ByteReader, DecodeError, unzigzag};
 
 /// Decodes all events of a frame; returns them, and the number of events whose kind this version
 /// does not know.
@@ -53,6 +54,8 @@ impl Decoder<'_> {
             kind::FUTEX_WAIT => self.futex_wait()?,
             kind::HELD => self.held((first & !EARLIER) >> FLAGS_SHIFT)?,
             kind::MAPPING => self.mapping()?,
+            kind::FRAME => self.frame()?,
+            kind::USER_STACK => self.user_stack((first & !EARLIER) >> FLAGS_SHIFT)?,
             kind if kind >= kind::FIRST_WITH_LENGTH => {
                 let length = self.input.number()?;
                 self.input.skip(length)?;
@@ -137,6 +140,38 @@ impl Decoder<'_> {
         let [process, start, length, offset, module] = self.fields()?;
         let (process, module) = (Tid(narrow(process)?), narrow(module)?);
         Ok(EventKind::Mapping(Mapping { process, start, length, offset, module }))
+    }
+
+    fn frame(&mut self) -> Result<EventKind, DecodeError> {
+        let [number, caller, module, offset] = self.fields()?;
+        let number = narrow(number)?;
+        let caller = match caller.checked_sub(1) {
+            Some(distance) => {
+                Some(narrow(u64::from(number).wrapping_sub(unzigzag(distance).cast_unsigned()))?)
+            }
+            None => None,
+        };
+        let code = CodeAddress { module: narrow(module)?, offset };
+        Ok(EventKind::Frame(StackFrame { number, caller, code }))
+    }
+
+    fn user_stack(&mut self, moment: u8) -> Result<EventKind, DecodeError> {
+        let moment = match moment {
+            0 => StackMoment::Sample,
+            1 => StackMoment::Wait,
+            2 => StackMoment::Waking,
+            _ => return Err(DecodeError),
+        };
+        let [tid, frame, end, weight_log2] = self.fields()?;
+        let end = match end {
+            0 => StackEnd::Outermost,
+            1 => StackEnd::UnknownCode,
+            2 => StackEnd::MissingMemory,
+            _ => return Err(DecodeError),
+        };
+        let frame = frame.checked_sub(1).map(narrow).transpose()?;
+        let (tid, weight_log2) = (Tid(narrow(tid)?), narrow(weight_log2)?);
+        Ok(EventKind::UserStack(UserStack { tid, moment, frame, end, weight_log2 }))
     }
 
     /// Decodes the fields of a kind with a length. Fields after the known ones come from a later

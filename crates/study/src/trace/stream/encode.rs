@@ -3,12 +3,12 @@
 
 use crate::CpuSet;
 use crate::trace::{
-    Accounts, Comm, Event, EventKind, HoldReason, Interrupt, KnownLock, Object, SampleMode, Switch, Tid,
-    Waker, Waking,
+    Accounts, Comm, Event, EventKind, HoldReason, Interrupt, KnownLock, Object, SampleMode, StackEnd,
+    StackMoment, Switch, Tid, Waker, Waking,
 };
 
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure_code, kind};
-use super::varint::{ByteWriter, length_of};
+use super::varint::{ByteWriter, length_of, zigzag};
 
 /// Maximum length of one event, in bytes. The longest event holds the set of every second CPU, over
 /// all possible CPU numbers. Each distance and length in it takes at most three bytes. All other
@@ -164,6 +164,29 @@ impl<'a> Encoder<'a> {
                 self.begin(event, kind::MAPPING, 0);
                 let [process, module] = [mapping.process.0, mapping.module].map(u64::from);
                 self.fields([process, mapping.start, mapping.length, mapping.offset, module]);
+            }
+            EventKind::Frame(frame) => {
+                self.begin(event, kind::FRAME, 0);
+                // The caller is a recent frame, most often.
+                let caller =
+                    frame.caller.map_or(0, |caller| zigzag(i64::from(frame.number) - i64::from(caller)) + 1);
+                let [number, module] = [frame.number, frame.code.module].map(u64::from);
+                self.fields([number, caller, module, frame.code.offset]);
+            }
+            EventKind::UserStack(stack) => {
+                let moment = match stack.moment {
+                    StackMoment::Sample => 0,
+                    StackMoment::Wait => 1,
+                    StackMoment::Waking => 2,
+                };
+                let end = match stack.end {
+                    StackEnd::Outermost => 0,
+                    StackEnd::UnknownCode => 1,
+                    StackEnd::MissingMemory => 2,
+                };
+                self.begin(event, kind::USER_STACK, moment << FLAGS_SHIFT);
+                let frame = stack.frame.map_or(0, |frame| u64::from(frame) + 1);
+                self.fields([u64::from(stack.tid.0), frame, end, u64::from(stack.weight_log2)]);
             }
             EventKind::SystemCall(call) => {
                 self.begin(event, kind::SYSTEM_CALL, object_flags(call.object));

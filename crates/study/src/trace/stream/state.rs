@@ -27,6 +27,8 @@ pub(super) mod kind {
     pub(in super::super) const FUTEX_WAIT: u8 = 16;
     pub(in super::super) const HELD: u8 = 17;
     pub(in super::super) const MAPPING: u8 = 18;
+    pub(in super::super) const FRAME: u8 = 19;
+    pub(in super::super) const USER_STACK: u8 = 20;
     /// All bits of the kind.
     pub(in super::super) const MASK: u8 = 31;
 }

@@ -1,0 +1,276 @@
+//! Places in the command's code where threads wait for its locks, and from where they release them.
+//! The recorded stacks are a random sample of all waits; this module estimates shares of them, with
+//! standard errors.
+
+use std::collections::HashMap;
+
+use morecores_study::Nanos;
+use morecores_study::trace::{CodeAddress, TraceFacts};
+use morecores_view::code::LockSite;
+
+use super::functions::{code_name, module_of, source_of, user_code};
+use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
+
+/// Files that implement locks and threads: a wait in them is a wait of their caller.
+const LOCK_FILES: [&str; 11] = [
+    "[vdso]",
+    "ld-linux",
+    "ld-musl",
+    "libc.so",
+    "libc-2.",
+    "libc.musl",
+    "libc++.so",
+    "libgcc_s.so",
+    "libpthread",
+    "libstdc++.so",
+    "libtsan.so",
+];
+
+/// Beginnings of the names of functions that implement locks and threads: those of C libraries in
+/// static programs, of C++'s headers, and of Rust's standard library and its crates for locks.
+const LOCK_FUNCTIONS: [&str; 27] = [
+    "<core::",
+    "<parking_lot",
+    "<std::sync::",
+    "<std::sys::",
+    "___pthread_",
+    "__futex_",
+    "__gthread_",
+    "__internal_syscall",
+    "__lll_",
+    "__new_sem_",
+    "__pthread_",
+    "__syscall_cancel",
+    "core::",
+    "futex_",
+    "lll_",
+    "lock_api::",
+    "parking_lot::",
+    "parking_lot_core::",
+    "pthread_",
+    "sem_",
+    "std::__",
+    "std::condition_variable",
+    "std::lock_guard",
+    "std::mutex",
+    "std::sync::",
+    "std::sys::",
+    "syscall",
+];
+
+/// More beginnings, of classes of C++ whose names are longer than those above.
+const LOCK_CLASSES: [&str; 5] =
+    ["std::recursive_mutex", "std::scoped_lock", "std::shared_lock", "std::shared_mutex", "std::unique_lock"];
+
+/// A function of the command, with its caller.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place {
+    function: String,
+    source: Option<String>,
+    module: Option<String>,
+    caller: Option<String>,
+}
+
+/// Places of the stacks at waits and wake-ups.
+pub(super) struct LockSites<'a> {
+    facts: &'a TraceFacts,
+    timeline: &'a Timeline,
+    at_waits: HashMap<WaitId, &'a RecordedStack>,
+    /// Stacks of wake-ups by the waker and the time.
+    at_wakes: HashMap<(ThreadId, Nanos), &'a RecordedStack>,
+}
+
+/// Durations at one lock, some of them with a stack.
+#[derive(Debug, Default)]
+pub(super) struct Durations {
+    count: u64,
+    total_s: f64,
+    /// Duration, weight, and place of each stack.
+    placed: Vec<(f64, f64, Place)>,
+}
+
+impl<'a> LockSites<'a> {
+    pub(super) fn new(facts: &'a TraceFacts, timeline: &'a Timeline) -> Self {
+        let stacks = &timeline.user_stacks;
+        let waker = |(wait, stack): &'a (WaitId, RecordedStack)| {
+            let wake = WakeUp::from_wait(timeline.wait(*wait))?;
+            Some(((wake.by, wake.at), stack))
+        };
+        Self {
+            facts,
+            timeline,
+            at_waits: stacks.at_waits.iter().map(|(wait, stack)| (*wait, stack)).collect(),
+            at_wakes: stacks.at_wakes.iter().filter_map(waker).collect(),
+        }
+    }
+
+    /// Place of a wait; `None` without a stack.
+    pub(super) fn wait_place(&self, wait: WaitId) -> Option<Place> {
+        self.place(self.at_waits.get(&wait)?)
+    }
+
+    /// Adds a wait.
+    pub(super) fn add_wait(&self, id: WaitId, durations: &mut Durations) {
+        let wait = self.timeline.wait(id);
+        self.add(wait.to.since(wait.from), self.at_waits.get(&id).copied(), durations);
+    }
+
+    /// Adds a hold, which ended when the holder woke a thread.
+    pub(super) fn add_hold(&self, hold: &LockHold, durations: &mut Durations) {
+        let stack = self.at_wakes.get(&(hold.holder, hold.to)).copied();
+        self.add(hold.to.since(hold.from), stack, durations);
+    }
+
+    fn add(&self, length: Nanos, stack: Option<&RecordedStack>, durations: &mut Durations) {
+        let length = length.as_secs_f64();
+        durations.count += 1;
+        durations.total_s += length;
+        if let Some(stack) = stack
+            && let Some(place) = self.place(stack)
+        {
+            durations.placed.push((length, stack.weight, place));
+        }
+    }
+
+    /// Innermost function of a stack that does not implement locks; the innermost one if all do.
+    fn place(&self, stack: &RecordedStack) -> Option<Place> {
+        let mut frames = self.timeline.user_stacks.code(stack).peekable();
+        let innermost = frames.peek().copied()?;
+        let name = |code: CodeAddress| code_name(user_code(&self.facts.functions, Some(code)), self.facts);
+        while frames.next_if(|code| self.implements_locks(*code, &name(*code))).is_some() {}
+        let (code, caller) = match frames.next() {
+            Some(code) => (code, frames.next()),
+            None => (innermost, None),
+        };
+        let function = user_code(&self.facts.functions, Some(code));
+        Some(Place {
+            function: code_name(function, self.facts),
+            source: source_of(function, self.facts),
+            module: module_of(function, self.facts),
+            caller: caller.map(name),
+        })
+    }
+
+    fn implements_locks(&self, code: CodeAddress, function: &str) -> bool {
+        let path = self.facts.modules.get(code.module as usize).map_or("", |module| module.path.as_str());
+        let file = path.rsplit('/').next().unwrap_or(path);
+        LOCK_FILES.iter().any(|start| file.starts_with(start))
+            || LOCK_FUNCTIONS.iter().chain(&LOCK_CLASSES).any(|start| function.starts_with(start))
+    }
+}
+
+impl Durations {
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) const fn total_s(&self) -> f64 {
+        self.total_s
+    }
+
+    /// Estimates for each place, longest first. A duration stands for as many as its weight says.
+    /// The estimate of a share is a ratio of two such sums; its standard error is that of sampling
+    /// each moment independently (Särndal, Swensson and Wretman, *Model Assisted Survey Sampling*,
+    /// 1992, 5.6 and 3.5), and zero if all durations have a stack.
+    pub(super) fn sites(&self) -> Vec<LockSite> {
+        let weights: f64 = self.placed.iter().map(|(_, weight, _)| weight).sum();
+        let whole: f64 = self.placed.iter().map(|(length, weight, _)| length * weight).sum();
+        if whole <= 0.0 {
+            return Vec::new();
+        }
+        // Stacks can be missing for other reasons than the sampling.
+        let missing = (self.count as f64 / weights).max(1.0);
+        let mut sums: HashMap<&Place, (f64, f64)> = HashMap::new();
+        for (length, weight, place) in &self.placed {
+            let (waits, length_sum) = sums.entry(place).or_default();
+            *waits += weight;
+            *length_sum += length * weight;
+        }
+        let site = |(place, (count, length)): (&Place, (f64, f64))| {
+            let share = length / whole;
+            let variance: f64 = self
+                .placed
+                .iter()
+                .map(|(length, weight, of)| {
+                    let residual = length * (if of == place { 1.0 - share } else { -share });
+                    let weight = weight * missing;
+                    weight * (weight - 1.0) * residual * residual
+                })
+                .sum();
+            LockSite {
+                function: place.function.clone(),
+                source: place.source.clone(),
+                module: place.module.clone(),
+                caller: place.caller.clone(),
+                count: count / weights * self.count as f64,
+                seconds: share * self.total_s,
+                seconds_error: variance.sqrt() / (whole * missing) * self.total_s,
+            }
+        };
+        let mut sites: Vec<LockSite> = sums.into_iter().map(site).collect();
+        sites.sort_by(|one, other| {
+            other.seconds.total_cmp(&one.seconds).then_with(|| one.function.cmp(&other.function))
+        });
+        sites
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(function: &str) -> Place {
+        Place { function: function.to_owned(), source: None, module: None, caller: None }
+    }
+
+    #[test]
+    fn shares_follow_the_weights() {
+        let placed = vec![(1.0, 1.0, place("rare")), (0.5, 4.0, place("usual")), (0.5, 4.0, place("usual"))];
+        let sites = Durations { count: 9, total_s: 10.0, placed }.sites();
+        let seconds: Vec<(&str, f64, f64)> =
+            sites.iter().map(|site| (site.function.as_str(), site.count, site.seconds)).collect();
+        assert_eq!(seconds, [("usual", 8.0, 8.0), ("rare", 1.0, 2.0)]);
+        let [usual, rare] = [&sites[0], &sites[1]].map(|site| site.seconds_error);
+        assert!(usual > 0.0 && (usual - rare).abs() < 1e-12, "{usual} {rare}");
+    }
+
+    #[test]
+    fn complete_stacks_have_no_error_and_missing_ones_have_one() {
+        let placed = || vec![(1.0, 1.0, place("a")), (3.0, 1.0, place("b"))];
+        let sites = Durations { count: 2, total_s: 4.0, placed: placed() }.sites();
+        assert_eq!(sites.iter().map(|site| site.seconds_error).collect::<Vec<_>>(), [0.0, 0.0]);
+        let sites = Durations { count: 4, total_s: 8.0, placed: placed() }.sites();
+        assert_eq!((sites[0].seconds, sites[0].count), (6.0, 2.0));
+        assert!(sites[0].seconds_error > 0.0);
+        assert_eq!(Durations { count: 3, total_s: 1.0, placed: Vec::new() }.sites(), []);
+    }
+
+    /// The interval of twice the standard error holds in 95 of 100 samples.
+    #[test]
+    fn standard_errors_cover_the_truth() {
+        let mut state = 7_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1_u32 << 31)
+        };
+        let covered = (0..1000).filter(|_| {
+            let (mut placed, mut total_s, mut of_a) = (Vec::new(), 0.0, 0.0);
+            for index in 0..4000 {
+                let is_a = index % 3 == 0;
+                let length = -random().max(1e-9).ln() * if is_a { 2.0 } else { 1.0 };
+                total_s += length;
+                of_a += if is_a { length } else { 0.0 };
+                // Later waits are recorded more rarely.
+                let weight = if index < 2000 { 8.0 } else { 32.0 };
+                if random() < 1.0 / weight {
+                    placed.push((length, weight, place(if is_a { "a" } else { "b" })));
+                }
+            }
+            let sites = Durations { count: 4000, total_s, placed }.sites();
+            let a = sites.iter().find(|site| site.function == "a").expect("some of it");
+            (a.seconds - of_a).abs() <= 1.96 * a.seconds_error
+        });
+        let covered = covered.count();
+        assert!((925..=975).contains(&covered), "{covered}");
+    }
+}

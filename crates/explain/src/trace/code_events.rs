@@ -1,0 +1,120 @@
+//! Code that a trace found: where its samples, stacks and futexes lie in files. This module reads no
+//! file and knows no function.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use morecores_study::trace::{
+    AddressSpaces, Event, EventKind, KnownThread, Mapping, Object, SampleMode, Tid,
+};
+
+/// Events that tell which code a trace found: in which functions its samples lie, and in which
+/// variables the futexes of its waits. They are collected while the trace is recorded.
+#[derive(Clone, Debug, Default)]
+pub struct CodeEvents {
+    events: Vec<Event>,
+    /// Threads and addresses among them. A thread that finds the same address again adds nothing.
+    seen: HashSet<(Tid, u64)>,
+}
+
+/// Addresses in the modules of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundCode {
+    /// Offsets of instructions in each module, by the module's number.
+    pub instructions: BTreeMap<u32, BTreeSet<u64>>,
+    /// Futexes in the data of a process, with the code that may belong to the same module: the last
+    /// mapping before the address.
+    pub futexes: Vec<FoundFutex>,
+}
+
+/// Futex that may be a variable of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundFutex {
+    /// Address of the futex.
+    pub address: u64,
+    /// Mapping of code before the address, in the futex's process.
+    pub code: Mapping,
+}
+
+impl CodeEvents {
+    /// Adds the events of one CPU, in the order of recording.
+    pub fn add(&mut self, events: &[Event]) {
+        for event in events {
+            let is_needed = match &event.kind {
+                EventKind::Mapping(_) | EventKind::Fork(_) | EventKind::Exec(_) | EventKind::Frame(_) => true,
+                EventKind::Sample(sample) => {
+                    sample.mode == SampleMode::User && self.seen.insert((sample.tid, sample.address))
+                }
+                EventKind::Awaits { tid, object: Object::Futex(address) } => {
+                    self.seen.insert((*tid, *address))
+                }
+                _ => false,
+            };
+            if is_needed {
+                self.events.push(event.clone());
+            }
+        }
+    }
+
+    /// Locates all addresses. `known` are the threads from before the trace.
+    pub fn locate(mut self, known: &[KnownThread]) -> FoundCode {
+        self.events.sort_by_key(|event| event.at);
+        let mut spaces = AddressSpaces::new(known);
+        let mut found = FoundCode::default();
+        let mut futexes: BTreeMap<(Tid, u64), Mapping> = BTreeMap::new();
+        for event in &self.events {
+            spaces.apply(&event.kind);
+            match &event.kind {
+                EventKind::Sample(sample) => {
+                    if let Some(code) = spaces.locate(sample.tid, sample.address) {
+                        found.instructions.entry(code.module).or_default().insert(code.offset);
+                    }
+                }
+                EventKind::Frame(frame) => {
+                    found.instructions.entry(frame.code.module).or_default().insert(frame.code.offset);
+                }
+                EventKind::Awaits { tid, object: Object::Futex(address) } => {
+                    // A child's mapping may be that of its parent.
+                    let process = spaces.process(*tid);
+                    if let Some(code) = spaces.last_mapping(process, *address) {
+                        futexes.insert((process, *address), Mapping { process, ..*code });
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.futexes =
+            futexes.into_iter().map(|((_, address), code)| FoundFutex { address, code }).collect();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use morecores_study::trace::Sample;
+    use morecores_study::{CpuId, Nanos};
+
+    use super::*;
+
+    fn mapping(process: u32, start: u64, length: u64, offset: u64, module: u32) -> EventKind {
+        EventKind::Mapping(Mapping { process: Tid(process), start, length, offset, module })
+    }
+
+    #[test]
+    fn samples_are_located_by_the_time_of_all_cpus() {
+        let at = |at, cpu, kind| Event { at: Nanos(at), cpu: CpuId(cpu), kind };
+        let sample = |address, mode| EventKind::Sample(Sample { tid: Tid(1), mode, address, spins: false });
+        let mut sampled = CodeEvents::default();
+        let user = SampleMode::User;
+        sampled.add(&[at(20, 1, sample(0x1010, user)), at(30, 1, sample(0x1010, user))]);
+        sampled.add(&[at(25, 1, sample(0x1020, SampleMode::Kernel))]);
+        // The mapping was made on another CPU, before the sample.
+        sampled.add(&[at(10, 0, mapping(1, 0x1000, 0x1000, 0x400, 3))]);
+        assert_eq!(sampled.events.len(), 2);
+        let awaits = EventKind::Awaits { tid: Tid(1), object: Object::Futex(0x3008) };
+        sampled.add(&[at(40, 0, awaits)]);
+        let found = sampled.locate(&[]);
+        assert_eq!(found.instructions, [(3, [0x410].into())].into());
+        let code = Mapping { process: Tid(1), start: 0x1000, length: 0x1000, offset: 0x400, module: 3 };
+        assert_eq!(found.futexes, [FoundFutex { address: 0x3008, code }]);
+    }
+}

@@ -1,0 +1,217 @@
+//! User stacks, unwound from copies of registers and stack memory by the unwind tables of the
+//! mapped files. This module names nothing and locates nothing in processes.
+//!
+//! `framehop` applies the unwind tables. It knows one address space; here each file has a range of
+//! its own in it, whatever processes have the file mapped. So a file is read once, and the rules
+//! found for one process serve all others. A rule for x86-64 depends on registers and stack memory,
+//! not on the place of the code.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
+use morecores_study::trace::{CodeAddress, Module, StackEnd};
+
+use crate::SymbolError;
+use crate::elf::{ElfFile, TableSection, UnwindTables};
+use crate::symbolizer::checked_file;
+
+/// Largest number of frames of a stack. A deeper stack ends as one whose memory is missing.
+const MOST_FRAMES: usize = 1024;
+/// Binary logarithm of the size of a file's range of addresses.
+const RANGE_BITS: u32 = 36;
+/// Largest number of ranges.
+const MOST_RANGES: u32 = 1 << (63 - RANGE_BITS);
+
+/// Registers from which a stack is unwound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserRegisters {
+    /// Next instruction.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer, or any other value.
+    pub bp: u64,
+}
+
+/// Unwound stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Code of each frame, the innermost first: the next instruction, and for each caller the last
+    /// byte of its call.
+    pub frames: Vec<CodeAddress>,
+    /// Reason for which the stack has no further frame.
+    pub end: StackEnd,
+}
+
+/// Unwinder for the stacks of all processes of a trace. It keeps the unwind tables of the files
+/// that it has read.
+#[derive(Default)]
+pub struct Unwinder {
+    rules: UnwinderX86_64<Vec<u8>>,
+    cache: CacheX86_64,
+    files: HashMap<u32, Result<UnwindFile, SymbolError>>,
+}
+
+/// Unwind tables of a file.
+#[derive(Debug)]
+struct UnwindFile {
+    elf: ElfFile,
+    /// First address of the file's range.
+    base: u64,
+}
+
+/// Way to find the caller of a frame.
+enum Step {
+    /// Unwind table that covers this address in the ranges of the files.
+    Table(u64),
+    /// Frame pointer, in code of a module that has no unwind table at all.
+    FramePointer,
+    /// Neither.
+    Unknown,
+}
+
+impl std::fmt::Debug for Unwinder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unwinder").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl Unwinder {
+    /// Unwinder that has read no file.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Unwinds a stack. `modules` are the modules of the trace, `locate` returns the code at an
+    /// address of the process, and `read` the eight bytes at an address of the stack.
+    pub fn unwind(
+        &mut self,
+        registers: UserRegisters,
+        modules: &[Module],
+        locate: impl Fn(u64) -> Option<CodeAddress>,
+        mut read: impl FnMut(u64) -> Option<u64>,
+    ) -> Stack {
+        let UserRegisters { ip, sp, bp } = registers;
+        let mut registers = UnwindRegsX86_64::new(ip, sp, bp);
+        let mut frames = Vec::new();
+        let mut address = ip;
+        let end = loop {
+            // A return address may belong to the function after the caller's.
+            let before = u64::from(!frames.is_empty());
+            let Some(code) = address.checked_sub(before).and_then(&locate) else {
+                break StackEnd::UnknownCode;
+            };
+            frames.push(code);
+            if frames.len() == MOST_FRAMES {
+                break StackEnd::MissingMemory;
+            }
+            let next = match self.step(code, modules) {
+                Step::Table(place) => {
+                    registers.set_ip(place + before);
+                    let frame = match before {
+                        0 => FrameAddress::from_instruction_pointer(place),
+                        _ => FrameAddress::from_return_address(place + before)
+                            .unwrap_or(FrameAddress::from_instruction_pointer(place)),
+                    };
+                    let mut read = |address| read(address).ok_or(());
+                    self.rules.unwind_frame(frame, &mut registers, &mut self.cache, &mut read)
+                }
+                Step::FramePointer => match follow_frame_pointer(&mut registers, &mut read) {
+                    Some(caller) if locate(caller.wrapping_sub(1)).is_some() => Ok(Some(caller)),
+                    _ => break StackEnd::UnknownCode,
+                },
+                Step::Unknown => break StackEnd::UnknownCode,
+            };
+            address = match next {
+                Ok(None | Some(0)) | Err(Error::ReturnAddressIsNull) => break StackEnd::Outermost,
+                Ok(Some(caller)) => caller,
+                Err(Error::CouldNotReadStack(_)) => break StackEnd::MissingMemory,
+                Err(_) => break StackEnd::UnknownCode,
+            };
+        };
+        Stack { frames, end }
+    }
+
+    /// Reason why the stacks that pass through a module end there, if they do.
+    pub fn failures(&self) -> impl Iterator<Item = &SymbolError> {
+        self.files.values().filter_map(|file| file.as_ref().err())
+    }
+
+    fn step(&mut self, code: CodeAddress, modules: &[Module]) -> Step {
+        let (files, rules) = (&mut self.files, &mut self.rules);
+        let number = files.len() as u32;
+        let file = files.entry(code.module).or_insert_with(|| {
+            let module = modules.get(code.module as usize);
+            let unknown = || SymbolError::NoFile { name: format!("module {}", code.module) };
+            UnwindFile::open(module.ok_or_else(unknown)?, number, rules)
+        });
+        match file {
+            Ok(file) if file.elf.has_functions() => {
+                let address = file.elf.address(code.offset);
+                let covered = address.filter(|address| file.elf.function(*address).is_some());
+                covered.map_or(Step::Unknown, |address| Step::Table(file.base + address))
+            }
+            // The compiler of Go and those of code at run time keep frame pointers.
+            Ok(_) | Err(SymbolError::NoFile { .. }) => Step::FramePointer,
+            Err(_) => Step::Unknown,
+        }
+    }
+}
+
+impl UnwindFile {
+    /// Opens the file of a module, and adds its tables to `rules` as range `number`.
+    fn open(module: &Module, number: u32, rules: &mut UnwinderX86_64<Vec<u8>>) -> Result<Self, SymbolError> {
+        let unreadable = |why| SymbolError::Unreadable { path: module.path.clone(), why };
+        let (path, elf) = checked_file(module)?;
+        let tables = UnwindTables::read(&path).map_err(unreadable)?;
+        let size = elf.end();
+        if number >= MOST_RANGES || size >= 1 << RANGE_BITS {
+            return Err(unreadable("it is too large".to_owned()));
+        }
+        // The first range stays free: address 0 is no code.
+        let base = u64::from(number + 1) << RANGE_BITS;
+        rules.add_module(framehop::Module::new(
+            module.path.clone(),
+            base..base + size,
+            base,
+            sections(tables),
+        ));
+        Ok(Self { elf, base })
+    }
+}
+
+fn sections(tables: UnwindTables) -> ExplicitModuleSectionInfo<Vec<u8>> {
+    let range = |section: &Option<TableSection>| {
+        section.as_ref().map(|section| -> Range<u64> {
+            section.address..section.address.saturating_add(section.data.len() as u64)
+        })
+    };
+    ExplicitModuleSectionInfo {
+        eh_frame_svma: range(&tables.frames),
+        eh_frame_hdr_svma: range(&tables.index),
+        eh_frame: tables.frames.map(|section| section.data),
+        eh_frame_hdr: tables.index.map(|section| section.data),
+        ..ExplicitModuleSectionInfo::default()
+    }
+}
+
+/// Moves to the caller by the frame pointer, and returns the return address. The frame must lie
+/// above the stack pointer, and the caller's frame above it.
+fn follow_frame_pointer(
+    registers: &mut UnwindRegsX86_64,
+    read: &mut impl FnMut(u64) -> Option<u64>,
+) -> Option<u64> {
+    let (sp, bp) = (registers.sp(), registers.bp());
+    if bp < sp || bp % 8 != 0 {
+        return None;
+    }
+    let (caller_bp, return_address) = (read(bp)?, read(bp.checked_add(8)?)?);
+    if caller_bp != 0 && caller_bp <= bp {
+        return None;
+    }
+    registers.set_sp(bp.checked_add(16)?);
+    registers.set_bp(caller_bp);
+    Some(return_address)
+}

@@ -1,0 +1,117 @@
+//! User stacks of the events: address spaces, unwinding, and the numbers of the frames.
+//!
+//! This module turns copies of stack memory into stacks as soon as their events are decoded, before
+//! a file can be replaced. It must not read the buffers.
+
+use std::collections::HashMap;
+
+use morecores_study::trace::{
+    AddressSpaces, CodeAddress, Event, EventKind, Module, StackFrame, Tid, UserStack,
+};
+use morecores_symbols::{Stack, Unwinder};
+
+use crate::wire::StackRecord;
+
+/// Largest number of frames of a trace: 200 MB in the table below. Stacks with further frames end
+/// at the known ones.
+const MOST_FRAMES: usize = 4 << 20;
+
+/// Copy of a stack: registers, and the memory from the stack pointer on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StackCopy {
+    pub(super) record: StackRecord,
+    /// Offset of the first byte in the memory of the chunk.
+    pub(super) start: usize,
+}
+
+impl StackCopy {
+    /// Eight bytes at an address of the stack; none outside the copied pages.
+    fn read(&self, memory: &[u8], address: u64) -> Option<u64> {
+        let distance = address.checked_sub(self.record.registers.sp)?;
+        let offset = usize::try_from(distance).ok()?;
+        let range = self.start.checked_add(offset)?..self.start.checked_add(offset)?.checked_add(8)?;
+        let last = address.checked_add(7)?;
+        let is_copied = |address: u64| {
+            (0..self.record.pages)
+                .any(|page| self.record.page(page).contains(&address) && self.record.copied >> page & 1 == 1)
+        };
+        if !is_copied(address) || !is_copied(last) {
+            return None;
+        }
+        Some(u64::from_ne_bytes(memory.get(range)?.try_into().ok()?))
+    }
+}
+
+/// State of the stacks of a trace.
+#[derive(Debug, Default)]
+pub(super) struct UserStacks {
+    spaces: AddressSpaces,
+    unwinder: Unwinder,
+    frames: HashMap<(Option<u32>, CodeAddress), u32>,
+}
+
+impl UserStacks {
+    /// Applies changes of the address spaces, in the order of time.
+    pub(super) fn apply(&mut self, changes: &[EventKind]) {
+        changes.iter().for_each(|change| self.spaces.apply(change));
+    }
+
+    /// Completes the stacks among the events, which correspond to `copies` in this order, and
+    /// inserts the frames that are new before the stack that has them.
+    pub(super) fn unwind(
+        &mut self,
+        events: &mut Vec<Event>,
+        copies: &[StackCopy],
+        memory: &[u8],
+        modules: &[Module],
+    ) {
+        if copies.is_empty() {
+            return;
+        }
+        let mut copies = copies.iter();
+        let before = std::mem::take(events);
+        events.reserve(before.len());
+        for mut event in before {
+            if let EventKind::UserStack(stack) = &mut event.kind
+                && let Some(copy) = copies.next()
+            {
+                let Stack { frames, end } = self.unwind_copy(copy, stack.tid, memory, modules);
+                let mut caller = None;
+                for code in frames.iter().rev() {
+                    let (number, is_new) = self.frame_number(caller, *code);
+                    let Some(number) = number else { break };
+                    if is_new {
+                        let kind = EventKind::Frame(StackFrame { number, caller, code: *code });
+                        events.push(Event { at: event.at, cpu: event.cpu, kind });
+                    }
+                    caller = Some(number);
+                }
+                *stack = UserStack { frame: caller, end, ..*stack };
+            }
+            events.push(event);
+        }
+    }
+
+    fn unwind_copy(&mut self, copy: &StackCopy, tid: Tid, memory: &[u8], modules: &[Module]) -> Stack {
+        let spaces = &self.spaces;
+        self.unwinder.unwind(
+            copy.record.registers,
+            modules,
+            |address| spaces.locate(tid, address),
+            |address| copy.read(memory, address),
+        )
+    }
+
+    /// Number of a frame, and whether it is new; no number if there are too many frames.
+    fn frame_number(&mut self, caller: Option<u32>, code: CodeAddress) -> (Option<u32>, bool) {
+        let next = self.frames.len();
+        if let Some(number) = self.frames.get(&(caller, code)) {
+            return (Some(*number), false);
+        }
+        if next >= MOST_FRAMES {
+            return (None, false);
+        }
+        self.frames.insert((caller, code), next as u32);
+        (Some(next as u32), true)
+    }
+}

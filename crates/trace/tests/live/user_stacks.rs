@@ -1,0 +1,161 @@
+//! Stacks of threads at samples, waits and wake-ups, in a program without frame pointers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::process::Command;
+
+use morecores_study::trace::{CodeAddress, EventKind, StackEnd, StackMoment, UserStack};
+use morecores_symbols::Symbolizer;
+use morecores_testkit::{CProgram, report_skip};
+use morecores_trace::Options;
+
+use crate::support::{TracedRun, all_cpus, trace_with};
+
+/// Computes, waits and wakes, each below callers of its own.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+#include <unistd.h>
+
+static sem_t turn;
+static volatile double sum;
+
+#define OUT_OF_LINE __attribute__((noinline, noclone))
+
+OUT_OF_LINE static void pause_shortly(int deep)
+{
+	char room[20000];
+
+	room[deep] = 1;
+	__asm__ volatile("" : : "r"(room) : "memory");
+	usleep(1000);
+	__asm__ volatile("" : : : "memory");
+}
+
+OUT_OF_LINE static void first_pause(int deep) { pause_shortly(deep); sum += deep; }
+OUT_OF_LINE static void second_pause(int deep) { pause_shortly(deep + 1); sum += deep; }
+
+OUT_OF_LINE static void compute(void)
+{
+	for (int i = 0; i < 50000000; i++)
+		sum += i;
+	__asm__ volatile("" : : : "memory");
+}
+
+OUT_OF_LINE static void release(void) { sem_post(&turn); sum += 1; }
+OUT_OF_LINE static void acquire(void) { sem_wait(&turn); sum += 1; }
+
+OUT_OF_LINE static void *work(void *unused)
+{
+	for (int i = 0; i < 50; i++)
+		acquire();
+	sum += 1;
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	sem_init(&turn, 0, 0);
+	pthread_create(&thread, NULL, work, NULL);
+	for (int i = 0; i < 50; i++) {
+		first_pause(i);
+		release();
+	}
+	for (int i = 0; i < 50; i++)
+		second_pause(i);
+	compute();
+	pthread_join(thread, NULL);
+	return 0;
+}
+"#;
+
+/// Names of the functions of the traced command, by module and offset.
+struct Names(BTreeMap<CodeAddress, String>);
+
+impl Names {
+    fn of_frames(traced: &TracedRun) -> Self {
+        let mut offsets: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for event in &traced.events {
+            if let EventKind::Frame(frame) = event.kind {
+                offsets.entry(frame.code.module).or_default().insert(frame.code.offset);
+            }
+        }
+        let (mut symbolizer, mut names) = (Symbolizer::new(), BTreeMap::new());
+        for (module, offsets) in offsets {
+            let file = &traced.recorded.modules[module as usize];
+            let functions = symbolizer.functions(module, file, &offsets).unwrap_or_default();
+            for offset in offsets {
+                let function = functions.iter().find(|f| (f.start..f.end).contains(&offset));
+                let name = function.and_then(|function| function.name.clone());
+                names.insert(CodeAddress { module, offset }, name.unwrap_or_else(|| "?".to_owned()));
+            }
+        }
+        Self(names)
+    }
+}
+
+/// Stacks with their moments: the names of the functions, the innermost first, without the C
+/// library's own between the program's and the kernel.
+fn stacks(traced: &TracedRun) -> Vec<(UserStack, Vec<String>)> {
+    let names = Names::of_frames(traced);
+    let frames: HashMap<u32, _> = traced
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Frame(frame) => Some((frame.number, frame)),
+            _ => None,
+        })
+        .collect();
+    let of = |stack: UserStack| {
+        let mut names_of = Vec::new();
+        let mut next = stack.frame;
+        while let Some(number) = next {
+            let frame = frames[&number];
+            names_of.push(names.0[&frame.code].clone());
+            next = frame.caller;
+        }
+        (stack, names_of)
+    };
+    let user_stacks = traced.events.iter().filter_map(|event| match event.kind {
+        EventKind::UserStack(stack) => Some(of(stack)),
+        _ => None,
+    });
+    user_stacks.collect()
+}
+
+#[test]
+fn stacks_have_the_callers_of_each_moment() {
+    const NAME: &str = "stacks_have_the_callers_of_each_moment";
+    let program = CProgram::compile("stacks", PROGRAM);
+    let options = Options::new(all_cpus());
+    let Some(traced) = trace_with(NAME, &options, &mut Command::new(program.path())) else { return };
+    if let Some(why) = traced.recorded.untraced.iter().find(|fact| fact.what.contains("functions")) {
+        return report_skip(NAME, &why.why);
+    }
+    let stacks = stacks(&traced);
+    let complete = |moment, chain: &[&str]| {
+        let has = |names: &[String]| {
+            names.windows(chain.len()).any(|part| part.iter().zip(chain).all(|(name, wanted)| name == wanted))
+        };
+        let found = stacks.iter().filter(|(stack, names)| {
+            stack.moment == moment && stack.end == StackEnd::Outermost && has(names)
+        });
+        found.count()
+    };
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for (stack, names) in &stacks {
+        let UserStack { moment, end, .. } = stack;
+        *counts.entry(format!("{moment:?} {end:?} {names:?}")).or_default() += 1;
+    }
+    let told = || format!("{counts:#?}");
+    // The second CPU's threads share 32 stacks of each kind in 17 ms; all waits here are slower.
+    assert_eq!(complete(StackMoment::Wait, &["pause_shortly", "first_pause", "main"]), 50, "{}", told());
+    assert_eq!(complete(StackMoment::Wait, &["pause_shortly", "second_pause", "main"]), 50, "{}", told());
+    assert!(complete(StackMoment::Wait, &["acquire", "work"]) >= 45, "{}", told());
+    assert!(complete(StackMoment::Waking, &["release", "main"]) >= 45, "{}", told());
+    assert!(complete(StackMoment::Sample, &["compute", "main"]) >= 5, "{}", told());
+    let wrong = complete(StackMoment::Wait, &["first_pause", "second_pause"]);
+    assert_eq!(wrong, 0);
+}
