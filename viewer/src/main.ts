@@ -9,6 +9,7 @@ import { studyAddress, studyList } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
 import { benchmarkSection, comparisonSection, suiteSection } from "./parts/texts.ts";
 import { pointTable, runTable, traceTables } from "./parts/tables.ts";
+import { calls } from "./pictures/calls.ts";
 import { curve, curveInWords, curveKey, isWideRange, type Quantity, quantities } from "./pictures/curve.ts";
 import { responsive } from "./pictures/responsive.ts";
 import { onPage } from "./pictures/setting.ts";
@@ -63,6 +64,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const id = (name: string) => `study-${index}-${name}`;
   const trace = study.view.traces.filter((t) => t.overhead !== null).at(-1) ?? study.view.traces.at(-1);
   const tables = trace ? traceTables(study, trace) : null;
+  const callPicture = trace && trace.call_tree.length > 0 ? calls(trace.call_tree, trace.cpus) : null;
   const colours = commandColours(study.timelines.map((timeline) => timeline.commands));
   const filter = h("p", { class: "filter", "aria-live": "polite", hidden: true });
   const all: (HTMLElement | null)[] = [
@@ -71,6 +73,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
     study.view.points.length > 0 ? curveSection(id("curve"), [study]) : null,
     stackSection(id("stack"), study, (component, name) => {
       tables?.keep(component);
+      callPicture?.show(component);
       filter.hidden = component === null;
       filter.textContent = `Tables below: what is about "${name}".`;
     }),
@@ -80,6 +83,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
           return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, {n} = ${timeline.n}`}`), timelineView(timeline, trace, colours)];
         }))
       : null,
+    callPicture && trace ? section(id("calls"), `Which code ran, on ${cpus(trace.cpus)}`, callPicture.element) : null,
     tables && trace ? section(id("tables"), `What ran, on ${cpus(trace.cpus)}`, filter, ...tables.tables.map((t) => t.element)) : null,
     section(id("runs"), "Every figure", ...pointTable(study), runTable(study).element, downloadView(study)),
     section(id("how"), "How it was measured", studyDetails(study), h("ul", {}, ...METHOD.map((line) => h("li", {}, line)))),

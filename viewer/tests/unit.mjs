@@ -18,6 +18,7 @@ async function load(path) {
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
 const { addedKinds, curveKey, runDots } = await load("pictures/curve.ts");
+const { callBoxes, callColour, callersOf, callsInWords } = await load("pictures/calls.ts");
 const { separatePlaces } = await load("pictures/contention.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
@@ -163,4 +164,17 @@ test("a single run is drawn at its ratio within the round", () => {
 test("a speedup axis is labelled at CPU counts where three of them are on it", () => {
   assert.deepEqual(axisTicks(1, 8, 200, [1, 2, 4, 8, 16], plain), [1, 2, 4, 8]);
   assert.ok(axisTicks(1, 1.9, 200, [1, 2, 4, 8, 16], plain).length >= 3);
+});
+
+test("boxes of calls lie below their callers, widest first, and an enlarged call has the whole width", () => {
+  const node = (caller, name, cpu_s, idle_s) => ({ caller, function: name, module: null, source: null, cpu_s, idle_s, running: 1 });
+  const nodes = [node(null, "prog", 8, 2), node(0, "main", 6, 2), node(1, "parse", 2, 2), node(1, "sort", 4, 0), node(0, "work", 2, 0)];
+  const boxes = (quantity, top) => callBoxes(nodes, quantity, top).map(({ node, level, left, width }) => [nodes[node].function, level, left, width]);
+  assert.deepEqual(boxes("cpu_s", null), [["prog", 0, 0, 1], ["main", 1, 0, 0.75], ["sort", 2, 0, 0.5], ["parse", 2, 0.5, 0.25], ["work", 1, 0.75, 0.25]]);
+  assert.deepEqual(boxes("idle_s", null), [["prog", 0, 0, 1], ["main", 1, 0, 1], ["parse", 2, 0, 1]]);
+  assert.deepEqual(boxes("cpu_s", 1), [["prog", 0, 0, 1], ["main", 1, 0, 1], ["sort", 2, 0, 4 / 6], ["parse", 2, 4 / 6, 2 / 6]]);
+  assert.deepEqual(callersOf(nodes, 3), [0, 1]);
+  assert.match(callsInWords(nodes, "cpu_s"), /^main 75.*sort 50/);
+  assert.equal(callColour(1, 4), "rgb(213 94 0)");
+  assert.equal(callColour(4, 4), "rgb(86 180 233)");
 });

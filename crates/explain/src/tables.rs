@@ -3,6 +3,7 @@
 //! This module puts the parts together. Each part is computed from the timeline alone and does not
 //! depend on another part.
 
+mod call_tree;
 mod callers;
 mod commands;
 mod concurrency;
@@ -13,6 +14,7 @@ mod lock_sites;
 mod locks;
 mod phases;
 mod programs;
+mod stack_coverage;
 mod user_locks;
 mod waiting;
 mod workers;
@@ -75,6 +77,8 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         locks: locks::locks(header, timeline),
         user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
+        call_tree: call_tree::call_tree(&header.facts, timeline, &programs, &accounting.idle),
+        stack_coverage: stack_coverage::stack_coverage(timeline),
         functions: functions::functions(&header.facts, timeline, &programs, &accounting.idle),
         others: culprits::other_programs(timeline, span_parts, &programs),
         untold_others_s: other_programs_s(header),

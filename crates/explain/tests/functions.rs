@@ -5,7 +5,8 @@ mod schedule_trace;
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_study::Nanos;
 use morecores_study::trace::{
-    Decoded, EventKind, Function, Mapping, Module, Sample, SampleMode, SourceLine, Tid,
+    CodeAddress, Decoded, EventKind, Function, Mapping, Module, Sample, SampleMode, SourceLine, StackEnd,
+    StackFrame, StackMoment, Tid, UserStack,
 };
 use morecores_view::code::FunctionView;
 use schedule_trace::*;
@@ -107,4 +108,53 @@ fn rare_functions_and_traces_without_mappings_have_no_rows() {
     assert_eq!(times(&s).len(), 1);
     s.header.facts.modules.clear();
     assert!(times(&s).is_empty());
+}
+
+/// Adds a sample whose stack has these places of functions, the innermost first.
+fn stack_sample(s: &mut ScheduleTrace, ms: f64, cpu: u32, tid: u32, first: u32, places: &[u64]) {
+    let mut caller = None;
+    for (number, offset) in (first..).zip(places.iter().rev()) {
+        let code = CodeAddress { module: 0, offset: *offset };
+        s.event(ms, cpu, EventKind::Frame(StackFrame { number, caller, code }));
+        caller = Some(number);
+    }
+    let (moment, end) = (StackMoment::Sample, StackEnd::Outermost);
+    let stack = UserStack { tid: Tid(tid), moment, frame: caller, end, weight_log2: 0 };
+    s.event(ms, cpu, EventKind::UserStack(stack));
+    sample(s, ms, cpu, tid, SampleMode::User, places[0]);
+}
+
+#[test]
+fn calls_have_the_time_of_all_that_they_call() {
+    let mut s = sampled_program();
+    let (parse, unnamed, add_up) = (0x1110, 0x1190, 0x1310);
+    for (index, ms) in [5.0, 15.0, 25.0, 35.0, 45.0, 55.0].into_iter().enumerate() {
+        stack_sample(&mut s, ms, 0, ROOT, index as u32 * 3, &[parse, unnamed, unnamed + 8]);
+    }
+    for (index, ms) in [65.0, 75.0, 85.0, 95.0].into_iter().enumerate() {
+        stack_sample(&mut s, ms, 0, ROOT, 100 + index as u32 * 2, &[add_up, unnamed]);
+        stack_sample(&mut s, ms + 1.0, 1, 101, 200 + index as u32, &[add_up + 4]);
+    }
+    let decoded =
+        Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
+    let view = trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64");
+    let rows: Vec<(&str, Option<u32>, f64, f64)> = view
+        .call_tree
+        .iter()
+        .map(|node| (node.function.as_str(), node.caller, (node.cpu_s * 1e3).round(), node.running))
+        .collect();
+    // The second function calls itself, and has one node.
+    let expected = [
+        ("main", None, 140.0, (6.0 + 8.0 * 2.0) / 14.0),
+        ("sum+0x1180", Some(0), 100.0, (6.0 + 4.0 * 2.0) / 10.0),
+        ("parse", Some(1), 60.0, 1.0),
+        ("add_up", Some(1), 40.0, 2.0),
+        ("add_up", Some(0), 40.0, 2.0),
+    ];
+    assert_eq!(rows, expected);
+    // The second CPU is idle for 61 ms, all of it beside `parse`.
+    let idle: Vec<f64> = view.call_tree.iter().map(|node| (node.idle_s * 1e3).round()).collect();
+    assert_eq!(idle, [61.0, 61.0, 61.0, 0.0, 0.0]);
+    let coverage = view.stack_coverage.expect("stacks");
+    assert_eq!((coverage.samples, coverage.sample_stacks, coverage.complete), (14, 14, 14));
 }

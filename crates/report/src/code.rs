@@ -2,13 +2,15 @@
 //! locks of a traced run. This module selects rows and columns; it computes no loss.
 
 use morecores_study::Quantity;
-use morecores_view::code::{FunctionLoss, FunctionView, LockSite, RuntimeLock, SampledLoss, UserLockView};
+use morecores_view::code::{
+    CallNode, FunctionLoss, FunctionView, LockSite, RuntimeLock, SampledLoss, UserLockView,
+};
 use morecores_view::page::TableCell;
 use morecores_view::{Component, Estimate, StackView, TraceView};
 
 use crate::causes::NamedLock;
 use crate::component::loss_name;
-use crate::format::{ABSENT, cpus, percent_with_error};
+use crate::format::{ABSENT, count, cpus, percent, percent_with_error, two_digits};
 use crate::table::{Column, ColumnKind, Table, estimate_cell, figure_cell};
 
 /// Number of functions shown of each loss.
@@ -16,6 +18,13 @@ const MAX_FUNCTIONS: usize = 3;
 
 /// Number of functions or locks shown of a run.
 const MAX_ROWS: usize = 10;
+
+/// Number of calls shown of a run, and the part of all CPU time from which a call is shown.
+const MAX_CALLS: usize = 24;
+const LEAST_CALL: f64 = 0.02;
+
+/// Part of a call's time that one callee has if the call only passes on to it.
+const PASSED_ON: f64 = 0.98;
 
 /// Words for a lock without a name.
 const NO_NAME: &str = "(no variable)";
@@ -66,6 +75,51 @@ pub(crate) fn functions_table(trace: &TraceView) -> Option<Table> {
     Some(Table::new(format!("functions on {}, of all CPU time", cpus(trace.cpus)), columns))
 }
 
+/// Call tree of a traced run, of the calls with a notable part of all CPU time; none without stacks.
+/// A call that only passes on to one other call has no row.
+pub(crate) fn calls_table(trace: &TraceView) -> Option<Table> {
+    let nodes = &trace.call_tree;
+    let whole = f64::from(trace.cpus) * trace.elapsed_s;
+    let passes_on = |index: usize, node: &CallNode| {
+        let is_callee = |other: &&CallNode| other.caller == Some(index as u32);
+        nodes[index + 1..].iter().find(is_callee).is_some_and(|callee| callee.cpu_s >= PASSED_ON * node.cpu_s)
+    };
+    let mut depths: Vec<usize> = Vec::with_capacity(nodes.len());
+    let mut rows: Vec<(usize, &CallNode)> = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let above = node.caller.and_then(|caller| depths.get(caller as usize)).copied().unwrap_or(0);
+        let is_row = node.caller.is_none() || !passes_on(index, node);
+        depths.push(above + usize::from(is_row));
+        if is_row && node.cpu_s + node.idle_s >= LEAST_CALL * whole {
+            rows.push((above, node));
+        }
+    }
+    if rows.len() <= 1 {
+        return None;
+    }
+    rows.truncate(MAX_CALLS);
+    let share = |figure: fn(&CallNode) -> f64| {
+        rows.iter().map(move |(_, node)| {
+            let share = figure(node) / whole;
+            TableCell::figure(Quantity::Share, Some(share), percent(share))
+        })
+    };
+    let columns = vec![
+        names(0, "call", rows.iter().map(|(depth, node)| "  ".repeat(*depth) + &node.function)),
+        names(3, "source", rows.iter().map(|(_, node)| place(&node.source, &node.module))),
+        Column::figures(0, "CPU time", share(|node| node.cpu_s)),
+        Column::figures(1, "others idle", share(|node| node.idle_s)),
+        Column::figures(
+            2,
+            "threads",
+            rows.iter().map(|(_, node)| {
+                TableCell::figure(Quantity::Number, Some(node.running), two_digits(node.running))
+            }),
+        ),
+    ];
+    Some(Table::new(format!("calls on {}, of all CPU time", cpus(trace.cpus)), columns))
+}
+
 /// Locks of the command's own with the longest waits; none without such a wait.
 pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
     let rows = &trace.user_locks[..trace.user_locks.len().min(MAX_ROWS)];
@@ -86,6 +140,27 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
         Column::figures(4, "longest", cell(Quantity::Time, |lock| lock.max_wait_s)),
     ];
     Some(Table::new(format!("locks of the command on {}", cpus(trace.cpus)), columns))
+}
+
+/// Sentence on the recorded user stacks; none for a trace without stacks.
+pub(crate) fn stack_coverage_text(trace: &TraceView) -> Option<String> {
+    let coverage = trace.stack_coverage?;
+    let part = |number: u64, of: u64, what: &str| {
+        let all = count(of as f64);
+        if number >= of {
+            format!("all {all} {what}")
+        } else {
+            format!("{} of {all} {what}", count(number as f64))
+        }
+    };
+    let parts = [
+        part(coverage.sample_stacks, coverage.samples, "samples"),
+        part(coverage.wait_stacks, coverage.waits, "waits"),
+        part(coverage.wake_stacks, coverage.wakes, "wake-ups"),
+    ];
+    let complete = percent(coverage.complete as f64 / coverage.stacks() as f64);
+    let [samples, waits, wakes] = parts;
+    Some(format!("User stacks: of {samples}, {waits} and {wakes}; {complete} of them are complete."))
 }
 
 /// Columns of the functions with their commands, and of their places.

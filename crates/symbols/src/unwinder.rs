@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
@@ -115,8 +116,11 @@ impl Unwinder {
                         _ => FrameAddress::from_return_address(place + before)
                             .unwrap_or(FrameAddress::from_instruction_pointer(place)),
                     };
-                    let mut read = |address| read(address).ok_or(());
-                    self.rules.unwind_frame(frame, &mut registers, &mut self.cache, &mut read)
+                    let Some(next) = self.apply_rule(frame, &mut registers, &mut read) else {
+                        self.files.insert(code.module, Err(damaged(modules, code.module)));
+                        break StackEnd::UnknownCode;
+                    };
+                    next
                 }
                 Step::FramePointer => match follow_frame_pointer(&mut registers, &mut read) {
                     Some(caller) if locate(caller.wrapping_sub(1)).is_some() => Ok(Some(caller)),
@@ -137,6 +141,19 @@ impl Unwinder {
     /// Reason why the stacks that pass through a module end there, if they do.
     pub fn failures(&self) -> impl Iterator<Item = &SymbolError> {
         self.files.values().filter_map(|file| file.as_ref().err())
+    }
+
+    /// Applies the unwind table to a frame; `None` at a damaged table.
+    fn apply_rule(
+        &mut self,
+        frame: FrameAddress,
+        registers: &mut UnwindRegsX86_64,
+        read: &mut impl FnMut(u64) -> Option<u64>,
+    ) -> Option<Result<Option<u64>, Error>> {
+        let (rules, cache) = (&self.rules, &mut self.cache);
+        let mut read = |address| read(address).ok_or(());
+        // gimli 0.33 panics at some damaged tables. It holds no lock then, and the stack ends.
+        catch_unwind(AssertUnwindSafe(|| rules.unwind_frame(frame, registers, cache, &mut read))).ok()
     }
 
     fn step(&mut self, code: CodeAddress, modules: &[Module]) -> Step {
@@ -180,6 +197,12 @@ impl UnwindFile {
         ));
         Ok(Self { elf, base })
     }
+}
+
+/// Reason for a module whose unwind table cannot be used.
+fn damaged(modules: &[Module], number: u32) -> SymbolError {
+    let path = modules.get(number as usize).map_or_else(String::new, |module| module.path.clone());
+    SymbolError::Unreadable { path, why: "its unwind table is damaged".to_owned() }
 }
 
 fn sections(tables: UnwindTables) -> ExplicitModuleSectionInfo<Vec<u8>> {

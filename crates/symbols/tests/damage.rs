@@ -11,17 +11,7 @@ use morecores_study::trace::{Function, Mapping, Tid};
 use morecores_symbols::{SymbolError, Symbolizer};
 use object::{Object, ObjectSection};
 
-use support::{compile, module, place};
-
-/// Generator of the same damage in each test run: a linear congruential generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-}
+use support::{Random, compile, module, place};
 
 /// Functions of a file with these bytes, at many of its offsets.
 fn functions(folder: &Path, bytes: &[u8]) -> Result<Vec<Function>, SymbolError> {

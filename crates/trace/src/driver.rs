@@ -211,6 +211,8 @@ impl BpfTracer {
         let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         bss.offline_cpus.fill(0);
         bss.lost_work = 0;
+        // The measurement of the costs has raised the shares.
+        bss.cpus.iter_mut().for_each(|cpu| cpu.shares = Default::default());
         self.mark_next_child()?;
         let buffers = self.buffers()?;
         let tid_query =

@@ -5,6 +5,7 @@ import { cpus, figure, percent, time } from "../format.ts";
 import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
 import type { IdleCause } from "../record/IdleCause.ts";
+import type { LockSite } from "../record/LockSite.ts";
 import type { Losses } from "../record/Losses.ts";
 import type { RuntimeLock } from "../record/RuntimeLock.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
@@ -116,6 +117,8 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   ], phases);
   add<UserLock>("Locks of the command", [
     column("lock", (l) => l.runtime ? RUNTIME_LOCKS[l.runtime] : l.name ?? "(no variable)"),
+    column("waited in", (l) => place(l.sites)),
+    column("held in", (l) => place(l.holders)),
     column("command", (l) => l.command),
     column("waits", (l) => String(l.waits), (l) => l.waits),
     column("waited", (l) => time(l.wait_s), (l) => l.wait_s),
@@ -149,6 +152,11 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     tables: all,
     keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as TaggedRow).about.some((key) => key === component))),
   };
+}
+
+/** Place with the most time, and its caller. */
+function place([first]: LockSite[]): string {
+  return first ? `${first.function}${first.caller === null ? "" : ` (${first.caller})`}` : "–";
 }
 
 /** Band by its ends. */

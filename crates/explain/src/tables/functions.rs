@@ -64,7 +64,7 @@ pub(super) fn functions(
         sum.charged += charge;
         sum.charged_squares += charge * charge;
     }
-    let scales = idle_scales(timeline, programs, idle, period_s, &sums);
+    let scales = idle_scales(timeline, programs, idle, period_s);
     let all: u32 = sums.values().map(|sum| sum.samples).sum();
     let least = (f64::from(all) * LEAST_SHARE).ceil() as u32;
     let row = |((program, code), sum): (&(ProgramId, Code), &SampleSum)| {
@@ -98,13 +98,18 @@ pub(super) fn user_code(functions: &[Function], code: Option<CodeAddress>) -> Co
 }
 
 /// Idle time charged to each program, over the estimate of it by the program's samples.
-fn idle_scales(
+pub(super) fn idle_scales(
     timeline: &Timeline,
     programs: &Programs,
     idle: &IdleAccounting,
     period_s: f64,
-    sums: &BTreeMap<(ProgramId, Code), SampleSum>,
 ) -> BTreeMap<ProgramId, f64> {
+    let mut charged: BTreeMap<ProgramId, f64> = BTreeMap::new();
+    for (sample, charge) in timeline.samples.iter().zip(&idle.sample_charges) {
+        if let Some(id) = sample.thread.filter(|_| sample.mode != SampleMode::Interrupt) {
+            *charged.entry(programs.program_at(id, sample.at)).or_default() += charge;
+        }
+    }
     let mut scales: BTreeMap<ProgramId, f64> = BTreeMap::new();
     for charge in &idle.charges {
         let Some(id) = charge.thread else { continue };
@@ -112,8 +117,7 @@ fn idle_scales(
             charge.seconds;
     }
     for (program, scale) in &mut scales {
-        let of_program = sums.iter().filter(|((other, _), _)| other == program);
-        let estimate = period_s * of_program.map(|(_, sum)| sum.charged).sum::<f64>();
+        let estimate = period_s * charged.get(program).copied().unwrap_or(0.0);
         *scale = if estimate > 0.0 { *scale / estimate } else { 0.0 };
     }
     scales

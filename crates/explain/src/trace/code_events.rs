@@ -1,5 +1,5 @@
-//! Code that a trace found: where its samples, stacks and futexes lie in files. This module reads no
-//! file and knows no function.
+//! Code that a trace found: where its samples, stacks and futexes lie in files. This module reads
+//! no file and knows no function.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -176,6 +176,7 @@ impl<'t> IdleRule<'t> {
             blocked_charge_s: 0.0,
             result: IdleAccounting {
                 sample_charges: vec![0.0; timeline.samples.len()],
+                sample_running: vec![0; timeline.samples.len()],
                 ..IdleAccounting::default()
             },
         }
@@ -471,6 +472,7 @@ impl<'t> IdleRule<'t> {
 
     /// Charges the idle CPUs of this instant to the sample of a running thread.
     fn charge_sample(&mut self, index: usize) {
+        self.result.sample_running[index] = self.running.len() as u32;
         let Some(id) = self.timeline.samples[index].thread else { return };
         if self.idle_cpus > 0 && self.threads[id.index()].activity == Activity::Running {
             self.result.sample_charges[index] = self.division().rest / self.running.len() as f64;

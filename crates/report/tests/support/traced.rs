@@ -43,6 +43,8 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         commands: Vec::new(),
         locks: Vec::new(),
         user_locks: Vec::new(),
+        call_tree: Vec::new(),
+        stack_coverage: None,
         culprits: Vec::new(),
         functions: Vec::new(),
         others: Vec::new(),

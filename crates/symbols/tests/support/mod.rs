@@ -73,3 +73,13 @@ pub(crate) fn place(library: &Path, name: &str) -> (u64, u64) {
         .unwrap();
     (symbol.address() - address + offset, symbol.address())
 }
+
+/// Generator of the same damage in each test run: a linear congruential generator.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}

@@ -29,6 +29,54 @@ pub struct FunctionView {
     pub idle_error_s: f64,
 }
 
+/// Function of a command below certain callers, with all that it calls. A sample stands for the
+/// time between two samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct CallNode {
+    /// Index of the caller's node; null for a command.
+    pub caller: Option<u32>,
+    /// Name of the function, as in [`FunctionView`]; the name of the command without a caller.
+    pub function: String,
+    /// Path of the file with the function's code; null for a command, the kernel and unknown code.
+    pub module: Option<String>,
+    /// Place in the source code, `file:line`; null if it is unknown.
+    pub source: Option<String>,
+    /// CPU time in seconds, in user mode and in the kernel.
+    pub cpu_s: f64,
+    /// Idle time of other CPUs in CPU-seconds that is charged to the call.
+    pub idle_s: f64,
+    /// Mean number of threads of the command that ran at the same time, this one included.
+    pub running: f64,
+}
+
+/// Moments of a trace, and those with a recorded user stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct StackCoverage {
+    /// Samples in user mode and in the kernel.
+    pub samples: u64,
+    /// Samples with a stack.
+    pub sample_stacks: u64,
+    /// Waits.
+    pub waits: u64,
+    /// Waits with a stack: a random share of all.
+    pub wait_stacks: u64,
+    /// Wake-ups by threads of the command.
+    pub wakes: u64,
+    /// Wake-ups with a stack: a random share of all.
+    pub wake_stacks: u64,
+    /// Stacks that reach the first function of their thread.
+    pub complete: u64,
+}
+
+impl StackCoverage {
+    /// Number of all stacks.
+    pub const fn stacks(&self) -> u64 {
+        self.sample_stacks + self.wait_stacks + self.wake_stacks
+    }
+}
+
 /// Loss that samples divide among functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use morecores_study::trace::{TraceSource, UntracedFact};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
-use super::code::{FunctionLoss, FunctionView, UserLockView};
+use super::code::{CallNode, FunctionLoss, FunctionView, StackCoverage, UserLockView};
 use crate::{ComponentIntervals, Components, Losses};
 
 /// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
@@ -335,6 +335,14 @@ pub struct TraceView {
     /// of the samples. Empty for a trace without samples, and for one of an older version.
     #[serde(default)]
     pub functions: Vec<FunctionView>,
+    /// Calls of the command's functions, by the stacks of the samples: depth first from each
+    /// command, most time first, each with at least a two-hundredth of the samples. Empty for a
+    /// trace without stacks.
+    #[serde(default)]
+    pub call_tree: Vec<CallNode>,
+    /// Number of recorded stacks; null for a trace without stacks.
+    #[serde(default)]
+    pub stack_coverage: Option<StackCoverage>,
     /// Processes outside the tree that used the allotted CPUs: names and CPU-seconds, most first.
     pub others: Vec<(String, f64)>,
     /// CPU time of other programs on the allotted CPUs, from the CPUs' own counters, for a trace

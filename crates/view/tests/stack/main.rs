@@ -48,6 +48,8 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         commands: Vec::new(),
         locks: Vec::new(),
         user_locks: Vec::new(),
+        call_tree: Vec::new(),
+        stack_coverage: None,
         culprits: Vec::new(),
         functions: Vec::new(),
         others: Vec::new(),

@@ -101,6 +101,8 @@ pub struct IdleAccounting {
     /// Idle CPUs charged to the thread of each sample at its instant, for lack of parallel work; in
     /// step with the timeline's samples.
     pub sample_charges: Vec<f64>,
+    /// Number of threads of the tree that ran at each sample; in step with the timeline's samples.
+    pub sample_running: Vec<u32>,
     /// Spans without a running or runnable thread, in the order of time.
     pub blocked_periods: Vec<BlockedPeriod>,
 }
