@@ -75,8 +75,8 @@ pub(crate) fn functions_table(trace: &TraceView) -> Option<Table> {
     Some(Table::new(format!("functions on {}, of all CPU time", cpus(trace.cpus)), columns))
 }
 
-/// Call tree of a traced run, of the calls with a notable part of all CPU time; none without stacks.
-/// A call that only passes on to one other call has no row.
+/// Call tree of a traced run, of the calls with a notable part of all CPU time; none without
+/// stacks. A call that only passes on to one other call has no row.
 pub(crate) fn calls_table(trace: &TraceView) -> Option<Table> {
     let nodes = &trace.call_tree;
     let whole = f64::from(trace.cpus) * trace.elapsed_s;
