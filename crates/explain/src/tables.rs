@@ -5,22 +5,26 @@
 
 mod call_tree;
 mod callers;
+mod code_sites;
 mod commands;
 mod concurrency;
 mod culprits;
 mod functions;
 mod lanes;
-mod lock_sites;
 mod locks;
 mod phases;
 mod programs;
 mod stack_coverage;
 mod user_locks;
+mod wait_kinds;
 mod waiting;
+mod waits;
 mod workers;
 
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_view::TraceView;
+
+use code_sites::CodeSites;
 
 use crate::DecodedTrace;
 use crate::operational_laws::violations;
@@ -41,6 +45,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let phases = phases::phases(header, timeline, &programs, &concurrency, &accounting.idle.blocked_periods);
     let lock_wait_times = accounting.locks_are_traced.then(|| waiting::lock_wait_times(timeline));
     let commands = commands::commands(header, timeline, span_parts, &programs, lock_wait_times.as_deref());
+    let sites = CodeSites::new(&header.facts, timeline);
     let lost =
         header.facts.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.facts.missed + missing_events;
     TraceView {
@@ -75,7 +80,8 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         parts: phases.parts,
         commands: commands.rows,
         locks: locks::locks(header, timeline),
-        user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes),
+        user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes, &sites),
+        waits: waits::waits(timeline, &programs, &sites, arch),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
         call_tree: call_tree::call_tree(&header.facts, timeline, &programs, &accounting.idle),
         stack_coverage: stack_coverage::stack_coverage(timeline),

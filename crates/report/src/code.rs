@@ -3,7 +3,8 @@
 
 use morecores_study::Quantity;
 use morecores_view::code::{
-    CallNode, FunctionLoss, FunctionView, LockSite, RuntimeLock, SampledLoss, UserLockView,
+    CallNode, CodeSite, FunctionLoss, FunctionView, RuntimeLock, SampledLoss, UserLockView, WaitKind,
+    WaitView,
 };
 use morecores_view::page::TableCell;
 use morecores_view::{Component, Estimate, StackView, TraceView};
@@ -142,6 +143,42 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
     Some(Table::new(format!("locks of the command on {}", cpus(trace.cpus)), columns))
 }
 
+/// Places with the longest waits of the command's threads; none without stacks.
+pub(crate) fn waits_table(trace: &TraceView) -> Option<Table> {
+    let rows = &trace.waits[..trace.waits.len().min(MAX_ROWS)];
+    if rows.is_empty() {
+        return None;
+    }
+    let cell = |quantity: Quantity, figure: fn(&WaitView) -> f64| {
+        rows.iter().map(move |wait| figure_cell(quantity, Some(figure(wait))))
+    };
+    let columns = vec![
+        names(0, "waits in", rows.iter().map(|wait| site(std::slice::from_ref(&wait.site)))),
+        names(1, "for", rows.iter().map(wait_object)),
+        names(3, "source", rows.iter().map(|wait| place(&wait.site.source, &wait.site.module))),
+        names(2, "command", rows.iter().map(|wait| wait.command.clone())),
+        Column::figures(1, "waits", cell(Quantity::Count, |wait| wait.site.count.round())),
+        Column::figures(0, "waited", cell(Quantity::Time, |wait| wait.site.seconds)),
+    ];
+    Some(Table::new(format!("waits of all threads on {}", cpus(trace.cpus)), columns))
+}
+
+/// Name of the object of a wait, else the system call.
+fn wait_object(wait: &WaitView) -> String {
+    let name = match wait.site.kind {
+        Some(WaitKind::Mutex) => "mutex",
+        Some(WaitKind::ReadWriteLock) => "reader-writer lock",
+        Some(WaitKind::ConditionVariable) => "condition variable",
+        Some(WaitKind::Semaphore) => "semaphore",
+        Some(WaitKind::Barrier) => "barrier",
+        Some(WaitKind::Join) => "end of a thread",
+        Some(WaitKind::Park) => "unpark",
+        Some(WaitKind::OpenMp) => "OpenMP",
+        None => wait.call.as_deref().unwrap_or(ABSENT),
+    };
+    name.to_owned()
+}
+
 /// Sentence on the recorded user stacks; none for a trace without stacks.
 pub(crate) fn stack_coverage_text(trace: &TraceView) -> Option<String> {
     let coverage = trace.stack_coverage?;
@@ -189,7 +226,7 @@ fn lock_name(lock: &UserLockView) -> String {
 }
 
 /// Place with the most time, and its caller.
-fn site(sites: &[LockSite]) -> String {
+fn site(sites: &[CodeSite]) -> String {
     let Some(first) = sites.first() else { return ABSENT.to_owned() };
     match &first.caller {
         Some(caller) => format!("{} ({caller})", first.function),

@@ -5,7 +5,7 @@ import { cpus, figure, percent, time } from "../format.ts";
 import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
 import type { IdleCause } from "../record/IdleCause.ts";
-import type { LockSite } from "../record/LockSite.ts";
+import type { CodeSite } from "../record/CodeSite.ts";
 import type { Losses } from "../record/Losses.ts";
 import type { RuntimeLock } from "../record/RuntimeLock.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
@@ -66,6 +66,8 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   type Lock = (typeof locks)[number];
   const userLocks = trace.user_locks.map((lock) => tag(lock, ["idle_user_lock"]));
   type UserLock = (typeof userLocks)[number];
+  const waits = trace.waits.map((wait) => tag(wait, wait.kind === "mutex" || wait.kind === "read_write_lock" ? ["idle_user_lock"] : ["idle_too_little_work"]));
+  type Wait = (typeof waits)[number];
   const phases = trace.serial_phases.map((phase) => tag(phase, ["idle_too_little_work", ...idleComponent(phase.cause)]));
   type Phase = (typeof phases)[number];
   const culpritRows = trace.culprits.map((culprit) => tag(culprit, ["idle_too_little_work"]));
@@ -125,6 +127,15 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("held meanwhile", (l) => time(l.held_s), (l) => l.held_s),
     column("longest", (l) => time(l.max_wait_s), (l) => l.max_wait_s),
   ], userLocks);
+  add<Wait>("Waits of all threads", [
+    column("waits in", (w) => place([w])),
+    column("for", (w) => w.kind?.replaceAll("_", " ") ?? w.call ?? "–"),
+    column("source", (w) => w.source ?? w.module ?? "–"),
+    column("command", (w) => w.command),
+    column("waits", (w) => String(Math.round(w.count)), (w) => w.count),
+    column("waited", (w) => time(w.seconds), (w) => w.seconds),
+    column("standard error", (w) => time(w.seconds_error), (w) => w.seconds_error),
+  ], waits);
   add<Lock>("Kernel locks", [
     column("lock", (l) => l.symbol),
     column("kind", (l) => l.kind),
@@ -155,7 +166,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
 }
 
 /** Place with the most time, and its caller. */
-function place([first]: LockSite[]): string {
+function place([first]: CodeSite[]): string {
   return first ? `${first.function}${first.caller === null ? "" : ` (${first.caller})`}` : "–";
 }
 

@@ -1,5 +1,5 @@
-// The calls of a run as an icicle: each box is a function below its caller, as wide as its time. Its
-// colour shows how many threads ran meanwhile.
+// The calls of a run as an icicle: each box is a function below its caller, as wide as its time.
+// Its colour shows how many threads ran meanwhile.
 
 import { choice, h } from "../dom.ts";
 import { cpus, percent, time } from "../format.ts";

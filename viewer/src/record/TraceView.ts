@@ -19,6 +19,7 @@ import type { StackCoverage } from "./StackCoverage.ts";
 import type { TraceSource } from "./TraceSource.ts";
 import type { UntracedFact } from "./UntracedFact.ts";
 import type { UserLockView } from "./UserLockView.ts";
+import type { WaitView } from "./WaitView.ts";
 import type { Workers } from "./Workers.ts";
 
 /**
@@ -159,6 +160,12 @@ locks: Array<LockView>,
  * Locks of the command's own, longest waits first; empty for a trace from perf events.
  */
 user_locks: Array<UserLockView>, 
+/**
+ * Waits of the command's threads by place, longest first, each with at least a hundredth of
+ * all waiting time. Waiting time is no loss by itself: a pool's threads may wait for work.
+ * Empty for a trace without stacks.
+ */
+waits: Array<WaitView>, 
 /**
  * Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
  * first.

@@ -1,5 +1,5 @@
-//! Call tree of the command: the CPU time of each function with all that it calls, and the idle time
-//! of other CPUs that the idle rule charges to it, by the stacks of the samples.
+//! Call tree of the command: the CPU time of each function with all that it calls, and the idle
+//! time of other CPUs that the idle rule charges to it, by the stacks of the samples.
 
 use std::collections::BTreeMap;
 

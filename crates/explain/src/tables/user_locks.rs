@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use morecores_study::trace::{TraceFacts, Variable};
 use morecores_view::code::{RuntimeLock, UserLockView};
 
-use super::lock_sites::{Durations, LockSites, Place};
+use super::code_sites::{CodeSites, Durations, Place};
 use super::programs::Programs;
 use crate::trace::{
     Cause, FutexId, Timeline, WaitId, awaited_futex, condition_id, futex_uses, lock_holds, timed_locks,
@@ -23,9 +23,9 @@ pub(super) fn user_locks(
     timeline: &Timeline,
     programs: &Programs,
     causes: &[Cause],
+    sites: &CodeSites<'_>,
 ) -> Vec<UserLockView> {
     let names = LockNames::new(facts, timeline);
-    let sites = LockSites::new(facts, timeline);
     let mut identities: HashMap<FutexId, Identity> = HashMap::new();
     let mut rows: HashMap<Identity, Row> = HashMap::new();
     for (id, (wait, cause)) in (0..).map(WaitId).zip(timeline.waits.iter().zip(causes)) {

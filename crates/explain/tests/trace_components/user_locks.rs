@@ -5,7 +5,7 @@ use morecores_study::trace::{
     CodeAddress, Decoded, EventKind, Function, Interrupt, Module, Object, PrevState, StackEnd, StackFrame,
     StackMoment, Tid, UserStack, Variable, Waker,
 };
-use morecores_view::code::{LockSite, RuntimeLock, UserLockView};
+use morecores_view::code::{CodeSite, RuntimeLock, UserLockView};
 
 use super::schedule_trace::*;
 
@@ -343,9 +343,9 @@ fn locks_have_the_places_of_their_waits_and_holds() {
     add_stack(&mut s, 0.999, 102, StackMoment::Wait, 4, [take, lookup]);
     add_stack(&mut s, 3.999, ROOT, StackMoment::Waking, 8, [give, update]);
     let rows = named_locks(s, &[(0x1000, "table_lock", 0)]);
-    let places = |sites: &[LockSite]| -> Vec<(String, Option<String>, f64)> {
+    let places = |sites: &[CodeSite]| -> Vec<(String, Option<String>, f64)> {
         let place =
-            |site: &LockSite| (site.function.clone(), site.caller.clone(), (site.seconds * 1e3).round());
+            |site: &CodeSite| (site.function.clone(), site.caller.clone(), (site.seconds * 1e3).round());
         sites.iter().map(place).collect()
     };
     let place = |function: &str, caller: &str, ms: f64| (function.to_owned(), Some(caller.to_owned()), ms);

@@ -14,7 +14,7 @@ use morecores_view::{Inconsistencies, TraceView};
 
 use super::Style;
 use super::grid::lines_with_title;
-use crate::code::{calls_table, functions_table, stack_coverage_text, user_locks_table};
+use crate::code::{calls_table, functions_table, stack_coverage_text, user_locks_table, waits_table};
 use crate::format::count;
 use crate::stack;
 use crate::trace as run;
@@ -61,6 +61,7 @@ fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
         functions_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         calls_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         user_locks_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
+        waits_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         tables::locks(trace, RowSelection::First, style),
         tables::other_lines(trace, style),
         stack_coverage_text(trace).map_or(Vec::new(), |text| style.wrap_dim(&text)),

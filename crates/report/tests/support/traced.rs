@@ -43,6 +43,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         commands: Vec::new(),
         locks: Vec::new(),
         user_locks: Vec::new(),
+        waits: Vec::new(),
         call_tree: Vec::new(),
         stack_coverage: None,
         culprits: Vec::new(),

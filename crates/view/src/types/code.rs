@@ -145,17 +145,53 @@ pub struct UserLockView {
     pub held_s: f64,
     /// Places where threads waited, longest waits first; none without recorded stacks.
     #[serde(default)]
-    pub sites: Vec<LockSite>,
+    pub sites: Vec<CodeSite>,
     /// Places that released the lock, by the time for which it was held while others waited.
     #[serde(default)]
-    pub holders: Vec<LockSite>,
+    pub holders: Vec<CodeSite>,
 }
 
-/// Place in the command's code that waits for a lock or releases it: the innermost function that
+/// Kind of an object of a program's own for which threads wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum WaitKind {
+    /// Mutual exclusion.
+    Mutex,
+    /// Lock for readers and writers.
+    ReadWriteLock,
+    /// Condition variable.
+    ConditionVariable,
+    /// Semaphore.
+    Semaphore,
+    /// Barrier.
+    Barrier,
+    /// End of a thread.
+    Join,
+    /// Parked thread of Rust's standard library.
+    Park,
+    /// Runtime of OpenMP: most of all its barriers, which end each parallel region.
+    OpenMp,
+}
+
+/// Waits of a command's threads in one system call at one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct WaitView {
+    /// Command whose threads waited.
+    pub command: String,
+    /// System call, or `page fault`; null if it is unknown.
+    pub call: Option<String>,
+    /// Place of the waits.
+    #[serde(flatten)]
+    pub site: CodeSite,
+}
+
+/// Place in the command's code that waits, or that releases a lock: the innermost function that
 /// does not itself implement locks. The times are estimates from a random sample of the stacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct LockSite {
+pub struct CodeSite {
     /// Name of the function, as in [`FunctionView`].
     pub function: String,
     /// Place in the source code, `file:line`; null if it is unknown.
@@ -164,6 +200,9 @@ pub struct LockSite {
     pub module: Option<String>,
     /// Name of the function's caller; null if it is unknown.
     pub caller: Option<String>,
+    /// Kind of the object that threads wait for; null if it is unknown, and for a release.
+    #[serde(default)]
+    pub kind: Option<WaitKind>,
     /// Number of waits or holds.
     pub count: f64,
     /// Time of all of them together, in seconds.

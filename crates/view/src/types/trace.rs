@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use morecores_study::trace::{TraceSource, UntracedFact};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
-use super::code::{CallNode, FunctionLoss, FunctionView, StackCoverage, UserLockView};
+use super::code::{CallNode, FunctionLoss, FunctionView, StackCoverage, UserLockView, WaitView};
 use crate::{ComponentIntervals, Components, Losses};
 
 /// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
@@ -328,6 +328,11 @@ pub struct TraceView {
     /// Locks of the command's own, longest waits first; empty for a trace from perf events.
     #[serde(default)]
     pub user_locks: Vec<UserLockView>,
+    /// Waits of the command's threads by place, longest first, each with at least a hundredth of
+    /// all waiting time. Waiting time is no loss by itself: a pool's threads may wait for work.
+    /// Empty for a trace without stacks.
+    #[serde(default)]
+    pub waits: Vec<WaitView>,
     /// Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
     /// first.
     pub culprits: Vec<Culprit>,

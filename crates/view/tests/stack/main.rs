@@ -48,6 +48,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         commands: Vec::new(),
         locks: Vec::new(),
         user_locks: Vec::new(),
+        waits: Vec::new(),
         call_tree: Vec::new(),
         stack_coverage: None,
         culprits: Vec::new(),

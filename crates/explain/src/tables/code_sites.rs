@@ -1,4 +1,4 @@
-//! Places in the command's code where threads wait for its locks, and from where they release them.
+//! Places in the command's code where threads wait, and from where they release locks.
 //! The recorded stacks are a random sample of all waits; this module estimates shares of them, with
 //! standard errors.
 
@@ -6,13 +6,14 @@ use std::collections::HashMap;
 
 use morecores_study::Nanos;
 use morecores_study::trace::{CodeAddress, TraceFacts};
-use morecores_view::code::LockSite;
+use morecores_view::code::{CodeSite, WaitKind};
 
 use super::functions::{code_name, module_of, source_of, user_code};
+use super::wait_kinds::{kind_by_arguments, kind_by_function};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
 
 /// Files that implement locks and threads: a wait in them is a wait of their caller.
-const LOCK_FILES: [&str; 11] = [
+const LOCK_FILES: [&str; 14] = [
     "[vdso]",
     "ld-linux",
     "ld-musl",
@@ -21,6 +22,9 @@ const LOCK_FILES: [&str; 11] = [
     "libc.musl",
     "libc++.so",
     "libgcc_s.so",
+    "libgomp.so",
+    "libiomp5.so",
+    "libomp.so",
     "libpthread",
     "libstdc++.so",
     "libtsan.so",
@@ -69,10 +73,12 @@ pub(super) struct Place {
     source: Option<String>,
     module: Option<String>,
     caller: Option<String>,
+    /// Kind by the functions between this one and the kernel.
+    kind: Option<WaitKind>,
 }
 
 /// Places of the stacks at waits and wake-ups.
-pub(super) struct LockSites<'a> {
+pub(super) struct CodeSites<'a> {
     facts: &'a TraceFacts,
     timeline: &'a Timeline,
     at_waits: HashMap<WaitId, &'a RecordedStack>,
@@ -89,7 +95,7 @@ pub(super) struct Durations {
     placed: Vec<(f64, f64, Place)>,
 }
 
-impl<'a> LockSites<'a> {
+impl<'a> CodeSites<'a> {
     pub(super) fn new(facts: &'a TraceFacts, timeline: &'a Timeline) -> Self {
         let stacks = &timeline.user_stacks;
         let waker = |(wait, stack): &'a (WaitId, RecordedStack)| {
@@ -106,30 +112,23 @@ impl<'a> LockSites<'a> {
 
     /// Place of a wait; `None` without a stack.
     pub(super) fn wait_place(&self, wait: WaitId) -> Option<Place> {
-        self.place(self.at_waits.get(&wait)?)
+        let place = self.place(self.at_waits.get(&wait)?)?;
+        let by_arguments = || self.timeline.wait(wait).futex.and_then(kind_by_arguments);
+        Some(Place { kind: place.kind.or_else(by_arguments), ..place })
     }
 
     /// Adds a wait.
     pub(super) fn add_wait(&self, id: WaitId, durations: &mut Durations) {
         let wait = self.timeline.wait(id);
-        self.add(wait.to.since(wait.from), self.at_waits.get(&id).copied(), durations);
+        let place = self.wait_place(id).zip(self.at_waits.get(&id));
+        durations.add(wait.to.since(wait.from), place.map(|(place, stack)| (stack.weight, place)));
     }
 
     /// Adds a hold, which ended when the holder woke a thread.
     pub(super) fn add_hold(&self, hold: &LockHold, durations: &mut Durations) {
         let stack = self.at_wakes.get(&(hold.holder, hold.to)).copied();
-        self.add(hold.to.since(hold.from), stack, durations);
-    }
-
-    fn add(&self, length: Nanos, stack: Option<&RecordedStack>, durations: &mut Durations) {
-        let length = length.as_secs_f64();
-        durations.count += 1;
-        durations.total_s += length;
-        if let Some(stack) = stack
-            && let Some(place) = self.place(stack)
-        {
-            durations.placed.push((length, stack.weight, place));
-        }
+        let place = stack.and_then(|stack| Some((stack.weight, self.place(stack)?)));
+        durations.add(hold.to.since(hold.from), place);
     }
 
     /// Innermost function of a stack that does not implement locks; the innermost one if all do.
@@ -137,7 +136,10 @@ impl<'a> LockSites<'a> {
         let mut frames = self.timeline.user_stacks.code(stack).peekable();
         let innermost = frames.peek().copied()?;
         let name = |code: CodeAddress| code_name(user_code(&self.facts.functions, Some(code)), self.facts);
-        while frames.next_if(|code| self.implements_locks(*code, &name(*code))).is_some() {}
+        let mut kind = None;
+        while let Some(code) = frames.next_if(|code| self.implements_locks(*code, &name(*code))) {
+            kind = kind.or_else(|| kind_by_function(self.file(code), &name(code)));
+        }
         let (code, caller) = match frames.next() {
             Some(code) => (code, frames.next()),
             None => (innermost, None),
@@ -148,18 +150,32 @@ impl<'a> LockSites<'a> {
             source: source_of(function, self.facts),
             module: module_of(function, self.facts),
             caller: caller.map(name),
+            kind,
         })
     }
 
-    fn implements_locks(&self, code: CodeAddress, function: &str) -> bool {
+    /// Name of the file with this code.
+    fn file(&self, code: CodeAddress) -> &'a str {
         let path = self.facts.modules.get(code.module as usize).map_or("", |module| module.path.as_str());
-        let file = path.rsplit('/').next().unwrap_or(path);
+        path.rsplit('/').next().unwrap_or(path)
+    }
+
+    fn implements_locks(&self, code: CodeAddress, function: &str) -> bool {
+        let file = self.file(code);
         LOCK_FILES.iter().any(|start| file.starts_with(start))
             || LOCK_FUNCTIONS.iter().chain(&LOCK_CLASSES).any(|start| function.starts_with(start))
     }
 }
 
 impl Durations {
+    /// Adds a duration, with the weight and the place of its stack.
+    fn add(&mut self, length: Nanos, place: Option<(f64, Place)>) {
+        let length = length.as_secs_f64();
+        self.count += 1;
+        self.total_s += length;
+        self.placed.extend(place.map(|(weight, place)| (length, weight, place)));
+    }
+
     pub(super) const fn count(&self) -> u64 {
         self.count
     }
@@ -172,7 +188,7 @@ impl Durations {
     /// The estimate of a share is a ratio of two such sums; its standard error is that of sampling
     /// each moment independently (Särndal, Swensson and Wretman, *Model Assisted Survey Sampling*,
     /// 1992, 5.6 and 3.5), and zero if all durations have a stack.
-    pub(super) fn sites(&self) -> Vec<LockSite> {
+    pub(super) fn sites(&self) -> Vec<CodeSite> {
         let weights: f64 = self.placed.iter().map(|(_, weight, _)| weight).sum();
         let whole: f64 = self.placed.iter().map(|(length, weight, _)| length * weight).sum();
         if whole <= 0.0 {
@@ -197,17 +213,18 @@ impl Durations {
                     weight * (weight - 1.0) * residual * residual
                 })
                 .sum();
-            LockSite {
+            CodeSite {
                 function: place.function.clone(),
                 source: place.source.clone(),
                 module: place.module.clone(),
                 caller: place.caller.clone(),
+                kind: place.kind,
                 count: count / weights * self.count as f64,
                 seconds: share * self.total_s,
                 seconds_error: variance.sqrt() / (whole * missing) * self.total_s,
             }
         };
-        let mut sites: Vec<LockSite> = sums.into_iter().map(site).collect();
+        let mut sites: Vec<CodeSite> = sums.into_iter().map(site).collect();
         sites.sort_by(|one, other| {
             other.seconds.total_cmp(&one.seconds).then_with(|| one.function.cmp(&other.function))
         });
@@ -220,7 +237,7 @@ mod tests {
     use super::*;
 
     fn place(function: &str) -> Place {
-        Place { function: function.to_owned(), source: None, module: None, caller: None }
+        Place { function: function.to_owned(), source: None, module: None, caller: None, kind: None }
     }
 
     #[test]
