@@ -361,3 +361,26 @@ export async function both(page) {
   assert.deepEqual((await drawnLocks(page)).map(({ dots }) => dots), [15, 15, 15, 12, 12, 12]);
   assert.deepEqual(await violations(page), []);
 }
+
+/** Checks that a call is enlarged by a click and by keys, and that the whole comes back. */
+export async function calls(page) {
+  const section = page.locator("section[id$=calls]");
+  await section.scrollIntoViewIfNeeded();
+  const box = (name) => section.getByRole("treeitem", { name: new RegExp(`^${name} `) }).first();
+  const width = async (name) => (await box(name).boundingBox()).width;
+  const whole = (await section.locator(".boxes").boundingBox()).width;
+  const before = await width("compute");
+  await box("compute").click();
+  assert.ok(await width("compute") > 0.99 * whole, "an enlarged call has the whole width");
+  assert.match(await section.innerText(), /Enlarged: compute/);
+  await page.keyboard.press("Escape");
+  assert.equal(await width("compute"), before);
+  await section.locator("[tabindex='0']").focus();
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("data-level")), "0");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("data-level")), "1");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-selected")), "true");
+  await section.getByText("idle time of other CPUs meanwhile").click();
+  assert.deepEqual(await violations(page), []);
+}

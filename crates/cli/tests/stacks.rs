@@ -1,0 +1,157 @@
+//! Stacks of a real program's threads, from the run to the tables and the page.
+#![cfg(feature = "trace")]
+
+mod harness;
+
+use std::collections::BTreeMap;
+
+use harness::browser::play;
+use harness::{World, report_skip};
+use morecores_testkit::CProgram;
+use serde_json::Value;
+
+/// A thread that waits in turn for objects of each kind, some 20 ms each, and computes.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#define OUT_OF_LINE __attribute__((noinline, noclone)) static
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t readers = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t barrier;
+static sem_t semaphore;
+static int ends[2];
+static volatile int ready;
+/* Written after each call, so that no call is a jump. */
+static volatile double sum;
+
+OUT_OF_LINE void on_mutex(void)
+{
+	pthread_mutex_lock(&mutex);
+	sum += 1;
+	pthread_mutex_unlock(&mutex);
+	sum += 1;
+}
+
+OUT_OF_LINE void on_readers(void)
+{
+	pthread_rwlock_rdlock(&readers);
+	sum += 1;
+	pthread_rwlock_unlock(&readers);
+	sum += 1;
+}
+
+OUT_OF_LINE void on_condition(void)
+{
+	pthread_mutex_lock(&mutex);
+	while (!ready)
+		pthread_cond_wait(&condition, &mutex);
+	pthread_mutex_unlock(&mutex);
+	sum += 1;
+}
+
+OUT_OF_LINE void on_semaphore(void) { sem_wait(&semaphore); sum += 1; }
+OUT_OF_LINE void on_barrier(void) { pthread_barrier_wait(&barrier); sum += 1; }
+OUT_OF_LINE void on_pipe(void) { char byte; sum += read(ends[0], &byte, 1); }
+OUT_OF_LINE void on_join(pthread_t thread) { pthread_join(thread, NULL); sum += 1; }
+
+OUT_OF_LINE void compute(void)
+{
+	for (int i = 0; i < 40000000; i++)
+		sum += i;
+}
+
+OUT_OF_LINE void *work(void *unused)
+{
+	on_mutex();
+	on_readers();
+	on_semaphore();
+	on_condition();
+	on_barrier();
+	on_pipe();
+	compute();
+	return unused;
+}
+
+OUT_OF_LINE void pause_shortly(void) { usleep(20000); sum += 1; }
+
+int main(void)
+{
+	pthread_t thread;
+
+	sem_init(&semaphore, 0, 0);
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (pipe(ends))
+		return 1;
+	pthread_mutex_lock(&mutex);
+	pthread_rwlock_wrlock(&readers);
+	pthread_create(&thread, NULL, work, NULL);
+	pause_shortly();
+	pthread_mutex_unlock(&mutex);
+	pause_shortly();
+	pthread_rwlock_unlock(&readers);
+	pause_shortly();
+	sem_post(&semaphore);
+	pause_shortly();
+	pthread_mutex_lock(&mutex);
+	ready = 1;
+	pthread_cond_signal(&condition);
+	pthread_mutex_unlock(&mutex);
+	pause_shortly();
+	on_barrier();
+	pause_shortly();
+	if (write(ends[1], "", 1) != 1)
+		return 1;
+	on_join(thread);
+	return 0;
+}
+"#;
+
+#[test]
+fn waits_have_their_place_and_kind() {
+    const NAME: &str = "waits_have_their_place_and_kind";
+    let (world, program) = (World::new(), CProgram::compile("kinds", PROGRAM));
+    let path = program.path().to_str().expect("a path of letters");
+    world.run("-q --cpus 1 --runs 1 --warmup 0 --traced-runs 1", &[path]).success();
+    let view = world.shown("--json");
+    let trace = &view["traces"][0];
+    if trace["stack_coverage"].is_null() {
+        return report_skip(NAME, "no stacks are recorded here");
+    }
+    let waits = trace["waits"].as_array().expect("a list");
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let found: BTreeMap<_, _> = waits
+        .iter()
+        .filter_map(|wait| Some((text(&wait["function"])?, (text(&wait["kind"]), text(&wait["caller"])))))
+        .collect();
+    let expected = [
+        ("on_mutex", Some("mutex"), "work"),
+        ("on_readers", Some("read_write_lock"), "work"),
+        ("on_semaphore", Some("semaphore"), "work"),
+        ("on_condition", Some("condition_variable"), "work"),
+        ("on_barrier", Some("barrier"), "work"),
+        ("on_pipe", None, "work"),
+        ("on_join", Some("join"), "main"),
+        ("pause_shortly", None, "main"),
+    ];
+    for (function, kind, caller) in expected {
+        let expected = (kind.map(str::to_owned), Some(caller.to_owned()));
+        assert_eq!(found.get(function), Some(&expected), "{function}: {found:#?}");
+    }
+    let coverage = |key: &str| trace["stack_coverage"][key].as_u64().expect("a number");
+    assert_eq!(coverage("waits"), coverage("wait_stacks"), "few waits have a stack each");
+    let stacks: u64 = ["sample_stacks", "wait_stacks", "wake_stacks"].map(coverage).iter().sum();
+    assert_eq!(coverage("complete"), stacks);
+    world.morecores(&["trace", "--cpus", "1", "--", path]).success().prints(&[
+        "waits of all threads",
+        "on_join (main)",
+        "end of a thread",
+        "User stacks: of all",
+        "calls on 1 CPU",
+    ]);
+    world.morecores(&["report", "-o", "page.html", "study"]).success();
+    play(NAME, "calls", &world.path("page.html").to_string_lossy());
+}
