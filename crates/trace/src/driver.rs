@@ -140,6 +140,9 @@ impl BpfTracer {
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         rodata.ring_bits = bits;
         rodata.stack_bits = stack_bits;
+        if let Some(owner) = options.stack_owner {
+            (rodata.stack_user, rodata.stack_group) = (owner.user, owner.group);
+        }
         rodata.long_wait_ns = LONG_WAIT.0;
         rodata.stack_share = STACK_SHARE;
         rodata.check_contexts = options.check_contexts;

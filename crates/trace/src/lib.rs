@@ -38,6 +38,9 @@ pub struct Options {
     /// Memory for the buffers of all CPUs together. The default is up to 8 MiB for each CPU and 256
     /// MiB in all.
     pub buffers: Option<Bytes>,
+    /// User and group of whose processes stacks are recorded; all for none. By default those of the
+    /// tracer's own process, and all if it is root's.
+    pub stack_owner: Option<StackOwner>,
     /// Whether to count how often the kernel's preempt_count gives the right context. The count
     /// covers the places where the context is known by other means.
     pub check_contexts: bool,
@@ -46,7 +49,25 @@ pub struct Options {
 impl Options {
     /// The default settings for a run on these CPUs.
     pub fn new(allotted: CpuSet) -> Self {
-        Self { allotted, syscalls: false, buffers: None, check_contexts: false }
+        Self { allotted, syscalls: false, buffers: None, stack_owner: StackOwner::of_this_process(), check_contexts: false }
+    }
+}
+
+/// User and group of whose processes stacks are recorded. A trace with the privilege to load
+/// programs can read the memory of any process, and its user may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackOwner {
+    /// Number of the user in the first user namespace.
+    pub user: u32,
+    /// Number of the group there.
+    pub group: u32,
+}
+
+impl StackOwner {
+    /// Owner of this process; `None` for root, who may read any process.
+    pub fn of_this_process() -> Option<Self> {
+        let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        (user != 0).then_some(Self { user, group })
     }
 }
 

@@ -87,6 +87,23 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+typedef struct {
+	u32 val;
+} kuid_t;
+
+typedef struct {
+	u32 val;
+} kgid_t;
+
+struct cred {
+	kuid_t uid;
+	kgid_t gid;
+	kuid_t suid;
+	kgid_t sgid;
+	kuid_t euid;
+	kgid_t egid;
+};
+
 struct thread_struct {
 	unsigned long fsbase;
 };
@@ -135,6 +152,7 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	struct mm_struct *mm;
 	struct files_struct *files;
+	const struct cred *cred;
 	struct thread_struct thread;
 	unsigned in_iowait : 1;
 	unsigned frozen : 1; /* only with CONFIG_CGROUPS */

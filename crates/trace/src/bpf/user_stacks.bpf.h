@@ -16,6 +16,12 @@
 /* Set by the driver before loading. */
 const volatile u32 stack_bits = 0; /* log2 of the pages in a CPU's buffer of stack memory; 0: no stacks are copied */
 
+/* User and group of whose processes stacks are copied, as the kernel numbers them; 0 as user: all.
+ * A process of another user or group, such as a program with a set-user-ID bit, may hold secrets
+ * in its stack that the user of the tracer may not read. */
+const volatile u32 stack_user = 0;
+const volatile u32 stack_group = 0;
+
 /* Length of a window of time as a power of two: 16.8 ms. */
 #define WINDOW_SHIFT 24
 /* Moments of one type in a window from which only a share has stacks: 2,000 a second on each CPU.
@@ -83,19 +89,33 @@ static __always_inline u64 stack_end(struct task_struct *task, u64 sp)
 	return sp + UNKNOWN_STACK_BYTES;
 }
 
+/* Whether the user of the tracer may read the memory of a thread's process: the rule by user and
+ * group of `__ptrace_may_access` in the kernel's kernel/ptrace.c. */
+static __always_inline bool may_read(struct task_struct *task)
+{
+	if (!stack_user)
+		return true;
+	return BPF_CORE_READ(task, cred, uid.val) == stack_user && BPF_CORE_READ(task, cred, euid.val) == stack_user &&
+	       BPF_CORE_READ(task, cred, suid.val) == stack_user && BPF_CORE_READ(task, cred, gid.val) == stack_group &&
+	       BPF_CORE_READ(task, cred, egid.val) == stack_group && BPF_CORE_READ(task, cred, sgid.val) == stack_group;
+}
+
 /* Copies the stack of the current thread. Must be called with its memory in use. If the buffer of
  * stack memory is full, the record has no pages. */
 static __always_inline void record_stack(u32 cpu, u64 now, struct task_struct *task,
 					 const struct user_registers *registers, u32 moment, u32 log2)
 {
 	u64 began = bpf_ktime_get_ns(), sp = registers->sp, end, position = 0, mask = (1ULL << stack_bits) - 1;
-	struct claim claimed = claim(cpu, 2);
 	struct cpu *state = &cpus[cpu];
 	struct stack_slot *second;
+	struct claim claimed;
 	u32 pages, copied = 0, key = cpu;
 	struct slot *slot;
 	char *memory;
 
+	if (!may_read(task))
+		return;
+	claimed = claim(cpu, 2);
 	if (!claimed.base)
 		return;
 	end = stack_end(task, sp);

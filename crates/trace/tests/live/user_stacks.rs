@@ -1,12 +1,13 @@
 //! Stacks of threads at samples, waits and wake-ups, in a program without frame pointers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use morecores_study::trace::{CodeAddress, EventKind, StackEnd, StackMoment, UserStack};
+use morecores_study::trace::{CodeAddress, EventKind, StackEnd, StackMoment, Tid, UserStack};
 use morecores_symbols::Symbolizer;
 use morecores_testkit::{CProgram, report_skip};
-use morecores_trace::Options;
+use morecores_trace::{Options, StackOwner};
 
 use crate::support::{TracedRun, all_cpus, trace_with};
 
@@ -158,4 +159,34 @@ fn stacks_have_the_callers_of_each_moment() {
     assert!(complete(StackMoment::Sample, &["compute", "main"]) >= 5, "{}", told());
     let wrong = complete(StackMoment::Wait, &["first_pause", "second_pause"]);
     assert_eq!(wrong, 0);
+}
+
+/// A program of another user may hold secrets in its stack.
+#[test]
+fn stacks_are_those_of_one_user_alone() {
+    const NAME: &str = "stacks_are_those_of_one_user_alone";
+    if !rustix::process::getuid().is_root() {
+        return report_skip(NAME, "only root can run programs as several users");
+    }
+    let program = CProgram::compile("stacks", PROGRAM);
+    let readable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(program.path().parent().unwrap(), readable).unwrap();
+    let script = format!(
+        "setpriv --reuid 65534 --regid 65534 --clear-groups {0} & setpriv --reuid 65534 {0} & {0} & wait",
+        program.path().display()
+    );
+    let owner = StackOwner { user: 65534, group: 65534 };
+    let options = Options { stack_owner: Some(owner), ..Options::new(all_cpus()) };
+    let mut command = Command::new("sh");
+    let Some(traced) = trace_with(NAME, &options, command.args(["-c", &script])) else { return };
+    let owners: BTreeSet<Tid> = traced
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::UserStack(stack) => Some(stack.tid),
+            _ => None,
+        })
+        .collect();
+    // The main thread of the first program, its second thread, and no other.
+    assert_eq!(owners.len(), 2, "{owners:?}");
 }
