@@ -62,10 +62,11 @@ const PRIVATE: u32 = 0x80;
 const WAIT_BITSET: u32 = 9;
 const CLOCK_REALTIME: u32 = 0x100;
 
-/// Kind by the arguments of a futex call, where they leave one possibility. glibc 2.25 to 2.41 waits
-/// for reader-writer locks with the words 2 and 3 and for a thread's end with the thread's number;
-/// Rust's standard library waits for mutexes with 2 and parks threads with all ones. The word zero
-/// is that of condition variables, semaphores, barriers, and others: it leaves the kind open.
+/// Kind by the arguments of a futex call, where they leave one possibility. glibc 2.25 to 2.41
+/// waits for reader-writer locks with the words 2 and 3 and for a thread's end with the thread's
+/// number; Rust's standard library waits for mutexes with 2 and parks threads with all ones. The
+/// word zero is that of condition variables, semaphores, barriers, and others: it leaves the kind
+/// open.
 pub(super) fn kind_by_arguments(futex: FutexWait) -> Option<WaitKind> {
     let FutexWait { operation, expected } = futex;
     match (operation & !PRIVATE, expected) {
