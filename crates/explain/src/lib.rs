@@ -14,4 +14,4 @@ pub mod trace;
 
 pub use decoded_trace::DecodedTrace;
 pub use operational_laws::EventCounts;
-pub use tables::{Lane, Lanes, lanes, trace_view};
+pub use tables::{Lane, Lanes, lanes, trace_view, user_lock_names};

@@ -31,6 +31,7 @@ use crate::operational_laws::violations;
 use crate::trace::{account, apply_idle_rule, idle_causes};
 pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
+pub use user_locks::user_lock_names;
 
 /// All figures derived from one traced run. The tracing overhead is absent, since it needs the
 /// untraced runs, which [`view`](morecores_view::view()) has. `arch` is the architecture of the

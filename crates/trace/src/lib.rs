@@ -49,7 +49,13 @@ pub struct Options {
 impl Options {
     /// The default settings for a run on these CPUs.
     pub fn new(allotted: CpuSet) -> Self {
-        Self { allotted, syscalls: false, buffers: None, stack_owner: StackOwner::of_this_process(), check_contexts: false }
+        Self {
+            allotted,
+            syscalls: false,
+            buffers: None,
+            stack_owner: StackOwner::of_this_process(),
+            check_contexts: false,
+        }
     }
 }
 

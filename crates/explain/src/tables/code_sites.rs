@@ -77,6 +77,16 @@ pub(super) struct Place {
     kind: Option<WaitKind>,
 }
 
+impl Place {
+    /// The function, with its caller in parentheses.
+    pub(super) fn in_words(&self) -> String {
+        match &self.caller {
+            Some(caller) => format!("{} ({caller})", self.function),
+            None => self.function.clone(),
+        }
+    }
+}
+
 /// Places of the stacks at waits and wake-ups.
 pub(super) struct CodeSites<'a> {
     facts: &'a TraceFacts,

@@ -8,8 +8,10 @@ use morecores_view::code::{RuntimeLock, UserLockView};
 
 use super::code_sites::{CodeSites, Durations, Place};
 use super::programs::Programs;
+use crate::DecodedTrace;
 use crate::trace::{
-    Cause, FutexId, Timeline, WaitId, awaited_futex, condition_id, futex_uses, lock_holds, timed_locks,
+    Cause, FutexId, Timeline, WaitId, awaited_futex, condition_id, futex_uses, idle_causes, lock_holds,
+    timed_locks,
 };
 
 /// Variable of CPython with the state of its interpreter. Its lock with time-outs is the global
@@ -26,23 +28,12 @@ pub(super) fn user_locks(
     sites: &CodeSites<'_>,
 ) -> Vec<UserLockView> {
     let names = LockNames::new(facts, timeline);
-    let mut identities: HashMap<FutexId, Identity> = HashMap::new();
+    let waits = lock_waits(timeline, causes);
+    let identities = identities(&waits, &names, programs, sites);
     let mut rows: HashMap<Identity, Row> = HashMap::new();
-    for (id, (wait, cause)) in (0..).map(WaitId).zip(timeline.waits.iter().zip(causes)) {
-        let Some(futex) = awaited_futex(timeline, wait).filter(|_| *cause == Cause::UserLock) else {
-            continue;
-        };
-        let lock = names.lock(futex);
-        let identity = identities.entry(lock).or_insert_with(|| Identity {
-            command: programs.name(programs.program_at(wait.thread, wait.from)),
-            name: names.variable(futex).map(place_in_variable),
-            runtime: names.runtime(futex),
-            site: names.variable(futex).is_none().then(|| sites.wait_place(id)).flatten(),
-            lock: None,
-        });
-        if identity.name.is_none() && identity.site.is_none() {
-            identity.lock = Some(lock);
-        }
+    for (id, futex) in waits {
+        let wait = timeline.wait(id);
+        let Some(identity) = identities.get(&names.lock(futex)) else { continue };
         let row = rows.entry(identity.clone()).or_default();
         row.max_wait_s = row.max_wait_s.max(wait.to.since(wait.from).as_secs_f64());
         sites.add_wait(id, &mut row.waits);
@@ -58,6 +49,55 @@ pub(super) fn user_locks(
         other.waits.total_s().total_cmp(&one.waits.total_s()).then_with(|| a.cmp(b))
     });
     rows.into_iter().map(|(identity, row)| row.into_view(identity)).collect()
+}
+
+/// Names of the locks of a trace, as far as they are known: the variable, Python's global lock, or the
+/// function that waits for it.
+pub fn user_lock_names(trace: &DecodedTrace<'_>) -> HashMap<FutexId, String> {
+    let (facts, timeline) = (&trace.header.facts, &trace.timeline);
+    let (names, sites) = (LockNames::new(facts, timeline), CodeSites::new(facts, timeline));
+    let waits = lock_waits(timeline, &idle_causes(timeline));
+    let identities = identities(&waits, &names, &Programs::from_timeline(timeline), &sites);
+    let name = |futex: FutexId| {
+        let identity = identities.get(&names.lock(futex))?;
+        let site = || identity.site.as_ref().map(Place::in_words);
+        let runtime = identity.runtime.map(|RuntimeLock::PythonGil| "Python's global lock (GIL)".to_owned());
+        runtime.or_else(|| identity.name.clone()).or_else(|| site().map(|place| format!("a lock in {place}")))
+    };
+    waits.into_iter().filter_map(|(_, futex)| Some((futex, name(futex)?))).collect()
+}
+
+/// Waits for locks of the program's own, and the futex of each.
+fn lock_waits(timeline: &Timeline, causes: &[Cause]) -> Vec<(WaitId, FutexId)> {
+    let waits = (0..).map(WaitId).zip(timeline.waits.iter().zip(causes));
+    let of_locks = waits.filter(|(_, (_, cause))| **cause == Cause::UserLock);
+    of_locks.filter_map(|(id, (wait, _))| Some((id, awaited_futex(timeline, wait)?))).collect()
+}
+
+/// Identity of each lock, by its first wait.
+fn identities(
+    waits: &[(WaitId, FutexId)],
+    names: &LockNames<'_>,
+    programs: &Programs,
+    sites: &CodeSites<'_>,
+) -> HashMap<FutexId, Identity> {
+    let mut identities: HashMap<FutexId, Identity> = HashMap::new();
+    for (id, futex) in waits {
+        let lock = names.lock(*futex);
+        identities.entry(lock).or_insert_with(|| {
+            let wait = names.timeline.wait(*id);
+            let name = names.variable(*futex).map(place_in_variable);
+            let site = if name.is_none() { sites.wait_place(*id) } else { None };
+            Identity {
+                command: programs.name(programs.program_at(wait.thread, wait.from)),
+                runtime: names.runtime(*futex),
+                lock: (name.is_none() && site.is_none()).then_some(lock),
+                name,
+                site,
+            }
+        });
+    }
+    identities
 }
 
 /// Property that waits of one row share: the name of their lock; without a name the place that
