@@ -32,6 +32,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study of a command or of locks, as text or in a format for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than exist here')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster')
+            [CompletionResult]::new('advise', 'advise', [CompletionResultType]::ParameterValue, 'Say what would make a command faster on more CPUs, by its study')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, for a browser without a network')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Show the studies of a directory in a browser on this machine')
@@ -153,6 +154,14 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--without', '--without', [CompletionResultType]::ParameterName, 'Obstacle to remove: a lock by a part of its name, a command by its name, `disk` or `serial`')
             [CompletionResult]::new('--faster', '--faster', [CompletionResultType]::ParameterName, 'Command to make faster, and the factor: `ld=2x`')
             [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'CPU counts: numbers and ranges [default: the largest measured count, and those that the traces support]')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON; docs/format.md describes its keys')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;advise' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON; docs/format.md describes its keys')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
@@ -323,6 +332,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study of a command or of locks, as text or in a format for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than exist here')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster')
+            [CompletionResult]::new('advise', 'advise', [CompletionResultType]::ParameterValue, 'Say what would make a command faster on more CPUs, by its study')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, for a browser without a network')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Show the studies of a directory in a browser on this machine')
@@ -348,6 +358,9 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;what-if' {
+            break
+        }
+        'morecores;help;advise' {
             break
         }
         'morecores;help;compare' {

@@ -16,6 +16,9 @@ _morecores() {
             ",$1")
                 cmd="morecores"
                 ;;
+            morecores,advise)
+                cmd="morecores__subcmd__advise"
+                ;;
             morecores,compare)
                 cmd="morecores__subcmd__compare"
                 ;;
@@ -85,6 +88,9 @@ _morecores() {
             morecores__subcmd__generate__subcmd__help,markdown)
                 cmd="morecores__subcmd__generate__subcmd__help__subcmd__markdown"
                 ;;
+            morecores__subcmd__help,advise)
+                cmd="morecores__subcmd__help__subcmd__advise"
+                ;;
             morecores__subcmd__help,compare)
                 cmd="morecores__subcmd__help__subcmd__compare"
                 ;;
@@ -146,8 +152,22 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-v -h -V --verbose --help --version run trace show predict what-if compare report serve topology doctor suite locks tune-spin generate help"
+            opts="-v -h -V --verbose --help --version run trace show predict what-if advise compare report serve topology doctor suite locks tune-spin generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__advise)
+            opts="-v -h --json --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -326,8 +346,22 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if compare report serve topology doctor suite locks tune-spin generate help"
+            opts="run trace show predict what-if advise compare report serve topology doctor suite locks tune-spin generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__advise)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -29,6 +29,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand show 'Show a study of a command or of locks, as text or in a format for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than exist here'
             cand what-if 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster'
+            cand advise 'Say what would make a command faster on more CPUs, by its study'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand report 'Write a report page: one file with every picture and table, for a browser without a network'
             cand serve 'Show the studies of a directory in a browser on this machine'
@@ -145,6 +146,13 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --without 'Obstacle to remove: a lock by a part of its name, a command by its name, `disk` or `serial`'
             cand --faster 'Command to make faster, and the factor: `ld=2x`'
             cand --cpus 'CPU counts: numbers and ranges [default: the largest measured count, and those that the traces support]'
+            cand --json 'Print JSON; docs/format.md describes its keys'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;advise'= {
             cand --json 'Print JSON; docs/format.md describes its keys'
             cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
@@ -297,6 +305,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand show 'Show a study of a command or of locks, as text or in a format for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than exist here'
             cand what-if 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster'
+            cand advise 'Say what would make a command faster on more CPUs, by its study'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand report 'Write a report page: one file with every picture and table, for a browser without a network'
             cand serve 'Show the studies of a directory in a browser on this machine'
@@ -317,6 +326,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;predict'= {
         }
         &'morecores;help;what-if'= {
+        }
+        &'morecores;help;advise'= {
         }
         &'morecores;help;compare'= {
         }

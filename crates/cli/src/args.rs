@@ -3,6 +3,7 @@
 //! This module holds only shapes and help. `options` interprets the texts and checks whether they
 //! fit together.
 
+mod advise;
 mod compare;
 mod doctor;
 mod generate;
@@ -27,6 +28,7 @@ use crate::terminal::{self, Stream};
 use crate::{exit, programs};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use advise::AdviseArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use generate::{Generate, GenerateArgs};
@@ -149,6 +151,7 @@ Examples:
   morecores show xz-20261121-093000.study --json      all derived figures of a study
   morecores predict make.study --cpus 8,16,64         the build on larger machines
   morecores what-if make.study                        changes that would pay off
+  morecores advise make.study                         steps to a command that uses more CPUs
   morecores compare before.study after.study          what changed between them, and why
   morecores report make.study -o make.html            a page with every picture
   morecores serve                                     all studies of a directory, in a browser
@@ -164,6 +167,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Predict(PredictArgs),
     WhatIf(WhatIfArgs),
+    Advise(AdviseArgs),
     Compare(CompareArgs),
     Report(ReportArgs),
     Serve(ServeArgs),

@@ -13,6 +13,7 @@ mod signals;
 mod traced_run;
 mod watch;
 
+pub(crate) mod advise;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod generate;

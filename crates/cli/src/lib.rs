@@ -80,6 +80,7 @@ fn dispatch(command: &Command) -> Result<u8> {
         Command::Show(args) => commands::show::show(args),
         Command::Predict(args) => commands::predict::predict(args),
         Command::WhatIf(args) => commands::predict::what_if(args),
+        Command::Advise(args) => commands::advise::advise(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Report(args) => commands::report::report(args),
         Command::Serve(args) => commands::serve::serve(args),

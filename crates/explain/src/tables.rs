@@ -21,6 +21,7 @@ mod waiting;
 mod waits;
 mod workers;
 
+use morecores_study::Nanos;
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_view::TraceView;
 
@@ -85,6 +86,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         waits: waits::waits(timeline, &programs, &sites, arch),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
         call_tree: call_tree::call_tree(&header.facts, timeline, &programs, &accounting.idle),
+        sample_period_s: header.facts.sample_period_ns.map(Nanos::as_secs_f64),
         stack_coverage: stack_coverage::stack_coverage(timeline),
         functions: functions::functions(&header.facts, timeline, &programs, &accounting.idle),
         others: culprits::other_programs(timeline, span_parts, &programs),

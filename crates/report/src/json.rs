@@ -5,7 +5,7 @@
 use morecores_catalogue::PublishedFacts;
 use morecores_view::locks::LocksView;
 use morecores_view::suite::{SuiteRow, SuiteSummary};
-use morecores_view::{Comparison, Gain, Prediction, View};
+use morecores_view::{Advice, Comparison, Gain, Prediction, View};
 use serde::Serialize;
 
 use crate::{BenchmarkResult, suite_summary};
@@ -38,6 +38,15 @@ pub fn prediction_json(prediction: &Prediction) -> Result<String, serde_json::Er
 /// Fails under the conditions of [`view_json`].
 pub fn gains_json(gains: &[Gain]) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(gains)? + "\n")
+}
+
+/// Writes advice as JSON.
+///
+/// # Errors
+///
+/// Fails under the conditions of [`view_json`].
+pub fn advice_json(advice: &Advice) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(advice)? + "\n")
 }
 
 /// Writes a comparison as JSON.

@@ -38,7 +38,9 @@ pub use csv::{locks_csv, view_csv};
 pub use doctor::doctor_report;
 pub use format::{count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
-pub use json::{comparison_json, gains_json, locks_json, prediction_json, suite_json, view_json};
+pub use json::{
+    advice_json, comparison_json, gains_json, locks_json, prediction_json, suite_json, view_json,
+};
 pub use markdown::{
     comparison_markdown, locks_markdown, suite_markdown, suite_summary_markdown, view_markdown,
 };
@@ -48,8 +50,8 @@ pub use page::{
 pub use spin_tuning::spin_tuning_report;
 pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{
-    ModelTable, Price, Style, comparison_report, gains_report, locks_report, prediction_report, run_report,
-    suite_report, suite_summary_report, trace_report,
+    ModelTable, Price, Style, advice_report, comparison_report, gains_report, locks_report,
+    prediction_report, run_report, suite_report, suite_summary_report, trace_report,
 };
 pub use topology::topology_report;
 pub use verdict::{

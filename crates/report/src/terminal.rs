@@ -4,6 +4,7 @@
 //! curve, and the warnings. The caller passes the terminal's abilities in: nothing here asks the
 //! terminal or the environment.
 
+mod advice;
 mod bars;
 mod comparison;
 mod curve;
@@ -28,6 +29,7 @@ use morecores_view::{TraceView, View};
 
 use crate::stack::Part;
 use crate::{ReportedVerdict, decide, notices, verdict_statement};
+pub use advice::advice_report;
 pub use comparison::comparison_report;
 pub use gains::gains_report;
 pub use locks::locks_report;

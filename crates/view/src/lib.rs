@@ -6,12 +6,14 @@
 //! - `function_losses` divides the losses of a stack among functions.
 //! - `verdict` decides the answer of a view.
 //! - `machine_noise` and `machine_memory` compute figures of a machine, without any study.
+//! - `advice` selects the work that one thread did alone.
 //! - `compare` computes the difference between two views.
 //!
 //! `morecores-explain` adds the figures from traces, `morecores-predict` those from models, and
 //! `morecores-lock-lab` computes the view of a study of locks. All functions are pure: no I/O, no
 //! clock, no text for people.
 
+mod advice;
 mod cells;
 pub mod compare;
 mod derive;
@@ -31,20 +33,21 @@ mod traced_runs;
 mod types;
 mod verdict;
 
+pub use advice::advice;
 pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::{timed_run_speedups, view};
 pub use rounds::round_rule;
 pub use traced_runs::order_of_traces;
 pub use types::code;
 pub use types::{
-    Abstention, Answer, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView, CommandView,
-    ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component, ComponentIntervals,
-    Components, ConditionResult, Culprit, Difference, Estimate, FailureCount, FigureView, FirstLimit, Gain,
-    GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation,
-    LimitBasis, LockView, Losses, MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT,
-    OperationalLaw, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Reason, Resource,
-    SerialAndParallel, SerialPhase, StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict,
-    View, Warning, Workers,
+    Abstention, Advice, Answer, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView,
+    CommandView, ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component,
+    ComponentIntervals, Components, ConditionResult, Culprit, Difference, Estimate, FailureCount, FigureView,
+    FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies, KernelRatioEstimator,
+    LawViolation, LimitBasis, LockView, Losses, MedianIntervals, MetricView, Mismatch, ModelName, ModelView,
+    NO_CULPRIT, OperationalLaw, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Reason,
+    Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork, StackView, Summary, TraceEstimator,
+    TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

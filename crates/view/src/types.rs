@@ -5,6 +5,7 @@
 //! This module holds types only. `derive` computes most figures; `morecores-explain` and
 //! `morecores-predict` add the traces and the prediction.
 
+mod advice;
 mod cell;
 pub mod code;
 mod comparison;
@@ -22,6 +23,7 @@ use morecores_study::{
     Better, Cell, Closing, Coordinates, CpuEstimator, CpuKind, CpuSet, Host, InCell, Limit, Plan,
 };
 
+pub use advice::{Advice, SavedTime, SerialWork};
 pub use cell::{CellFigure, CellView};
 pub use comparison::{
     Aspect, COMPARISON_SCHEMA, ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison,

@@ -183,6 +183,10 @@ functions: Array<FunctionView>,
  */
 call_tree: Array<CallNode>, 
 /**
+ * Time between two samples of a CPU, in seconds; null for a trace without samples.
+ */
+sample_period_s: number | null, 
+/**
  * Number of recorded stacks; null for a trace without stacks.
  */
 stack_coverage: StackCoverage | null, 

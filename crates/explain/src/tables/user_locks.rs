@@ -51,8 +51,8 @@ pub(super) fn user_locks(
     rows.into_iter().map(|(identity, row)| row.into_view(identity)).collect()
 }
 
-/// Names of the locks of a trace, as far as they are known: the variable, Python's global lock, or the
-/// function that waits for it.
+/// Names of the locks of a trace, as far as they are known: the variable, Python's global lock, or
+/// the function that waits for it.
 pub fn user_lock_names(trace: &DecodedTrace<'_>) -> HashMap<FutexId, String> {
     let (facts, timeline) = (&trace.header.facts, &trace.timeline);
     let (names, sites) = (LockNames::new(facts, timeline), CodeSites::new(facts, timeline));

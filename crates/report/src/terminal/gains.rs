@@ -31,6 +31,11 @@ pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
     super::join_sections(sections)
 }
 
+/// Table of the gains, which must not be empty.
+pub(super) fn gain_lines(gains: &[Gain], style: &Style) -> Vec<String> {
+    gains.first().map_or_else(Vec::new, |first| table_lines(gains, first, style))
+}
+
 fn table_lines(gains: &[Gain], first: &Gain, style: &Style) -> Vec<String> {
     let mut grid = Grid::new(style);
     grid.add_names(0, "without, or faster", gains.iter().map(|gain| gain.change.clone()));

@@ -45,6 +45,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         user_locks: Vec::new(),
         waits: Vec::new(),
         call_tree: Vec::new(),
+        sample_period_s: None,
         stack_coverage: None,
         culprits: Vec::new(),
         functions: Vec::new(),

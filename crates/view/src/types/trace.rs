@@ -345,6 +345,9 @@ pub struct TraceView {
     /// trace without stacks.
     #[serde(default)]
     pub call_tree: Vec<CallNode>,
+    /// Time between two samples of a CPU, in seconds; null for a trace without samples.
+    #[serde(default)]
+    pub sample_period_s: Option<f64>,
     /// Number of recorded stacks; null for a trace without stacks.
     #[serde(default)]
     pub stack_coverage: Option<StackCoverage>,

@@ -50,6 +50,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         user_locks: Vec::new(),
         waits: Vec::new(),
         call_tree: Vec::new(),
+        sample_period_s: None,
         stack_coverage: None,
         culprits: Vec::new(),
         functions: Vec::new(),
