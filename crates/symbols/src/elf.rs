@@ -9,6 +9,10 @@ use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use object::elf::PF_W;
 use object::{CompressionFormat, Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags};
 
+/// Bytes in which a program's first instructions call its first function: some 20 in glibc's and
+/// musl's dynamic linkers.
+const ENTRY_BYTES: u64 = 32;
+
 /// Loadable part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Segment {
@@ -32,6 +36,8 @@ pub(crate) struct ElfFile {
     /// symbols allocates this size, and a failure would abort the process.
     pub(crate) fits_in_memory: bool,
     segments: Vec<Segment>,
+    /// Address of the first instruction of a program.
+    entry: u64,
     /// Extents of the functions, by address and without overlap.
     functions: Vec<Range<u64>>,
 }
@@ -93,6 +99,7 @@ impl ElfFile {
             build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
             fits_in_memory: fits_in_memory(&object),
             segments: segments.collect(),
+            entry: object.entry(),
             functions: functions(&object),
         })
     }
@@ -137,6 +144,12 @@ impl ElfFile {
             segment.writable && segment.address <= address && address - segment.address < segment.memory
         };
         self.segments.iter().find(is_data).map(|_| address)
+    }
+
+    /// True for the first instructions of a program, in front of which there is no caller. The
+    /// dynamic linker's have no unwind table.
+    pub(crate) fn is_entry(&self, address: u64) -> bool {
+        self.entry != 0 && (self.entry..self.entry.saturating_add(ENTRY_BYTES)).contains(&address)
     }
 
     /// True if the file has an unwind table.

@@ -69,7 +69,9 @@ enum Step {
     Table(u64),
     /// Frame pointer, in code of a module that has no unwind table at all.
     FramePointer,
-    /// Neither.
+    /// First instructions of a program: there is no caller.
+    Entry,
+    /// None of these.
     Unknown,
 }
 
@@ -126,6 +128,7 @@ impl Unwinder {
                     Some(caller) if locate(caller.wrapping_sub(1)).is_some() => Ok(Some(caller)),
                     _ => break StackEnd::UnknownCode,
                 },
+                Step::Entry => break StackEnd::Outermost,
                 Step::Unknown => break StackEnd::UnknownCode,
             };
             address = match next {
@@ -168,7 +171,11 @@ impl Unwinder {
             Ok(file) if file.elf.has_functions() => {
                 let address = file.elf.address(code.offset);
                 let covered = address.filter(|address| file.elf.function(*address).is_some());
-                covered.map_or(Step::Unknown, |address| Step::Table(file.base + address))
+                match (covered, address) {
+                    (Some(address), _) => Step::Table(file.base + address),
+                    (None, Some(address)) if file.elf.is_entry(address) => Step::Entry,
+                    (None, _) => Step::Unknown,
+                }
             }
             // The compiler of Go and those of code at run time keep frame pointers.
             Ok(_) | Err(SymbolError::NoFile { .. }) => Step::FramePointer,

@@ -160,7 +160,8 @@ static __always_inline void record_entry_stack(u32 cpu, u64 now, struct task_str
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct user_registers registers = { .ip = regs->ip, .sp = regs->sp, .bp = regs->bp };
 
-	if (regs->cs == USER_CS)
+	/* A thread that exits has given up its memory. */
+	if (regs->cs == USER_CS && task->mm)
 		record_stack(cpu, now, task, &registers, moment, log2);
 }
 
