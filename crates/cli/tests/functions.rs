@@ -56,6 +56,54 @@ int main(int argc, char **argv)
 }
 "#;
 
+/// Lets the kernel write zeros for 300 ms of CPU time.
+const READS_ZEROS: &str = r#"
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+static char buffer[1 << 20];
+
+int main(void)
+{
+	int zero = open("/dev/zero", O_RDONLY);
+
+	while (clock() < 300000)
+		if (read(zero, buffer, sizeof(buffer)) < 0)
+			return 1;
+	return 0;
+}
+"#;
+
+/// View of a traced run of this command, if it has functions.
+fn traced_functions(test: &str, world: &World, command: &[&str]) -> Option<Value> {
+    let ran = world.morecores(&[&["trace", "--json", "--"], command].concat());
+    let view: Value = serde_json::from_str(&ran.success().stdout).unwrap_or_else(|e| panic!("{e}\n{ran}"));
+    let untraced = view["untraced"].as_array().expect("a list");
+    let missing = ["the functions that the threads ran", "the names of the kernel's functions"];
+    let why = untraced.iter().find(|fact| missing.iter().any(|what| fact["what"] == *what));
+    if view["source"] != "bpf" || why.is_some() {
+        report_skip(test, why.and_then(|fact| fact["why"].as_str()).unwrap_or("no full trace here"));
+        return None;
+    }
+    Some(view)
+}
+
+#[test]
+fn functions_of_the_kernel_are_named() {
+    const NAME: &str = "functions_of_the_kernel_are_named";
+    let (world, program) = (World::new(), CProgram::compile("zeros", READS_ZEROS));
+    let path = program.path().to_str().expect("a path of letters");
+    let Some(view) = traced_functions(NAME, &world, &[path]) else { return };
+    let rows = view["functions"].as_array().expect("functions");
+    let in_kernel = |row: &&Value| row["module"] == "[kernel]" && row["function"] != "[kernel]";
+    let first = rows.iter().find(in_kernel).unwrap_or_else(|| panic!("{rows:#?}"));
+    // The function that writes the zeros is inlined in some kernels.
+    let name = first["function"].as_str().expect("a name");
+    assert!(["clear_user", "rep_stos", "zero"].iter().any(|part| name.contains(part)), "{rows:#?}");
+    assert!(first["cpu_s"].as_f64() > Some(0.1), "{rows:#?}");
+}
+
 #[test]
 fn the_serial_function_is_named() {
     const NAME: &str = "the_serial_function_is_named";

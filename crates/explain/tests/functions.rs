@@ -98,6 +98,27 @@ fn samples_divide_cpu_time_and_idle_time_among_functions() {
     assert!((charged - 0.061).abs() < 1e-9, "{charged}");
 }
 
+/// A trace that names the kernel's functions divides the samples in the kernel among them.
+#[test]
+fn samples_in_the_kernel_have_functions() {
+    let mut s = sampled_program();
+    s.header.facts.modules.push(Module::kernel());
+    let name = Some("clear_page".to_owned());
+    let (start, end) = (0xffff_ffff_8100_0000, 0xffff_ffff_8100_0040);
+    s.header.facts.functions.push(Function { module: 1, start, end, name, source: None });
+    let mut sample_at = |ms, address| {
+        let sample = Sample { tid: Tid(ROOT), mode: SampleMode::Kernel, address, spins: false };
+        s.event(ms, 0, EventKind::Sample(sample));
+    };
+    sample_at(5.0, start);
+    sample_at(15.0, end - 1);
+    sample_at(25.0, end);
+    let rows: Vec<_> = functions(&s).into_iter().map(|row| (row.function, row.module, row.cpu_s)).collect();
+    let kernel = Some("[kernel]".to_owned());
+    let expected = [("clear_page".to_owned(), kernel.clone(), 0.02), ("[kernel]".to_owned(), kernel, 0.01)];
+    assert_eq!(rows, expected);
+}
+
 #[test]
 fn rare_functions_and_traces_without_mappings_have_no_rows() {
     let mut s = sampled_program();

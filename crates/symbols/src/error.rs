@@ -1,6 +1,6 @@
-//! Reasons why a module has no names.
+//! Reasons why a module or the kernel has no names.
 
-/// Reason why a module has no names.
+/// Reason why a module or the kernel has no names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolError {
     /// The code has no file: the vDSO, or code generated at run time.
@@ -23,4 +23,7 @@ pub enum SymbolError {
         /// Path of the module.
         path: String,
     },
+    /// The kernel hides the addresses of its functions from this process.
+    #[error("the kernel hides their addresses; run as root with kernel.kptr_restrict below 2")]
+    HiddenKernel,
 }

@@ -275,7 +275,7 @@ impl BpfTracer {
             held_is_told: true,
             wake_latency_ns: None,
             stack_share: self.features.locks.then_some(STACK_SHARE),
-            stacks: stacks::read_stacks(&self.skel.maps.stacks).unwrap_or_default(),
+            stacks: stacks::read_stacks(&self.skel.maps.stacks),
             modules: mappings.modules,
             functions: Vec::new(),
             variables: Vec::new(),

@@ -7,8 +7,8 @@ use crate::types::{Advice, Gain, SavedTime, SerialWork, TraceView, View};
 /// Shortest time alone of a call in the advice. Dividing shorter work costs a notable part of it.
 const LEAST_ALONE_S: f64 = 0.030;
 
-/// Part of a call's time alone that its longer callees must hold together, to be named in its place,
-/// and the largest number of such callees.
+/// Part of a call's time alone that its longer callees must hold together, to be named in its
+/// place, and the largest number of such callees.
 const HELD_BY_CALLEES: f64 = 0.8;
 const MOST_CALLEES: usize = 3;
 
@@ -39,8 +39,8 @@ pub fn advice(view: &View, gains: Vec<Gain>) -> Option<Advice> {
     })
 }
 
-/// Calls that one thread executed alone, longest first; `None` without stacks. While one thread runs
-/// alone, all other CPUs are charged to it.
+/// Calls that one thread executed alone, longest first; `None` without stacks. While one thread
+/// runs alone, all other CPUs are charged to it.
 fn serial_work(trace: &TraceView) -> Option<Vec<SerialWork>> {
     let period_s = trace.sample_period_s.filter(|_| !trace.call_tree.is_empty())?;
     let others = f64::from(trace.cpus - 1);

@@ -50,7 +50,7 @@ pub(crate) fn function_losses(
         };
         add(SampledLoss::IdleTooLittleWork, |shares| shares.idle);
         // The samples of the kernel are no time in user mode.
-        if key.function != FunctionLoss::KERNEL {
+        if key.module != Some(FunctionLoss::KERNEL) {
             add(SampledLoss::UserWork, |shares| shares.cpu);
         }
     }

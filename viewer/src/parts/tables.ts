@@ -75,7 +75,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   const stack = study.view.stack.find((one) => one.cpus === trace.cpus && one.n === trace.n);
   const functionLosses = (stack?.functions ?? []).filter((f) => f.ci95[0] > 0).map((f) => tag(f, [f.loss]));
   type FunctionLoss = (typeof functionLosses)[number];
-  const functions = trace.functions.map((f) => tag(f, [f.module === null ? "kernel_work" : "user_work", "idle_too_little_work"]));
+  const functions = trace.functions.map((f) => tag(f, [f.module === "[kernel]" ? "kernel_work" : "user_work", "idle_too_little_work"]));
   type Function = (typeof functions)[number];
   const others = trace.others.map(([name, seconds]) => tag({ name, seconds }, ["other_processes", "idle_scheduling"]));
   type Other = (typeof others)[number];

@@ -18,7 +18,7 @@ command: string,
  */
 function: string, 
 /**
- * Path of the file with the function's code; null for the kernel and for unknown code.
+ * Path of the file with the function's code; `[kernel]` for the kernel, null for unknown code.
  */
 module: string | null, 
 /**

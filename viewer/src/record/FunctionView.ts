@@ -11,12 +11,12 @@ export type FunctionView = {
 command: string, 
 /**
  * Name of the function. A function without a symbol has the name of its file and the offset of
- * its first byte there: `ld+0x1a30`. In brackets: `[kernel]`, a file for its code outside all
- * known functions, `[unknown]`.
+ * its first byte there: `ld+0x1a30`. In brackets: `[kernel]` for code of the kernel without a
+ * name, a file for its code outside all known functions, `[unknown]`.
  */
 function: string, 
 /**
- * Path of the file with the function's code; null for the kernel and for unknown code.
+ * Path of the file with the function's code; `[kernel]` for the kernel, null for unknown code.
  */
 module: string | null, 
 /**
@@ -24,7 +24,7 @@ module: string | null,
  */
 source: string | null, 
 /**
- * CPU time in seconds: in user mode, or of `[kernel]` in the kernel.
+ * CPU time in seconds: in user mode, or of a function of the kernel in the kernel.
  */
 cpu_s: number, 
 /**

@@ -1,15 +1,17 @@
-//! Names of the functions in which the samples of a trace found the command, and of the variables
-//! that its threads waited for. They are found right after the run, before another run can replace
-//! or remove the files.
+//! Names of the functions in which the samples of a trace found the command, in its own code and in
+//! the kernel, and of the variables that its threads waited for. They are found right after the
+//! run, before another run can replace or remove the files.
+
+use std::collections::BTreeSet;
 
 use morecores_explain::trace::{CodeEvents, FoundCode};
-use morecores_study::trace::{TraceFacts, UntracedFact};
-use morecores_symbols::Symbolizer;
+use morecores_study::trace::{Module, TraceFacts, UntracedFact};
+use morecores_symbols::{KernelSymbols, Symbolizer};
 use tracing::debug;
 
 /// Adds the names to the facts of a trace, and a note on the files without names.
 pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents) {
-    let FoundCode { instructions, futexes } = events.locate(&facts.known);
+    let FoundCode { instructions, kernel, futexes } = events.locate(&facts.known);
     let mut symbolizer = Symbolizer::new();
     let mut failures: Vec<String> = Vec::new();
     for (number, offsets) in instructions {
@@ -22,6 +24,7 @@ pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents) {
             }
         }
     }
+    name_kernel_functions(facts, &kernel);
     facts.functions.sort_by_key(|function| (function.module, function.start));
     for futex in futexes {
         let Some(module) = facts.modules.get(futex.code.module as usize) else { continue };
@@ -32,4 +35,22 @@ pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents) {
     }
     let what = "the names of some functions".to_owned();
     facts.untraced.extend((!failures.is_empty()).then(|| UntracedFact { what, why: failures.join("; ") }));
+}
+
+/// Adds the functions at these addresses of the kernel, or a note on the reason why they have no
+/// names. A trace without modules names no functions at all.
+fn name_kernel_functions(facts: &mut TraceFacts, addresses: &BTreeSet<u64>) {
+    if facts.modules.is_empty() || addresses.is_empty() {
+        return;
+    }
+    match KernelSymbols::read() {
+        Ok(symbols) => {
+            facts.functions.extend(symbols.functions(facts.modules.len() as u32, addresses));
+            facts.modules.push(Module::kernel());
+        }
+        Err(error) => {
+            let what = "the names of the kernel's functions".to_owned();
+            facts.untraced.push(UntracedFact { what, why: error.to_string() });
+        }
+    }
 }

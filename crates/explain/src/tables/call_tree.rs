@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use morecores_study::trace::{SampleMode, TraceFacts};
 use morecores_view::code::CallNode;
 
-use super::functions::{Code, code_name, idle_scales, module_of, source_of, user_code};
+use super::functions::{Code, code_at, code_name, idle_scales, module_of, sample_code, source_of};
 use super::programs::{ProgramId, Programs};
 use crate::trace::{CpuSample, IdleAccounting, Timeline};
 
@@ -85,16 +85,12 @@ pub(super) fn call_tree(
 
 /// Functions of a sample, the outermost first. A function that calls itself occurs once in a row.
 fn path(facts: &TraceFacts, timeline: &Timeline, sample: &CpuSample) -> Vec<Code> {
-    let mut path: Vec<Code> = match &sample.stack {
-        Some(stack) => {
-            timeline.user_stacks.code(stack).map(|code| user_code(&facts.functions, Some(code))).collect()
-        }
-        None if sample.mode == SampleMode::User => vec![user_code(&facts.functions, sample.code)],
-        None => Vec::new(),
-    };
+    let callers = sample.stack.iter().flat_map(|stack| timeline.user_stacks.code(stack));
+    let mut path: Vec<Code> = callers.map(|code| code_at(&facts.functions, code)).collect();
     path.reverse();
-    if sample.mode == SampleMode::Kernel {
-        path.push(Code::Kernel);
+    // The stack of a sample in user mode begins with the sampled function.
+    if sample.mode == SampleMode::Kernel || sample.stack.is_none() {
+        path.extend(sample_code(&facts.functions, sample));
     }
     path.dedup();
     path.truncate(MOST_LEVELS);

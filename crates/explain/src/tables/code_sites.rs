@@ -8,7 +8,7 @@ use morecores_study::Nanos;
 use morecores_study::trace::{CodeAddress, TraceFacts};
 use morecores_view::code::{CodeSite, WaitKind};
 
-use super::functions::{code_name, module_of, source_of, user_code};
+use super::functions::{code_at, code_name, module_of, source_of};
 use super::wait_kinds::{kind_by_arguments, kind_by_function};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
 
@@ -145,7 +145,7 @@ impl<'a> CodeSites<'a> {
     fn place(&self, stack: &RecordedStack) -> Option<Place> {
         let mut frames = self.timeline.user_stacks.code(stack).peekable();
         let innermost = frames.peek().copied()?;
-        let name = |code: CodeAddress| code_name(user_code(&self.facts.functions, Some(code)), self.facts);
+        let name = |code: CodeAddress| code_name(code_at(&self.facts.functions, code), self.facts);
         let mut kind = None;
         while let Some(code) = frames.next_if(|code| self.implements_locks(*code, &name(*code))) {
             kind = kind.or_else(|| kind_by_function(self.file(code), &name(code)));
@@ -154,7 +154,7 @@ impl<'a> CodeSites<'a> {
             Some(code) => (code, frames.next()),
             None => (innermost, None),
         };
-        let function = user_code(&self.facts.functions, Some(code));
+        let function = code_at(&self.facts.functions, code);
         Some(Place {
             function: code_name(function, self.facts),
             source: source_of(function, self.facts),

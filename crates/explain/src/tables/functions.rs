@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::trace::{CodeAddress, Function, SampleMode, TraceFacts};
-use morecores_view::code::{FunctionLoss, FunctionView};
+use morecores_study::trace::{CodeAddress, Function, Module, SampleMode, TraceFacts};
+use morecores_view::code::FunctionView;
 
 use super::programs::{ProgramId, Programs};
-use crate::trace::{IdleAccounting, Timeline};
+use crate::trace::{CpuSample, IdleAccounting, Timeline};
 
 /// Share of the command's samples from which a function has a row. A choice: a thousandth is below
 /// every loss that is named.
@@ -20,7 +20,7 @@ pub(super) enum Code {
     Function(usize),
     /// Code of a module outside all functions of the header.
     Module(u32),
-    /// The kernel, working for the command.
+    /// The kernel outside all functions of the header, working for the command.
     Kernel,
     /// Code without a known mapping.
     Unknown,
@@ -54,11 +54,7 @@ pub(super) fn functions(
     let mut sums: BTreeMap<(ProgramId, Code), SampleSum> = BTreeMap::new();
     for (sample, &charge) in timeline.samples.iter().zip(&idle.sample_charges) {
         let Some(id) = sample.thread.filter(|id| timeline.thread(*id).in_tree) else { continue };
-        let code = match sample.mode {
-            SampleMode::User => user_code(&facts.functions, sample.code),
-            SampleMode::Kernel => Code::Kernel,
-            SampleMode::Interrupt => continue,
-        };
+        let Some(code) = sample_code(&facts.functions, sample) else { continue };
         let sum = sums.entry((programs.program_at(id, sample.at), code)).or_default();
         sum.samples += 1;
         sum.charged += charge;
@@ -85,9 +81,21 @@ pub(super) fn functions(
     rows
 }
 
-/// Code of a sample in user mode. `functions` are in the order of modules and places.
-pub(super) fn user_code(functions: &[Function], code: Option<CodeAddress>) -> Code {
-    let Some(CodeAddress { module, offset }) = code else { return Code::Unknown };
+/// Code that a sample found; `None` for a sample in an interrupt.
+pub(super) fn sample_code(functions: &[Function], sample: &CpuSample) -> Option<Code> {
+    let code = sample.code.map(|code| code_at(functions, code));
+    match sample.mode {
+        SampleMode::User => Some(code.unwrap_or(Code::Unknown)),
+        SampleMode::Kernel => Some(match code {
+            Some(function @ Code::Function(_)) => function,
+            _ => Code::Kernel,
+        }),
+        SampleMode::Interrupt => None,
+    }
+}
+
+/// Code at a place. `functions` are in the order of modules and places.
+pub(super) fn code_at(functions: &[Function], CodeAddress { module, offset }: CodeAddress) -> Code {
     let after = functions.partition_point(|function| (function.module, function.start) <= (module, offset));
     let index = after.checked_sub(1);
     let contains = |function: &Function| function.module == module && offset < function.end;
@@ -133,7 +141,7 @@ pub(super) fn code_name(code: Code, facts: &TraceFacts) -> String {
             function.name.clone().unwrap_or_else(by_place)
         }),
         Code::Module(module) => format!("[{}]", file(module)),
-        Code::Kernel => FunctionLoss::KERNEL.to_owned(),
+        Code::Kernel => Module::KERNEL.to_owned(),
         Code::Unknown => "[unknown]".to_owned(),
     }
 }
@@ -150,7 +158,8 @@ pub(super) fn module_of(code: Code, facts: &TraceFacts) -> Option<String> {
     let number = match code {
         Code::Function(index) => facts.functions.get(index)?.module,
         Code::Module(module) => module,
-        Code::Kernel | Code::Unknown => return None,
+        Code::Kernel => return Some(Module::KERNEL.to_owned()),
+        Code::Unknown => return None,
     };
     facts.modules.get(number as usize).map(|module| module.path.clone())
 }

@@ -11,8 +11,8 @@ mod states;
 use std::collections::{HashMap, HashSet};
 
 use morecores_study::trace::{
-    AddressSpaces, Comm, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Object, StackMoment, Tid,
-    TraceHeader, TraceSource,
+    AddressSpaces, Comm, Event, EventKind, Exec, Fork, FutexWait, HoldReason, Module, Object, StackMoment,
+    Tid, TraceHeader, TraceSource,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_view::Inconsistencies;
@@ -124,6 +124,8 @@ struct Builder<'h> {
     threads_by_tid: NumberMap,
     tracer_tids: HashSet<Tid>,
     address_spaces: AddressSpaces,
+    /// Number of the kernel among the modules; none in traces without names of its functions.
+    kernel: Option<u32>,
 }
 
 impl<'h> Builder<'h> {
@@ -161,6 +163,9 @@ impl<'h> Builder<'h> {
             threads_by_tid: NumberMap::default(),
             tracer_tids: header.facts.tracer.iter().copied().collect(),
             address_spaces: AddressSpaces::new(&header.facts.known),
+            kernel: (0..)
+                .zip(&header.facts.modules)
+                .find_map(|(number, module)| (module.path == Module::KERNEL).then_some(number)),
         };
         for (cpu, index) in cpus.iter().zip(0..) {
             builder.cpu_indices.insert(cpu.0, index);

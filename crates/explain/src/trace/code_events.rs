@@ -12,7 +12,10 @@ use morecores_study::trace::{
 #[derive(Clone, Debug, Default)]
 pub struct CodeEvents {
     events: Vec<Event>,
-    /// Threads and addresses among them. A thread that finds the same address again adds nothing.
+    /// Addresses of samples in the kernel.
+    kernel: BTreeSet<u64>,
+    /// Threads and addresses among the events. A thread that finds the same address again adds
+    /// nothing.
     seen: HashSet<(Tid, u64)>,
 }
 
@@ -21,6 +24,8 @@ pub struct CodeEvents {
 pub struct FoundCode {
     /// Offsets of instructions in each module, by the module's number.
     pub instructions: BTreeMap<u32, BTreeSet<u64>>,
+    /// Addresses of instructions in the kernel.
+    pub kernel: BTreeSet<u64>,
     /// Futexes in the data of a process, with the code that may belong to the same module: the last
     /// mapping before the address.
     pub futexes: Vec<FoundFutex>,
@@ -41,9 +46,14 @@ impl CodeEvents {
         for event in events {
             let is_needed = match &event.kind {
                 EventKind::Mapping(_) | EventKind::Fork(_) | EventKind::Exec(_) | EventKind::Frame(_) => true,
-                EventKind::Sample(sample) => {
-                    sample.mode == SampleMode::User && self.seen.insert((sample.tid, sample.address))
-                }
+                EventKind::Sample(sample) => match sample.mode {
+                    SampleMode::User => self.seen.insert((sample.tid, sample.address)),
+                    SampleMode::Kernel if !matches!(sample.tid, Tid::IDLE | Tid::UNSEEN) => {
+                        self.kernel.insert(sample.address);
+                        false
+                    }
+                    _ => false,
+                },
                 EventKind::Awaits { tid, object: Object::Futex(address) } => {
                     self.seen.insert((*tid, *address))
                 }
@@ -59,7 +69,7 @@ impl CodeEvents {
     pub fn locate(mut self, known: &[KnownThread]) -> FoundCode {
         self.events.sort_by_key(|event| event.at);
         let mut spaces = AddressSpaces::new(known);
-        let mut found = FoundCode::default();
+        let mut found = FoundCode { kernel: self.kernel, ..FoundCode::default() };
         let mut futexes: BTreeMap<(Tid, u64), Mapping> = BTreeMap::new();
         for event in &self.events {
             spaces.apply(&event.kind);
@@ -106,7 +116,8 @@ mod tests {
         let mut sampled = CodeEvents::default();
         let user = SampleMode::User;
         sampled.add(&[at(20, 1, sample(0x1010, user)), at(30, 1, sample(0x1010, user))]);
-        sampled.add(&[at(25, 1, sample(0x1020, SampleMode::Kernel))]);
+        let idle = Sample { tid: Tid::IDLE, mode: SampleMode::Kernel, address: 0x1030, spins: false };
+        sampled.add(&[at(25, 1, sample(0x1020, SampleMode::Kernel)), at(26, 1, EventKind::Sample(idle))]);
         // The mapping was made on another CPU, before the sample.
         sampled.add(&[at(10, 0, mapping(1, 0x1000, 0x1000, 0x400, 3))]);
         assert_eq!(sampled.events.len(), 2);
@@ -114,6 +125,7 @@ mod tests {
         sampled.add(&[at(40, 0, awaits)]);
         let found = sampled.locate(&[]);
         assert_eq!(found.instructions, [(3, [0x410].into())].into());
+        assert_eq!(found.kernel, [0x1020].into());
         let code = Mapping { process: Tid(1), start: 0x1000, length: 0x1000, offset: 0x400, module: 3 };
         assert_eq!(found.futexes, [FoundFutex { address: 0x3008, code }]);
     }

@@ -3,10 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// File that processes mapped as code, or code without a file.
+/// File that processes mapped as code, code without a file, or the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Module {
-    /// Path in the mount namespace of the process; a name such as `[vdso]` for code without a file.
+    /// Path in the mount namespace of the process; a name such as `[vdso]` for code without a file;
+    /// [`Module::KERNEL`] for the kernel.
     pub path: String,
     /// Build identifier of the linker (`.note.gnu.build-id`) in hexadecimal, as the kernel read it
     /// at the mapping; absent if the file has none.
@@ -14,12 +15,22 @@ pub struct Module {
     pub build_id: Option<String>,
 }
 
-/// Place of an instruction in a file.
+impl Module {
+    /// Path that stands for the kernel with its modules.
+    pub const KERNEL: &str = "[kernel]";
+
+    /// The kernel. Offsets in it are addresses.
+    pub fn kernel() -> Self {
+        Self { path: Self::KERNEL.to_owned(), build_id: None }
+    }
+}
+
+/// Place of an instruction in a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodeAddress {
-    /// Index of the file in [`TraceFacts::modules`](super::TraceFacts::modules).
+    /// Index of the module in [`TraceFacts::modules`](super::TraceFacts::modules).
     pub module: u32,
-    /// Offset in the file, in bytes.
+    /// Offset in the file, in bytes; the address of code in the kernel.
     pub offset: u64,
 }
 

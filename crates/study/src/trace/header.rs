@@ -70,6 +70,13 @@ pub struct KernelFrame {
     pub offset: u64,
 }
 
+impl KernelFrame {
+    /// Frame at an address without a known function.
+    pub fn without_name(address: u64) -> Self {
+        Self { symbol: format!("{address:#x}"), offset: 0 }
+    }
+}
+
 /// Kernel stack, innermost function first.
 pub type KernelStack = Vec<KernelFrame>;
 
@@ -158,7 +165,8 @@ pub struct TraceFacts {
     /// Kernel stacks, by the number that the events give.
     #[serde(default, deserialize_with = "numbered", skip_serializing_if = "BTreeMap::is_empty")]
     pub stacks: BTreeMap<u32, KernelStack>,
-    /// Files that the processes mapped as code, in the order of their first mapping.
+    /// Files that the processes mapped as code, in the order of their first mapping; after them the
+    /// kernel, if it has functions here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
     /// Functions in which samples found the processes, by module and start.

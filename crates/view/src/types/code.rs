@@ -1,6 +1,7 @@
 //! Code of the command in the derived view: its functions with the losses that they hold, and its
 //! locks.
 
+use morecores_study::trace::Module;
 use serde::{Deserialize, Serialize};
 
 /// Function of a command, with its times by samples. A sample stands for the time between two
@@ -11,14 +12,14 @@ pub struct FunctionView {
     /// Command that ran the function.
     pub command: String,
     /// Name of the function. A function without a symbol has the name of its file and the offset of
-    /// its first byte there: `ld+0x1a30`. In brackets: `[kernel]`, a file for its code outside all
-    /// known functions, `[unknown]`.
+    /// its first byte there: `ld+0x1a30`. In brackets: `[kernel]` for code of the kernel without a
+    /// name, a file for its code outside all known functions, `[unknown]`.
     pub function: String,
-    /// Path of the file with the function's code; null for the kernel and for unknown code.
+    /// Path of the file with the function's code; `[kernel]` for the kernel, null for unknown code.
     pub module: Option<String>,
     /// Place in the source code, `file:line`; null if it is unknown.
     pub source: Option<String>,
-    /// CPU time in seconds: in user mode, or of `[kernel]` in the kernel.
+    /// CPU time in seconds: in user mode, or of a function of the kernel in the kernel.
     pub cpu_s: f64,
     /// Standard error of this time.
     pub cpu_error_s: f64,
@@ -98,7 +99,7 @@ pub struct FunctionLoss {
     pub command: String,
     /// Name of the function, as in [`FunctionView`].
     pub function: String,
-    /// Path of the file with the function's code; null for the kernel and for unknown code.
+    /// Path of the file with the function's code; `[kernel]` for the kernel, null for unknown code.
     pub module: Option<String>,
     /// Place in the source code, `file:line`; null if it is unknown.
     pub source: Option<String>,
@@ -109,8 +110,8 @@ pub struct FunctionLoss {
 }
 
 impl FunctionLoss {
-    /// Name of the kernel among the functions.
-    pub const KERNEL: &str = "[kernel]";
+    /// Name of the kernel among the modules, and of its code without names among the functions.
+    pub const KERNEL: &str = Module::KERNEL;
 }
 
 /// Known lock of a language's runtime.

@@ -60,3 +60,21 @@ fn functions_hold_their_part_of_a_loss() {
     let parse = mean.functions.iter().find(|function| function.loss == SampledLoss::IdleTooLittleWork);
     assert_close(parse.unwrap().lost_cpus, 2.0 / 8.0);
 }
+
+/// A function of the kernel takes no time in user mode, and may be the one that runs alone.
+#[test]
+fn functions_of_the_kernel_hold_no_time_in_user_mode() {
+    let mut made = study(&[1, 2]);
+    add_runs(&mut made, 1, &[10.0; 6]);
+    add_runs(&mut made, 2, &[8.0; 6]);
+    let (mut one, mut two) = (trace(1, 1, 10.0), trace(2, 2, 8.0));
+    let in_kernel = |samples, idle_cpus| FunctionView {
+        module: Some("[kernel]".to_owned()),
+        ..function("clear_page", samples, idle_cpus)
+    };
+    one.functions = vec![in_kernel(300.0, 0.0)];
+    two.functions = vec![in_kernel(600.0, 1.0)];
+    let functions = view(&made, &[one, two]).stack.remove(0).functions;
+    let losses: Vec<SampledLoss> = functions.iter().map(|function| function.loss).collect();
+    assert_eq!(losses, [SampledLoss::IdleTooLittleWork]);
+}

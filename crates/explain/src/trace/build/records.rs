@@ -1,9 +1,12 @@
 //! Records that enter the timeline as they are: waits for kernel locks, samples and system calls.
 
-use morecores_study::trace::{Contention, Object, Sample, SampleMode, StackMoment, SystemCall, Tid};
+use morecores_study::trace::{
+    CodeAddress, Contention, Object, Sample, SampleMode, StackMoment, SystemCall, Tid,
+};
 use morecores_study::{CpuId, Nanos};
 
 use super::Builder;
+
 use crate::trace::timeline::{CallRecord, CpuSample, LockWait, Segment, State};
 
 impl Builder<'_> {
@@ -47,8 +50,11 @@ impl Builder<'_> {
             tid => Some(self.get_or_add_thread(tid)),
         };
         let (mode, spins) = (sample.mode, sample.spins);
-        let is_user = mode == SampleMode::User;
-        let code = is_user.then(|| self.address_spaces.locate(sample.tid, sample.address)).flatten();
+        let code = match mode {
+            SampleMode::User => self.address_spaces.locate(sample.tid, sample.address),
+            SampleMode::Kernel => self.kernel.map(|module| CodeAddress { module, offset: sample.address }),
+            SampleMode::Interrupt => None,
+        };
         let stack = thread.and_then(|id| self.take_stack(id, StackMoment::Sample));
         self.timeline.samples.push(CpuSample { at, cpu, thread, mode, spins, code, stack });
     }
