@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
-use object::elf::PF_W;
+use object::elf::{PF_W, PF_X};
 use object::{CompressionFormat, Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags};
 
 /// Bytes in which a program's first instructions call its first function: some 20 in glibc's and
@@ -25,6 +25,7 @@ struct Segment {
     /// Bytes in memory.
     memory: u64,
     writable: bool,
+    executable: bool,
 }
 
 /// Structure of a file.
@@ -86,13 +87,17 @@ impl ElfFile {
         let build_id = object.build_id().map_err(|error| error.to_string())?;
         let segments = object.segments().map(|segment| {
             let (offset, length) = segment.file_range();
-            let flags = segment.flags();
+            let flags = match segment.flags() {
+                SegmentFlags::Elf { p_flags, .. } => p_flags.0,
+                _ => 0,
+            };
             Segment {
                 offset,
                 length,
                 address: segment.address(),
                 memory: segment.size(),
-                writable: matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.0 & PF_W.0 != 0),
+                writable: flags & PF_W.0 != 0,
+                executable: flags & PF_X.0 != 0,
             }
         });
         Ok(Self {
@@ -133,11 +138,12 @@ impl ElfFile {
     /// Address, as in the file's symbols, of an `address` in a process that has the code at
     /// `offset` mapped at `start`. `None` if the address is not in the file's writable data.
     pub(crate) fn data_address(&self, start: u64, offset: u64, address: u64) -> Option<u64> {
-        // A mapping begins at a page, which may lie before the segment.
+        // A mapping begins at a page, and the segment before may end in this page. LLVM's linker
+        // puts the segments side by side in the file, with a gap between their addresses.
         let code = self
             .segments
             .iter()
-            .find(|segment| !segment.writable && segment.offset.saturating_add(segment.length) > offset)?;
+            .find(|segment| segment.executable && segment.offset.saturating_add(segment.length) > offset)?;
         let code_address = code.address.wrapping_add(offset.wrapping_sub(code.offset));
         let address = address.wrapping_sub(start.wrapping_sub(code_address));
         let is_data = |segment: &&Segment| {
@@ -207,4 +213,38 @@ fn functions<'data>(object: &impl Object<'data>) -> Vec<Range<u64>> {
     functions.sort_unstable_by_key(|function| (function.start, function.end));
     functions.dedup_by(|next, before| next.start < before.end);
     functions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of a program by LLVM's linker: the page of the first code also has the end of the
+    /// constants, which have other addresses.
+    #[test]
+    fn data_is_found_behind_code_that_shares_its_page() {
+        let segment = |offset, length, address, memory, writable, executable| Segment {
+            offset,
+            length,
+            address,
+            memory,
+            writable,
+            executable,
+        };
+        let elf = ElfFile {
+            build_id: None,
+            fits_in_memory: true,
+            segments: vec![
+                segment(0, 0x12_ec8c, 0, 0x12_ec8c, false, false),
+                segment(0x12_ec90, 0x23_28a0, 0x12_fc90, 0x23_28a0, false, true),
+                segment(0x38_0c00, 0xa48, 0x38_3c00, 0xbc8, true, false),
+            ],
+            functions: Vec::new(),
+        };
+        let base = 0x5555_0000_0000;
+        let address = |data| elf.data_address(base + 0x12_f000, 0x12_e000, base + data);
+        assert_eq!(address(0x38_4618), Some(0x38_4618));
+        assert_eq!(address(0x38_3c00), Some(0x38_3c00));
+        assert_eq!(address(0x38_47c8), None);
+    }
 }
