@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::program::{
     AnyProgram, BusyWithNeighbour, Calls, Disk, Faults, Mutex, PinnedThreads, PipeChain, Pool, SerialFork,
-    SerialThreads, Sleeper, Storm,
+    SerialThreads, Sleeper, Storm, TwoMutexes,
 };
 
 /// Largest difference between truth and report, in points of `cpus · elapsed`, or in percent of a
@@ -80,6 +80,7 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
     for percent in [5.0, 20.0, 50.0] {
         add(format!("mutex held {percent}%"), AnyProgram::Mutex(Mutex { percent, elapsed_s: s }));
     }
+    add("two mutexes, Rust".to_owned(), AnyProgram::TwoMutexes(TwoMutexes { elapsed_s: s }));
     add("pipe chain".to_owned(), AnyProgram::PipeChain(PipeChain { work_s: s }));
     let file = disk_file_path(&settings.dir);
     add("file past the page cache".to_owned(), AnyProgram::Disk(Disk { file, elapsed_s: s }));

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use morecores_view::code::FunctionView;
+use morecores_view::code::{FunctionView, LockSite, RuntimeLock, UserLockView};
 use morecores_view::{Component, Components, TraceView};
 
 use crate::{Truth, neighbour};
@@ -38,16 +38,74 @@ pub enum Part {
     TooLittleWork,
     /// All idle time.
     Idle,
-    /// CPU time in the function of this name.
-    Function(&'static str),
-    /// Idle for lack of parallel work, while the function of this name ran.
-    IdleBeside(&'static str),
+    /// CPU time in the function.
+    Function(FunctionName),
+    /// Idle for lack of parallel work, while the function ran.
+    IdleBeside(FunctionName),
+    /// Time of the waits for locks of the program in the function, or in one that it calls.
+    WaitsIn(FunctionName),
+    /// Time for which locks of the program that the function releases were held while others
+    /// waited.
+    HeldBy(FunctionName),
+    /// Time of the waits for the lock in the variable of this name.
+    LockVariable(&'static str),
+    /// Time of the waits for this lock of a runtime.
+    RuntimeLock(RuntimeLock),
 }
 
-/// Sum of a figure over the functions of this name, without the path of their modules.
-fn of_functions(view: &TraceView, name: &str, figure: impl Fn(&FunctionView) -> f64) -> f64 {
-    let is_named = |row: &&FunctionView| row.function.rsplit("::").next() == Some(name);
-    view.functions.iter().filter(is_named).map(figure).sum()
+/// Name of a function in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionName {
+    /// The function's name in its source.
+    Symbol(&'static str),
+    /// Function in a file without symbols.
+    Stripped {
+        /// The function's name in its source.
+        symbol: &'static str,
+        /// Name of the file.
+        file: &'static str,
+        /// Offset of the function's first byte in the file.
+        start: u64,
+    },
+}
+
+impl FunctionName {
+    /// Whether a report's name of a function means this function. The path of its module and the
+    /// types of its parameters are ignored.
+    fn matches(self, reported: &str) -> bool {
+        match self {
+            Self::Symbol(name) => {
+                let path = reported.split_once('(').map_or(reported, |(path, _)| path);
+                path.rsplit("::").next() == Some(name)
+            }
+            Self::Stripped { file, start, .. } => reported == format!("{file}+{start:#x}"),
+        }
+    }
+}
+
+impl fmt::Display for FunctionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Symbol(symbol) | Self::Stripped { symbol, .. }) = self;
+        f.write_str(symbol)
+    }
+}
+
+/// Sum of a figure over the functions of this name.
+fn sum_of_functions(view: &TraceView, name: FunctionName, figure: impl Fn(&FunctionView) -> f64) -> f64 {
+    view.functions.iter().filter(|row| name.matches(&row.function)).map(figure).sum()
+}
+
+/// Sum of the seconds at these places of all locks, if the function of this name or its caller has
+/// it. A program calls a wrapper of its own for its locks.
+fn seconds_at_places(
+    view: &TraceView,
+    name: FunctionName,
+    places: impl Fn(&UserLockView) -> &[LockSite],
+) -> f64 {
+    let is_there = |place: &&LockSite| {
+        name.matches(&place.function) || place.caller.as_deref().is_some_and(|caller| name.matches(caller))
+    };
+    view.user_locks.iter().flat_map(places).filter(is_there).map(|place| place.seconds).sum()
 }
 
 /// Part that names an idle component, if any does.
@@ -86,8 +144,23 @@ impl Part {
                 view.others.iter().filter(|(name, _)| neighbour::NAME == name).map(|(_, s)| s).sum()
             }
             Self::Idle => idle_seconds(c, |_| true),
-            Self::Function(name) => of_functions(view, name, |row| row.cpu_s),
-            Self::IdleBeside(name) => of_functions(view, name, |row| row.idle_s),
+            Self::Function(name) => sum_of_functions(view, name, |row| row.cpu_s),
+            Self::IdleBeside(name) => sum_of_functions(view, name, |row| row.idle_s),
+            Self::WaitsIn(name) => seconds_at_places(view, name, |lock| &lock.sites),
+            Self::HeldBy(name) => seconds_at_places(view, name, |lock| &lock.holders),
+            Self::LockVariable(name) => {
+                // The path of the variable's module and the place in the variable are ignored.
+                let variable = |lock: &UserLockView| {
+                    let path = lock.name.as_deref()?.split('+').next()?;
+                    path.rsplit("::").next().map(|own| own == name)
+                };
+                let is_there = |lock: &&UserLockView| variable(lock) == Some(true);
+                view.user_locks.iter().filter(is_there).map(|lock| lock.wait_s).sum()
+            }
+            Self::RuntimeLock(runtime) => {
+                let is_runtime = |lock: &&UserLockView| lock.runtime == Some(runtime);
+                view.user_locks.iter().filter(is_runtime).map(|lock| lock.wait_s).sum()
+            }
             named => idle_seconds(c, |part| part == Some(named)),
         }
     }
@@ -107,6 +180,10 @@ impl fmt::Display for Part {
         f.write_str(match self {
             Self::Function(name) => return write!(f, "in {name}"),
             Self::IdleBeside(name) => return write!(f, "idle beside {name}"),
+            Self::WaitsIn(name) => return write!(f, "waits in {name}"),
+            Self::HeldBy(name) => return write!(f, "held by {name}"),
+            Self::LockVariable(name) => return write!(f, "waits for {name}"),
+            Self::RuntimeLock(RuntimeLock::PythonGil) => "waits for Python's GIL",
             Self::Work => "work",
             Self::WorkAndInterrupts => "work and interrupts",
             Self::UserWork => "user work",
@@ -181,6 +258,52 @@ impl Share {
     }
 }
 
+/// A part of the time that the trace reports for all locks of the program, and its truth. It shows
+/// faults at a lock with few waits, which are a small part of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LockShare {
+    /// The part: waits or holds.
+    pub part: Part,
+    /// Truth in percent of the waits or of the holds.
+    pub percent: f64,
+    /// Shares that are right.
+    pub bound: ShareBound,
+    /// Source of the truth.
+    pub source: Source,
+}
+
+/// Shares that are right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShareBound {
+    /// The truth, within the limit of a difference.
+    Equal,
+    /// The truth or more.
+    AtLeast,
+}
+
+impl LockShare {
+    /// Share that the trace reports, in percent; 0 if no thread waited.
+    pub fn reported_percent(&self, view: &TraceView) -> f64 {
+        let whole: f64 = match self.part {
+            Part::HeldBy(_) => view.user_locks.iter().map(|lock| lock.held_s).sum(),
+            _ => view.user_locks.iter().map(|lock| lock.wait_s).sum(),
+        };
+        if whole > 0.0 { 100.0 * self.part.reported_seconds(view) / whole } else { 0.0 }
+    }
+}
+
+impl fmt::Display for LockShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.part, self.bound) {
+            (Part::WaitsIn(name), ShareBound::Equal) => write!(f, "of waits: {name}"),
+            (Part::LockVariable(name), ShareBound::Equal) => write!(f, "of waits: {name}"),
+            (Part::HeldBy(name), ShareBound::Equal) => write!(f, "of holds: {name}"),
+            (part, ShareBound::Equal) => write!(f, "of all: {part}"),
+            (part, ShareBound::AtLeast) => write!(f, "at least: {part}"),
+        }
+    }
+}
+
 /// A quantity that a trace counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CountedEvent {
@@ -230,6 +353,8 @@ pub struct Count {
 pub struct ExpectedReport {
     /// Components.
     pub shares: Vec<Share>,
+    /// Parts of the time at all locks of the program.
+    pub lock_shares: Vec<LockShare>,
     /// Counts.
     pub counts: Vec<Count>,
     /// Prefixes of the names of processes outside the tree that exist because of the program: they
@@ -250,6 +375,9 @@ impl ExpectedReport {
 mod tests {
     use super::*;
 
+    const PARSE: FunctionName = FunctionName::Symbol("parse");
+    const STRIPPED: FunctionName = FunctionName::Stripped { symbol: "parse", file: "file", start: 0x1a30 };
+
     /// View in which every component is another power of two, so that a sum identifies its parts.
     fn view() -> TraceView {
         let mut view: TraceView = serde_json::from_str(include_str!("../tests/view.json")).unwrap();
@@ -266,7 +394,39 @@ mod tests {
         view.functions = vec![
             function("parse", 1.0, 0.25),
             function("program::parse", 2.0, 0.25),
+            function("space::parse(File&, a::B)", 4.0, 0.5),
             function("parse_all", 64.0, 64.0),
+            function("file+0x1a30", 128.0, 128.0),
+        ];
+        let place = |function: &str, caller: Option<&str>, seconds| LockSite {
+            function: function.to_owned(),
+            source: None,
+            module: None,
+            caller: caller.map(str::to_owned),
+            count: 1.0,
+            seconds,
+            seconds_error: 0.0,
+        };
+        let lock = |name: Option<&str>, runtime, wait_s, sites, holders| UserLockView {
+            command: "program".to_owned(),
+            name: name.map(str::to_owned),
+            runtime,
+            waits: 1,
+            wait_s,
+            max_wait_s: 1.0,
+            held_s: 64.0,
+            sites,
+            holders,
+        };
+        view.user_locks = vec![
+            lock(
+                Some("program::table+0x8"),
+                None,
+                48.0,
+                vec![place("take", Some("parse"), 1.0), place("parse", Some("main"), 2.0)],
+                vec![place("parse", None, 16.0), place("take", Some("file+0x1a30"), 32.0)],
+            ),
+            lock(None, Some(RuntimeLock::PythonGil), 16.0, vec![place("take", None, 4.0)], Vec::new()),
         ];
         view.others = vec![("daemon".to_owned(), 0.25), (neighbour::NAME.to_owned(), 0.5)];
         view.components = Components {
@@ -309,12 +469,34 @@ mod tests {
             (Part::Timer, 8192.0),
             (Part::TooLittleWork, 16384.0),
             (Part::Idle, 98176.0 + 917_504.0),
-            (Part::Function("parse"), 3.0),
-            (Part::IdleBeside("parse"), 0.5),
+            (Part::Function(PARSE), 7.0),
+            (Part::IdleBeside(PARSE), 1.0),
+            (Part::Function(STRIPPED), 128.0),
+            (Part::WaitsIn(PARSE), 3.0),
+            (Part::HeldBy(PARSE), 16.0),
+            (Part::HeldBy(STRIPPED), 32.0),
+            (Part::LockVariable("table"), 48.0),
+            (Part::RuntimeLock(RuntimeLock::PythonGil), 16.0),
         ];
         for (part, sum) in sums {
             assert_eq!(part.reported_seconds(&view()), sum, "{part}");
         }
+    }
+
+    #[test]
+    fn lock_shares_are_of_all_waits_or_of_all_holds() {
+        let share = |part| {
+            let share = LockShare { part, percent: 0.0, bound: ShareBound::Equal, source: Source::OwnClocks };
+            share.reported_percent(&view())
+        };
+        assert_eq!(share(Part::WaitsIn(PARSE)), 100.0 * 3.0 / 64.0);
+        assert_eq!(share(Part::HeldBy(STRIPPED)), 25.0);
+        assert_eq!(share(Part::RuntimeLock(RuntimeLock::PythonGil)), 25.0);
+        let without = TraceView { user_locks: Vec::new(), ..view() };
+        let gil = Part::RuntimeLock(RuntimeLock::PythonGil);
+        let gil =
+            LockShare { part: gil, percent: 95.0, bound: ShareBound::AtLeast, source: Source::Construction };
+        assert_eq!(gil.reported_percent(&without), 0.0);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use morecores_view::TraceView;
 
 use crate::case::{Case, LIMIT_POINTS};
 use crate::disturbance::disturbance_percent;
-use crate::expected::{Count, ExpectedReport, Part};
+use crate::expected::{Count, ExpectedReport, LockShare, Part, ShareBound};
 
 /// Difference of counts that is always accepted. It covers threads that begin or end while the
 /// other counter is set up. It also covers waits in interrupts, which bpftrace counts for the
@@ -16,13 +16,13 @@ const COUNT_SLACK: u64 = 25;
 pub struct Comparison {
     /// Name of the compared quantity.
     pub what: String,
-    /// Truth: percent of `cpus · elapsed`, or a count.
+    /// Truth: percent of `cpus · elapsed`, percent of the time at locks, or a count.
     pub truth: f64,
     /// Value in the trace's report, in the unit of the truth.
     pub reported: f64,
     /// Whether the values are counts.
     pub is_count: bool,
-    /// Report minus truth, in points of `cpus · elapsed`, or in percent of the count.
+    /// Report minus truth, in points of the percentage, or in percent of the count.
     pub difference: f64,
     /// Source of the truth.
     pub source: String,
@@ -105,6 +105,7 @@ pub fn judge(case: &Case, expected: &ExpectedReport, view: &TraceView, runs: u32
         let other = Part::other_idle(&named, c);
         lines.push(line("idle, other".to_owned(), 0.0, other, "construction".to_owned()));
     }
+    lines.extend(expected.lock_shares.iter().map(|share| compare_lock_share(share, view)));
     lines.extend(expected.counts.iter().map(|count| compare_count(count, view)));
     Judgement {
         case: case.name.clone(),
@@ -130,6 +131,18 @@ fn largest_unexplained(view: &TraceView) -> f64 {
     // NaN sorts above any number in this order, so it counts as a miss.
     let most = cpus.chain([mean]).max_by(|a, b| a.abs().total_cmp(&b.abs()));
     100.0 * most.unwrap_or(mean) / view.elapsed_s
+}
+
+fn compare_lock_share(share: &LockShare, view: &TraceView) -> Comparison {
+    let (truth, reported) = (share.percent, share.reported_percent(view));
+    let difference = reported - truth;
+    // Both comparisons are false for NaN.
+    let is_within_limit = match share.bound {
+        ShareBound::Equal => difference.abs() <= LIMIT_POINTS,
+        ShareBound::AtLeast => difference >= 0.0,
+    };
+    let (what, source) = (share.to_string(), share.source.to_string());
+    Comparison { what, truth, reported, is_count: false, difference, source, is_within_limit }
 }
 
 fn compare_count(count: &Count, view: &TraceView) -> Comparison {

@@ -23,5 +23,7 @@ mod truth;
 mod wait;
 
 pub use error::AccuracyError;
-pub use expected::{Count, CountedEvent, ExpectedReport, Part, Share, Source};
-pub use truth::Truth;
+pub use expected::{
+    Count, CountedEvent, ExpectedReport, FunctionName, LockShare, Part, Share, ShareBound, Source,
+};
+pub use truth::{FunctionTruth, Truth};

@@ -17,6 +17,7 @@ mod serial_threads;
 mod sleeper;
 mod storm;
 mod thread_pool;
+mod two_mutexes;
 mod work_parts;
 
 use clap::Subcommand;
@@ -33,6 +34,7 @@ pub use serial_fork::SerialFork;
 pub use serial_threads::SerialThreads;
 pub use sleeper::Sleeper;
 pub use storm::Storm;
+pub use two_mutexes::TwoMutexes;
 
 use crate::{AccuracyError, ExpectedReport, Truth};
 
@@ -58,6 +60,8 @@ pub enum AnyProgram {
     SerialThreads(SerialThreads),
     /// Two threads that hold one mutex for a part of their time
     Mutex(Mutex),
+    /// Two threads and two mutexes, each for one function
+    TwoMutexes(TwoMutexes),
     /// Three processes that work in turn, handing on by pipes
     PipeChain(PipeChain),
     /// One thread that reads a file past the page cache
@@ -85,6 +89,7 @@ impl AnyProgram {
             Self::SerialFork(program) => program,
             Self::SerialThreads(program) => program,
             Self::Mutex(program) => program,
+            Self::TwoMutexes(program) => program,
             Self::PipeChain(program) => program,
             Self::Disk(program) => program,
             Self::Sleeper(program) => program,

@@ -113,6 +113,16 @@ fn calls_are_counted_by_name() {
     assert_eq!(missed(&judged("short processes", &view)), ["calls of true"]);
 }
 
+/// A truth that the program did not measure is no truth of zero.
+#[test]
+fn an_absent_truth_is_missed() {
+    let missed: Vec<String> =
+        missed(&judged("two mutexes, Rust", &view())).into_iter().map(str::to_owned).collect();
+    for part in ["waits in update_index", "held by rebuild_cache", "of waits: update_index"] {
+        assert!(missed.iter().any(|missed| missed == part), "{part}: {missed:?}");
+    }
+}
+
 #[test]
 fn the_table_names_its_machine_and_the_misses() {
     let conditions = RunConditions {

@@ -101,6 +101,18 @@ fn at_most_two_threads_wait_for_a_mutex() {
 }
 
 #[test]
+fn waits_of_two_mutexes_are_those_of_two_functions() {
+    let (truth, account) = run_and_check(&["two-mutexes", "--elapsed-s", "0.5"], 0.0);
+    assert_eq!(truth.functions.keys().collect::<Vec<_>>(), ["rebuild_cache", "update_index"]);
+    for function in truth.functions.values() {
+        // Two threads, of which one waits and the other holds.
+        let [waited, held] = [function.waited_s.unwrap(), function.held_s.unwrap()];
+        assert!((0.0..=account.elapsed).contains(&waited), "{waited} of {}", account.elapsed);
+        assert!((0.0..=account.elapsed).contains(&held), "{held} of {}", account.elapsed);
+    }
+}
+
+#[test]
 fn a_sleeper_sleeps() {
     let (_, account) = run_and_check(&["sleeper", "--sleeps", "10"], 0.0);
     // Ten sleeps of 50 ms, in which the program does nothing.

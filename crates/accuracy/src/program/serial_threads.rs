@@ -14,7 +14,7 @@ use super::thread_pool::run_with_pool;
 use super::work_parts::{idle_while_working, part_of_time};
 use crate::accounts::IdleClock;
 use crate::clock::{burn_in, spin, tree_cpu};
-use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
+use crate::{AccuracyError, ExpectedReport, FunctionName, Part, Share, Truth};
 
 /// Number of rounds; large enough to exercise handing over. The two wake-ups a round, of some 50
 /// µs each on a virtual machine, are no part of the work.
@@ -69,9 +69,12 @@ impl KnownProgram for SerialThreads {
         let serial_s = self.work_s * self.percent / 100.0;
         let beside = idle_while_working(cpus, 1, serial_s);
         expected.shares.extend([
-            Share::from_construction(Part::Function("compute_alone"), serial_s),
-            Share::from_construction(Part::Function("compute_together"), self.work_s - serial_s),
-            Share::from_construction(Part::IdleBeside("compute_alone"), beside),
+            Share::from_construction(Part::Function(FunctionName::Symbol("compute_alone")), serial_s),
+            Share::from_construction(
+                Part::Function(FunctionName::Symbol("compute_together")),
+                self.work_s - serial_s,
+            ),
+            Share::from_construction(Part::IdleBeside(FunctionName::Symbol("compute_alone")), beside),
         ]);
         expected
     }
