@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::compiled::{Build, CompiledProgram, CompiledSource};
 use crate::program::{
     AnyProgram, BusyWithNeighbour, Calls, Disk, Faults, Mutex, PinnedThreads, PipeChain, Pool, SerialFork,
     SerialThreads, Sleeper, Storm, TwoMutexes,
@@ -33,6 +34,8 @@ const PROCESSES_PER_S: f64 = 1_000.0;
 pub enum Body {
     /// A program of this crate.
     Program(AnyProgram),
+    /// A program in C or C++.
+    Compiled(CompiledProgram),
     /// `stress-ng --dentry`: many waits for the kernel's locks.
     DirectoryStorm {
         /// Length in seconds.
@@ -96,6 +99,18 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
     add("thread pool".to_owned(), AnyProgram::Pool(Pool::with_work(s)));
     add("pins itself".to_owned(), AnyProgram::Pinned(PinnedThreads { work_s: s }));
     add("short processes".to_owned(), AnyProgram::Storm(Storm { processes: (s * PROCESSES_PER_S) as u32 }));
+
+    let builds = [Build::C, Build::StrippedC, Build::Cpp];
+    for (name, source, builds) in [
+        ("two mutexes", CompiledSource::TwoMutexes, &builds[..]),
+        ("serial 30%", CompiledSource::SerialPhase, &builds[..]),
+        ("false sharing", CompiledSource::FalseSharing, &builds[..1]),
+    ] {
+        for &build in builds {
+            let program = CompiledProgram { source, build, seconds: s };
+            cases.push(Case::new(format!("{name}, {}", build.name()), Body::Compiled(program)));
+        }
+    }
 
     let seconds = s.ceil() as u32;
     cases.push(Case::new("directory entries".to_owned(), Body::DirectoryStorm { seconds }));

@@ -65,13 +65,14 @@ pub enum AccuracyError {
 }
 
 impl AccuracyError {
-    /// Whether this machine lacks a prerequisite of the case besides the tracer: a disk, or
-    /// bpftrace and its load. Any other failure may be the tracer's fault.
+    /// Whether this machine lacks a prerequisite of the case besides the tracer: a disk,
+    /// bpftrace and its load, or a compiler. Any other failure may be the tracer's fault.
     pub fn lacks_prerequisite(&self) -> bool {
         match self {
             Self::NoDisk(_) | Self::NoCount(_) => true,
             Self::Start { command, .. } => {
-                matches!(command.split(' ').next(), Some("bpftrace" | "stress-ng"))
+                let first = command.split(' ').next().unwrap_or_default();
+                ["bpftrace", "cc", "g++", "stress-ng", "strip"].contains(&first)
             }
             _ => false,
         }
@@ -97,6 +98,7 @@ mod tests {
         assert!(AccuracyError::NoCount(String::new()).lacks_prerequisite());
         assert!(start("bpftrace").lacks_prerequisite());
         assert!(start("stress-ng --version").lacks_prerequisite());
+        assert!(start("g++ -O2 -pthread").lacks_prerequisite());
         assert!(!start("morecores trace -- stress-ng").lacks_prerequisite());
         assert!(!AccuracyError::Threads.lacks_prerequisite());
         let (command, status, stderr) = ("morecores".to_owned(), "signal: 11".to_owned(), String::new());

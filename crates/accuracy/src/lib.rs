@@ -9,12 +9,14 @@
 pub mod accounts;
 pub mod case;
 pub mod clock;
+pub mod compiled;
 pub mod disturbance;
 mod error;
 mod expected;
 pub mod judge;
 pub mod lock_count;
 pub mod neighbour;
+mod output;
 pub mod program;
 pub mod quiet;
 pub mod session;

@@ -32,9 +32,11 @@ pub use pipe_chain::PipeChain;
 pub use pool::Pool;
 pub use serial_fork::SerialFork;
 pub use serial_threads::SerialThreads;
+pub(crate) use serial_threads::{FUNCTIONS as SERIAL_FUNCTIONS, expected_serial_functions};
 pub use sleeper::Sleeper;
 pub use storm::Storm;
 pub use two_mutexes::TwoMutexes;
+pub(crate) use two_mutexes::{FUNCTIONS as MUTEX_FUNCTIONS, expected_two_mutexes};
 
 use crate::{AccuracyError, ExpectedReport, Truth};
 

@@ -2,17 +2,20 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use morecores_study::CpuId;
 use morecores_view::TraceView;
+use tempfile::TempDir;
 
 use crate::case::{Body, Case};
+use crate::compiled::CompiledProgram;
 use crate::disturbance::{self, disturbance_percent};
 use crate::expected::{Count, CountedEvent};
 use crate::judge::{Judgement, judge};
 use crate::lock_count::LockCount;
 use crate::neighbour::NeighbourProcess;
+use crate::output::{command_line, run_for_output};
 use crate::program::{AnyProgram, write_file};
 use crate::{AccuracyError, ExpectedReport, Truth};
 
@@ -20,9 +23,6 @@ use crate::{AccuracyError, ExpectedReport, Truth};
 /// they wait some 10,000 to 20,000 times a second. More stressors, more or fewer entries, their
 /// order and tmpfs were tried and did not increase that.
 const STRESSORS: &str = "2";
-
-/// Number of lines of a failed command's error output that are passed on.
-const MAX_ERROR_LINES: usize = 3;
 
 /// Setting in which cases run.
 #[derive(Clone, Debug)]
@@ -50,6 +50,7 @@ impl Session {
     fn run_once(&self, case: &Case, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         match &case.body {
             Body::Program(program) => self.run_program(program, cpus),
+            Body::Compiled(program) => self.run_compiled(program, cpus),
             Body::DirectoryStorm { seconds } => self.run_directory_storm(*seconds, cpus),
             Body::KernelPart(script) => self.run_kernel_part(script, cpus),
         }
@@ -85,6 +86,24 @@ impl Session {
         let truth = Truth::read(&truth.0)?;
         drop(file);
         Ok((program.as_known().expected(&truth, view.cpus, view.elapsed_s), view))
+    }
+
+    fn run_compiled(
+        &self,
+        program: &CompiledProgram,
+        cpus: u32,
+    ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
+        let dir = self.make_folder()?;
+        let (executable, truth) = (program.compile(dir.path())?, dir.path().join("truth"));
+        let view = self.trace(cpus, &executable.command_line(&truth, program.seconds))?;
+        let expected = program.expected(&executable, &Truth::read(&truth)?, view.cpus, view.elapsed_s);
+        Ok((expected, view))
+    }
+
+    /// Folder that is removed on drop.
+    fn make_folder(&self) -> Result<TempDir, AccuracyError> {
+        let failed = |error| AccuracyError::File { what: "make a folder in", path: self.dir.clone(), error };
+        tempfile::Builder::new().prefix("morecores-accuracy-").tempdir_in(&self.dir).map_err(failed)
     }
 
     fn run_directory_storm(
@@ -139,26 +158,4 @@ impl Drop for TemporaryFile {
         // The file may never have been made.
         std::fs::remove_file(&self.0).ok();
     }
-}
-
-/// Standard output of a command.
-fn run_for_output(command: &mut Command) -> Result<String, AccuracyError> {
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| AccuracyError::Start { command: command_line(command), error })?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = text.lines().collect();
-        let stderr = lines[lines.len().saturating_sub(MAX_ERROR_LINES)..].join("; ");
-        return Err(AccuracyError::Failed {
-            command: command_line(command),
-            status: output.status.to_string(),
-            stderr,
-        });
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn command_line(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -8,8 +8,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use morecores_accuracy::Truth;
+use morecores_accuracy::compiled::{Build, CompiledProgram, CompiledSource};
 use morecores_accuracy::program::write_file;
+use morecores_accuracy::{ExpectedReport, Truth};
 use morecores_testkit::report_skip;
 
 /// The kernel's account of a program, in seconds.
@@ -109,6 +110,49 @@ fn waits_of_two_mutexes_are_those_of_two_functions() {
         let [waited, held] = [function.waited_s.unwrap(), function.held_s.unwrap()];
         assert!((0.0..=account.elapsed).contains(&waited), "{waited} of {}", account.elapsed);
         assert!((0.0..=account.elapsed).contains(&held), "{held} of {}", account.elapsed);
+    }
+}
+
+/// Runs a program of another language; returns its truth.
+fn run_other(words: &[String], truth: &Path) -> Truth {
+    let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    Truth::read(truth).unwrap()
+}
+
+/// Checks that the program measures every quantity with an expectation.
+fn check_complete(expected: &ExpectedReport) {
+    for share in &expected.shares {
+        assert!(share.seconds >= 0.0, "{share:?}");
+    }
+    for share in &expected.lock_shares {
+        assert!((0.0..=100.0).contains(&share.percent), "{share:?}");
+    }
+}
+
+#[test]
+fn compiled_programs_know_their_functions() {
+    use CompiledSource::{FalseSharing, SerialPhase, TwoMutexes};
+    let c = [TwoMutexes, SerialPhase, FalseSharing].map(|source| (source, Build::C));
+    let rest = [Build::StrippedC, Build::Cpp].map(|build| [(TwoMutexes, build), (SerialPhase, build)]);
+    for (source, build) in c.into_iter().chain(rest.into_iter().flatten()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, program) = (dir.path().join("truth"), CompiledProgram { source, build, seconds: 0.2 });
+        let executable = match program.compile(dir.path()) {
+            Err(error) if error.lacks_prerequisite() => {
+                return report_skip("compiled_programs_know_their_functions", &error.to_string());
+            }
+            compiled => compiled.unwrap(),
+        };
+        let truth = run_other(&executable.command_line(&path, program.seconds), &path);
+        assert_eq!(truth.functions.len(), 2, "{program:?}");
+        let in_functions: f64 = truth.functions.values().filter_map(|function| function.cpu_s).sum();
+        assert!(in_functions <= truth.cpu_s, "{program:?}: {truth:?}");
+        if source == SerialPhase {
+            assert!(in_functions >= 0.2 - ROUNDING, "{program:?}: {truth:?}");
+        }
+        check_complete(&program.expected(&executable, &truth, 2, 0.3));
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use morecores_testkit::report_skip;
 use morecores_view::{Components, TraceView};
 
 /// Script that runs the command like `morecores trace --cpus N --json -- COMMAND`, and prints
@@ -77,6 +78,29 @@ fn clocks_of_the_program_reach_the_judge() {
         let line = text.lines().find(|line| line.contains(part)).unwrap();
         assert!(line.contains("own clocks") && line.contains("MISS"), "it worked and waited: {line}");
     }
+}
+
+#[test]
+fn clocks_of_a_compiled_program_reach_the_judge() {
+    let (status, text, _) = judge("false sharing", Components::default());
+    if text.contains("skipped: false sharing") {
+        return report_skip("clocks_of_a_compiled_program_reach_the_judge", text.trim());
+    }
+    assert_eq!(status, 1, "{text}");
+    let line = text.lines().find(|line| line.contains(" in count_side_by_side ")).unwrap();
+    assert!(line.contains("own clocks") && line.contains("MISS"), "it computed: {line}");
+}
+
+#[test]
+fn a_missing_compiler_is_a_skip_with_the_reason_and_status_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut judge = Command::cargo_bin("morecores-accuracy").unwrap();
+    judge.args(["judge", "--cpus", "1", "--seconds", "0.1", "--only", "false sharing"]);
+    judge.args(["--morecores", "/bin/false", "--dir"]).arg(dir.path()).env("PATH", dir.path());
+    let output = judge.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("skipped: false sharing, C on 1 CPUs: cannot start `cc -O2 "), "{text}");
 }
 
 /// Judges a short case with this program as `morecores`; returns the exit status and the terminal's

@@ -57,19 +57,29 @@ impl KnownProgram for SerialFork {
     }
 }
 
-/// Truth of a serial fraction: `percent` of `work_s` leaves all CPUs but one idle, the rest leaves
-/// all but [`WORKERS`] idle.
+/// Truth of a serial fraction: `percent` of `work_s` in turn, the rest by [`WORKERS`] at once.
+fn expected_serial(percent: f64, work_s: f64, truth: &Truth, cpus: u32) -> ExpectedReport {
+    let times = [work_s * percent / 100.0, work_s * (100.0 - percent) / 100.0];
+    expected_serial_times(times, Share::from_construction, truth, cpus)
+}
+
+/// Truth of a serial fraction: the first of the CPU times leaves all CPUs but one idle, the second
+/// leaves all but [`WORKERS`] idle. The idle time has the source of `known`.
 ///
 /// A CPU may also be idle while the scheduler leaves both workers on the other CPU. That is no
 /// mistake of the trace, and no construction prevents it. Its truth is the workers' account of the
 /// time, limited to the idle time of the CPUs, because a worker may also have waited for a daemon.
-pub(super) fn expected_serial(percent: f64, work_s: f64, truth: &Truth, cpus: u32) -> ExpectedReport {
-    let (one, more) = (work_s * percent / 100.0, work_s * (100.0 - percent) / 100.0);
+pub(super) fn expected_serial_times(
+    [one, more]: [f64; 2],
+    known: fn(Part, f64) -> Share,
+    truth: &Truth,
+    cpus: u32,
+) -> ExpectedReport {
     let alone = idle_while_working(cpus, 1, one) + idle_while_working(cpus, WORKERS, more);
     let queued = if cpus > 1 { truth.runnable_s.unwrap_or(0.0) } else { 0.0 };
     ExpectedReport::from_shares([
         Share::from_own_clocks(Part::Work, truth.cpu_s),
-        Share::from_construction(Part::TooLittleWork, alone),
+        known(Part::TooLittleWork, alone),
         Share::from_kernel(Part::Scheduling, queued).limit_idle(truth, alone),
     ])
 }

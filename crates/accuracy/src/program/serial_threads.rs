@@ -9,7 +9,7 @@ use std::hint::black_box;
 use clap::Args;
 
 use super::KnownProgram;
-use super::serial_fork::{WORKERS, expected_serial};
+use super::serial_fork::{WORKERS, expected_serial_times};
 use super::thread_pool::run_with_pool;
 use super::work_parts::{idle_while_working, part_of_time};
 use crate::accounts::IdleClock;
@@ -19,6 +19,9 @@ use crate::{AccuracyError, ExpectedReport, FunctionName, Part, Share, Truth};
 /// Number of rounds; large enough to exercise handing over. The two wake-ups a round, of some 50
 /// µs each on a virtual machine, are no part of the work.
 const ROUNDS: u32 = 20;
+
+/// Functions with the serial and the parallel part.
+pub(crate) const FUNCTIONS: [&str; 2] = ["compute_alone", "compute_together"];
 
 /// Work of the serial part.
 #[inline(never)]
@@ -65,23 +68,62 @@ impl KnownProgram for SerialThreads {
     }
 
     fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> ExpectedReport {
-        let mut expected = expected_serial(self.percent, self.work_s, truth, cpus);
         let serial_s = self.work_s * self.percent / 100.0;
-        let beside = idle_while_working(cpus, 1, serial_s);
-        expected.shares.extend([
-            Share::from_construction(Part::Function(FunctionName::Symbol("compute_alone")), serial_s),
-            Share::from_construction(
-                Part::Function(FunctionName::Symbol("compute_together")),
-                self.work_s - serial_s,
-            ),
-            Share::from_construction(Part::IdleBeside(FunctionName::Symbol("compute_alone")), beside),
-        ]);
-        expected
+        let times = [serial_s, self.work_s - serial_s];
+        expected_functions(times, Share::from_construction, truth, &FunctionName::Symbol, cpus)
     }
 
     fn arguments(&self) -> Vec<String> {
         ["serial-threads", "--percent", &self.percent.to_string(), "--work-s", &self.work_s.to_string()]
             .map(String::from)
             .to_vec()
+    }
+}
+
+/// Truth of a program in another language with the same two functions, by its own clocks.
+pub(crate) fn expected_serial_functions(
+    truth: &Truth,
+    name: &dyn Fn(&'static str) -> FunctionName,
+    cpus: u32,
+) -> ExpectedReport {
+    let times = FUNCTIONS.map(|function| truth.in_function(function, |own| own.cpu_s));
+    expected_functions(times, Share::from_own_clocks, truth, name, cpus)
+}
+
+/// Truth of CPU times in [`FUNCTIONS`], with the source of `known`.
+fn expected_functions(
+    times: [f64; 2],
+    known: fn(Part, f64) -> Share,
+    truth: &Truth,
+    name: &dyn Fn(&'static str) -> FunctionName,
+    cpus: u32,
+) -> ExpectedReport {
+    let mut expected = expected_serial_times(times, known, truth, cpus);
+    let [alone, together] = FUNCTIONS.map(name);
+    expected.shares.extend([
+        known(Part::Function(alone), times[0]),
+        known(Part::Function(together), times[1]),
+        known(Part::IdleBeside(alone), idle_while_working(cpus, 1, times[0])),
+    ]);
+    expected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FunctionTruth, Source};
+
+    #[test]
+    fn own_clocks_replace_the_construction() {
+        let function = |cpu_s| FunctionTruth { cpu_s: Some(cpu_s), ..FunctionTruth::default() };
+        let functions = FUNCTIONS.map(String::from).into_iter().zip([1.5, 4.5].map(function)).collect();
+        let truth = Truth { cpu_s: 6.0, functions, ..Truth::default() };
+        let own = expected_serial_functions(&truth, &FunctionName::Symbol, 2).shares;
+        let built = SerialThreads { percent: 25.0, work_s: 6.0 }.expected(&truth, 2, 3.75).shares;
+        assert_eq!(own.len(), built.len());
+        for (own, built) in own.into_iter().zip(built) {
+            assert_eq!((own.part, own.seconds), (built.part, built.seconds));
+            assert_ne!(own.source, Source::Construction, "{}", own.part);
+        }
     }
 }
