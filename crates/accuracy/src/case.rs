@@ -7,6 +7,7 @@ use crate::program::{
     AnyProgram, BusyWithNeighbour, Calls, Disk, Faults, Mutex, PinnedThreads, PipeChain, Pool, SerialFork,
     SerialThreads, Sleeper, Storm, TwoMutexes,
 };
+use crate::python::PythonThreads;
 
 /// Largest difference between truth and report, in points of `cpus · elapsed`, or in percent of a
 /// count.
@@ -36,6 +37,8 @@ pub enum Body {
     Program(AnyProgram),
     /// A program in C or C++.
     Compiled(CompiledProgram),
+    /// Two threads that compute in Python.
+    Python(PythonThreads),
     /// `stress-ng --dentry`: many waits for the kernel's locks.
     DirectoryStorm {
         /// Length in seconds.
@@ -111,6 +114,7 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
             cases.push(Case::new(format!("{name}, {}", build.name()), Body::Compiled(program)));
         }
     }
+    cases.push(Case::new("Python's GIL".to_owned(), Body::Python(PythonThreads { seconds: s })));
 
     let seconds = s.ceil() as u32;
     cases.push(Case::new("directory entries".to_owned(), Body::DirectoryStorm { seconds }));

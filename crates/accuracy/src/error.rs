@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::python::INTERPRETER;
+
 /// Failure of a program or of the judge.
 #[derive(Debug, thiserror::Error)]
 pub enum AccuracyError {
@@ -66,13 +68,13 @@ pub enum AccuracyError {
 
 impl AccuracyError {
     /// Whether this machine lacks a prerequisite of the case besides the tracer: a disk,
-    /// bpftrace and its load, or a compiler. Any other failure may be the tracer's fault.
+    /// bpftrace and its load, a compiler, or Python. Any other failure may be the tracer's fault.
     pub fn lacks_prerequisite(&self) -> bool {
         match self {
             Self::NoDisk(_) | Self::NoCount(_) => true,
             Self::Start { command, .. } => {
                 let first = command.split(' ').next().unwrap_or_default();
-                ["bpftrace", "cc", "g++", "stress-ng", "strip"].contains(&first)
+                ["bpftrace", "cc", "g++", "stress-ng", "strip", INTERPRETER].contains(&first)
             }
             _ => false,
         }
@@ -99,6 +101,7 @@ mod tests {
         assert!(start("bpftrace").lacks_prerequisite());
         assert!(start("stress-ng --version").lacks_prerequisite());
         assert!(start("g++ -O2 -pthread").lacks_prerequisite());
+        assert!(start("/usr/bin/python3 --version").lacks_prerequisite());
         assert!(!start("morecores trace -- stress-ng").lacks_prerequisite());
         assert!(!AccuracyError::Threads.lacks_prerequisite());
         let (command, status, stderr) = ("morecores".to_owned(), "signal: 11".to_owned(), String::new());

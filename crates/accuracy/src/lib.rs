@@ -18,6 +18,7 @@ pub mod lock_count;
 pub mod neighbour;
 mod output;
 pub mod program;
+pub mod python;
 pub mod quiet;
 pub mod session;
 pub mod table;

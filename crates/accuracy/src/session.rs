@@ -17,6 +17,7 @@ use crate::lock_count::LockCount;
 use crate::neighbour::NeighbourProcess;
 use crate::output::{command_line, run_for_output};
 use crate::program::{AnyProgram, write_file};
+use crate::python::PythonThreads;
 use crate::{AccuracyError, ExpectedReport, Truth};
 
 /// Number of directory-entry stressors: more than one, so that they contend. On two virtual CPUs
@@ -51,6 +52,7 @@ impl Session {
         match &case.body {
             Body::Program(program) => self.run_program(program, cpus),
             Body::Compiled(program) => self.run_compiled(program, cpus),
+            Body::Python(threads) => self.run_python(threads, cpus),
             Body::DirectoryStorm { seconds } => self.run_directory_storm(*seconds, cpus),
             Body::KernelPart(script) => self.run_kernel_part(script, cpus),
         }
@@ -98,6 +100,17 @@ impl Session {
         let view = self.trace(cpus, &executable.command_line(&truth, program.seconds))?;
         let expected = program.expected(&executable, &Truth::read(&truth)?, view.cpus, view.elapsed_s);
         Ok((expected, view))
+    }
+
+    fn run_python(
+        &self,
+        threads: &PythonThreads,
+        cpus: u32,
+    ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
+        let dir = self.make_folder()?;
+        let truth = dir.path().join("truth");
+        let view = self.trace(cpus, &threads.prepare(dir.path(), &truth)?)?;
+        Ok((threads.expected(&Truth::read(&truth)?, view.cpus), view))
     }
 
     /// Folder that is removed on drop.

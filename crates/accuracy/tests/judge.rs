@@ -3,9 +3,11 @@
 
 use morecores_accuracy::case::{Body, Case, Settings, cases};
 use morecores_accuracy::judge::{Judgement, judge};
+use morecores_accuracy::python::PythonThreads;
 use morecores_accuracy::table::{FailedCase, RunConditions, judgement_lines, markdown, totals_line};
 use morecores_accuracy::{Part, Truth};
 use morecores_report::component_name;
+use morecores_view::code::{RuntimeLock, UserLockView};
 use morecores_view::{Component, TraceView};
 
 /// Report of a program with 30% of 6 s serial on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
@@ -111,6 +113,33 @@ fn calls_are_counted_by_name() {
     // A miss of 2% of 6000.
     view.commands[1].calls = 5_879;
     assert_eq!(missed(&judged("short processes", &view)), ["calls of true"]);
+}
+
+#[test]
+fn a_runtime_lock_has_at_least_its_share_of_the_waits() {
+    let lock = |runtime, wait_s| UserLockView {
+        command: "python3".to_owned(),
+        name: None,
+        runtime,
+        waits: 1,
+        wait_s,
+        max_wait_s: wait_s,
+        held_s: 0.0,
+        sites: Vec::new(),
+        holders: Vec::new(),
+    };
+    let gil = |percent: f64| {
+        let user_locks = vec![lock(Some(RuntimeLock::PythonGil), percent), lock(None, 100.0 - percent)];
+        let view = TraceView { user_locks, ..view() };
+        let truth = Truth { cpu_s: 6.0, waited_s: Some(1.8), ..Truth::default() };
+        let expected = PythonThreads { seconds: 3.9 }.expected(&truth, 2);
+        let lines = judge(&case("Python's GIL"), &expected, &view, 1).lines;
+        lines.into_iter().find(|line| line.what.contains("GIL")).unwrap()
+    };
+    for (percent, ok) in [(100.0, true), (95.0, true), (94.0, false), (0.0, false)] {
+        assert_eq!(gil(percent).is_within_limit, ok, "{percent}");
+    }
+    assert_eq!((gil(94.0).truth, gil(94.0).reported), (95.0, 94.0));
 }
 
 /// A truth that the program did not measure is no truth of zero.

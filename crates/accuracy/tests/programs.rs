@@ -10,6 +10,7 @@ use std::process::Command;
 
 use morecores_accuracy::compiled::{Build, CompiledProgram, CompiledSource};
 use morecores_accuracy::program::write_file;
+use morecores_accuracy::python::PythonThreads;
 use morecores_accuracy::{ExpectedReport, Truth};
 use morecores_testkit::report_skip;
 
@@ -154,6 +155,21 @@ fn compiled_programs_know_their_functions() {
         }
         check_complete(&program.expected(&executable, &truth, 2, 0.3));
     }
+}
+
+#[test]
+fn python_threads_compute_or_wait() {
+    let (dir, program) = (tempfile::tempdir().unwrap(), PythonThreads { seconds: 0.2 });
+    let path = dir.path().join("truth");
+    let words = match program.prepare(dir.path(), &path) {
+        Err(error) if error.lacks_prerequisite() => {
+            return report_skip("python_threads_compute_or_wait", &error.to_string());
+        }
+        prepared => prepared.unwrap(),
+    };
+    let truth = run_other(&words, &path);
+    assert!(truth.cpu_s > 0.0 && truth.cpu_s + truth.waited_s.unwrap() >= 2.0 * 0.2, "{truth:?}");
+    check_complete(&program.expected(&truth, 2));
 }
 
 #[test]
