@@ -3,6 +3,8 @@
 
 mod harness;
 
+use std::fs;
+
 use harness::{World, report_skip, usable_cpus};
 use morecores_testkit::CProgram;
 use serde_json::Value;
@@ -75,6 +77,42 @@ int main(void)
 }
 "#;
 
+/// Copies a function into anonymous memory, writes the map of it for perf, and runs it for 300 ms
+/// of CPU time. Its first argument names a file that gets the path of the map.
+const GENERATES: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+__attribute__((noinline, aligned(64))) static void loop(volatile long *count)
+{
+	for (int i = 0; i < 100000; i++)
+		*count += i;
+}
+
+int main(int argc, char **argv)
+{
+	char path[64];
+	long count = 0;
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(code + 64, (void *)loop, 256);
+	__builtin___clear_cache(code, code + 4096);
+	mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	FILE *map = fopen(path, "w"), *told = fopen(argv[1], "w");
+	fprintf(told, "%s", path);
+	fprintf(map, "%lx %x py::sum of /a b.py\n", (long)(code + 64), 256);
+	fclose(told);
+	fclose(map);
+	while (clock() < 300000)
+		((void (*)(volatile long *))(code + 64))(&count);
+	return 0;
+}
+"#;
+
 /// View of a traced run of this command, if it has functions.
 fn traced_functions(test: &str, world: &World, command: &[&str]) -> Option<Value> {
     let ran = world.morecores(&[&["trace", "--json", "--"], command].concat());
@@ -102,6 +140,20 @@ fn functions_of_the_kernel_are_named() {
     let name = first["function"].as_str().expect("a name");
     assert!(["clear_user", "rep_stos", "zero"].iter().any(|part| name.contains(part)), "{rows:#?}");
     assert!(first["cpu_s"].as_f64() > Some(0.1), "{rows:#?}");
+}
+
+#[test]
+fn generated_functions_have_the_names_of_their_map() {
+    const NAME: &str = "generated_functions_have_the_names_of_their_map";
+    let (world, program) = (World::new(), CProgram::compile("generates", GENERATES));
+    let (path, told) = (program.path().to_str().expect("a path of letters"), world.path("map"));
+    let view = traced_functions(NAME, &world, &[path, told.to_str().expect("a path of letters")]);
+    fs::remove_file(fs::read_to_string(&told).expect("a path")).expect("a map");
+    let Some(view) = view else { return };
+    let rows = view["functions"].as_array().expect("functions");
+    assert_eq!(rows[0]["function"], "py::sum of /a b.py", "{rows:#?}");
+    assert_eq!(rows[0]["module"], "//anon", "{rows:#?}");
+    assert!(rows[0]["cpu_s"].as_f64() > Some(0.1), "{rows:#?}");
 }
 
 #[test]

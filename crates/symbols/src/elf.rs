@@ -234,6 +234,7 @@ mod tests {
         let elf = ElfFile {
             build_id: None,
             fits_in_memory: true,
+            entry: 0,
             segments: vec![
                 segment(0, 0x12_ec8c, 0, 0x12_ec8c, false, false),
                 segment(0x12_ec90, 0x23_28a0, 0x12_fc90, 0x23_28a0, false, true),

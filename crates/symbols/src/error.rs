@@ -3,7 +3,7 @@
 /// Reason why a module or the kernel has no names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolError {
-    /// The code has no file: the vDSO, or code generated at run time.
+    /// The code has no file, as that of the vDSO.
     #[error("{name} is no file")]
     NoFile {
         /// Name that the kernel gave to the code.
@@ -22,6 +22,17 @@ pub enum SymbolError {
     Replaced {
         /// Path of the module.
         path: String,
+    },
+    /// A process generated code and wrote no map of it.
+    #[error("code generated at run time needs a map of its functions in /tmp/perf-PID.map")]
+    NoMap,
+    /// The map of generated code is not to be trusted.
+    #[error("{path} is not used: {why}")]
+    RefusedMap {
+        /// Path of the map.
+        path: String,
+        /// Reason of the refusal.
+        why: &'static str,
     },
     /// The kernel hides the addresses of its functions from this process.
     #[error("the kernel hides their addresses; run as root with kernel.kptr_restrict below 2")]

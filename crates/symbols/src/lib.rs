@@ -1,11 +1,13 @@
 //! Names of the functions and variables in the files that a traced process had mapped, the callers
-//! of functions by the unwind tables of these files, and names of the kernel's functions.
+//! of functions by the unwind tables of these files, and names of the functions that the process
+//! generated and of the kernel's functions.
 //!
 //! [`Symbolizer`] reads the files and answers by their offsets. `elf` knows the segments, the build
 //! identifier and the unwind table of a file; symbols and lines come from `blazesym`; `name` writes
 //! a symbol as its source language does. [`Unwinder`] turns copies of stack memory into stacks.
-//! [`KernelSymbols`] has the functions of the kernel. This crate knows modules and no traces: it
-//! must not locate addresses in processes, decide or print.
+//! [`KernelSymbols`] has the functions of the kernel, and [`PerfMap`] those that a process
+//! generated at run time. This crate knows modules and no traces: it must not locate addresses in
+//! processes, decide or print.
 //!
 //! A name is given only where a symbol contains the place. The nearest symbol before it is another
 //! function in a stripped file.
@@ -15,10 +17,12 @@ mod elf;
 mod error;
 mod kernel;
 mod name;
+mod perf_map;
 mod symbolizer;
 mod unwinder;
 
 pub use error::SymbolError;
 pub use kernel::KernelSymbols;
+pub use perf_map::PerfMap;
 pub use symbolizer::Symbolizer;
 pub use unwinder::{Stack, Unwinder, UserRegisters};

@@ -278,6 +278,7 @@ impl BpfTracer {
             stacks: stacks::read_stacks(&self.skel.maps.stacks),
             modules: mappings.modules,
             functions: Vec::new(),
+            generated: Vec::new(),
             variables: Vec::new(),
             interrupts: system_state::interrupt_names().unwrap_or_default(),
             untraced,

@@ -12,7 +12,8 @@ command: string,
 /**
  * Name of the function. A function without a symbol has the name of its file and the offset of
  * its first byte there: `ld+0x1a30`. In brackets: `[kernel]` for code of the kernel without a
- * name, a file for its code outside all known functions, `[unknown]`.
+ * name, a file for its code outside all known functions, `[anon]` for generated code without a
+ * name, `[unknown]`.
  */
 function: string, 
 /**

@@ -2,16 +2,18 @@
 //! the kernel, and of the variables that its threads waited for. They are found right after the
 //! run, before another run can replace or remove the files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use morecores_explain::trace::{CodeEvents, FoundCode};
-use morecores_study::trace::{Module, TraceFacts, UntracedFact};
-use morecores_symbols::{KernelSymbols, Symbolizer};
+use morecores_study::trace::{CodeAddress, GeneratedFunction, Module, Tid, TraceFacts, UntracedFact};
+use morecores_symbols::{KernelSymbols, PerfMap, Symbolizer};
 use tracing::debug;
 
-/// Adds the names to the facts of a trace, and a note on the files without names.
-pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents) {
-    let FoundCode { instructions, kernel, futexes } = events.locate(&facts.known);
+/// Adds the names to the facts of a trace that began after `began`, and a note on the code without
+/// names.
+pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents, began: SystemTime) {
+    let FoundCode { instructions, generated, kernel, futexes } = events.locate(&facts.known, &facts.modules);
     let mut symbolizer = Symbolizer::new();
     let mut failures: Vec<String> = Vec::new();
     for (number, offsets) in instructions {
@@ -24,6 +26,7 @@ pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents) {
             }
         }
     }
+    failures.extend(name_generated_functions(facts, &generated, began));
     name_kernel_functions(facts, &kernel);
     facts.functions.sort_by_key(|function| (function.module, function.start));
     for futex in futexes {
@@ -35,6 +38,40 @@ pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents) {
     }
     let what = "the names of some functions".to_owned();
     facts.untraced.extend((!failures.is_empty()).then(|| UntracedFact { what, why: failures.join("; ") }));
+}
+
+/// Adds the functions that each process generated at these addresses. Returns the reasons why some
+/// have no names, each once.
+fn name_generated_functions(
+    facts: &mut TraceFacts,
+    code: &BTreeMap<Tid, BTreeMap<u64, CodeAddress>>,
+    began: SystemTime,
+) -> BTreeSet<String> {
+    let mut failures = BTreeSet::new();
+    for (process, places) in code {
+        let map = match PerfMap::read(*process, began) {
+            Ok(map) => map,
+            Err(error) => {
+                debug!("no names for the generated code of process {}: {error}", process.0);
+                failures.insert(error.to_string());
+                continue;
+            }
+        };
+        for (address, place) in places {
+            let Some((range, name)) = map.function(*address) else { continue };
+            let function = GeneratedFunction {
+                process: *process,
+                module: place.module,
+                start: place.offset.saturating_sub(address - range.start),
+                end: place.offset.saturating_add(range.end - address),
+                name: name.to_owned(),
+            };
+            facts.generated.push(function);
+        }
+    }
+    facts.generated.sort_by_key(|function| (function.process, function.module, function.start));
+    facts.generated.dedup();
+    failures
 }
 
 /// Adds the functions at these addresses of the kernel, or a note on the reason why they have no

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use morecores_explain::trace::CodeEvents;
@@ -29,6 +30,8 @@ pub(crate) struct UnfinishedTrace {
     writer: TraceWriter,
     /// Events for the names of functions and locks.
     code: CodeEvents,
+    /// Time before the start of the command.
+    began: SystemTime,
 }
 
 impl TraceFiles {
@@ -76,7 +79,7 @@ impl UnfinishedTrace {
             path: study.to_owned(),
             error,
         })?;
-        Ok(Self { stream, writer, code: CodeEvents::default() })
+        Ok(Self { stream, writer, code: CodeEvents::default(), began: SystemTime::now() })
     }
 
     fn add_events(&mut self, cpu: CpuId, events: &[Event]) -> io::Result<()> {
@@ -87,7 +90,7 @@ impl UnfinishedTrace {
     /// Completes the trace and adds it to the study, with the names of the sampled functions in its
     /// header.
     pub(crate) fn finish(self, header: &mut TraceHeader) -> Result<()> {
-        name_code(&mut header.facts, self.code);
+        name_code(&mut header.facts, self.code, self.began);
         self.stream.finish().context("cannot write the end of a trace")?;
         Ok(self.writer.commit(header)?)
     }

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use morecores_study::trace::{SampleMode, TraceFacts};
 use morecores_view::code::CallNode;
 
-use super::functions::{Code, code_at, code_name, idle_scales, module_of, sample_code, source_of};
+use super::functions::{
+    Code, GeneratedCode, code_name, idle_scales, module_of, process_code, sample_code, source_of,
+};
 use super::programs::{ProgramId, Programs};
-use crate::trace::{CpuSample, IdleAccounting, Timeline};
+use crate::trace::{CpuSample, IdleAccounting, ThreadId, Timeline};
 
 /// Share of the samples from which a call has a node. A choice: narrower boxes cannot be read.
 const LEAST_SHARE: f64 = 0.005;
@@ -54,6 +56,7 @@ pub(super) fn call_tree(
         return Vec::new();
     }
     let period_s = period.as_secs_f64();
+    let generated = GeneratedCode::new(&facts.generated);
     let scales = idle_scales(timeline, programs, idle, period_s);
     let mut roots: BTreeMap<ProgramId, Call> = BTreeMap::new();
     for (index, sample) in timeline.samples.iter().enumerate() {
@@ -68,7 +71,7 @@ pub(super) fn call_tree(
         };
         let mut call = roots.entry(program).or_default();
         call.add(&weighted);
-        for code in path(facts, timeline, sample) {
+        for code in path(facts, &generated, timeline, sample, id) {
             call = call.callees.entry(code).or_default();
             call.add(&weighted);
         }
@@ -84,13 +87,21 @@ pub(super) fn call_tree(
 }
 
 /// Functions of a sample, the outermost first. A function that calls itself occurs once in a row.
-fn path(facts: &TraceFacts, timeline: &Timeline, sample: &CpuSample) -> Vec<Code> {
+fn path(
+    facts: &TraceFacts,
+    generated: &GeneratedCode<'_>,
+    timeline: &Timeline,
+    sample: &CpuSample,
+    id: ThreadId,
+) -> Vec<Code> {
+    let process = timeline.thread(id).process;
     let callers = sample.stack.iter().flat_map(|stack| timeline.user_stacks.code(stack));
-    let mut path: Vec<Code> = callers.map(|code| code_at(&facts.functions, code)).collect();
+    let mut path: Vec<Code> =
+        callers.map(|code| process_code(&facts.functions, generated, process, code)).collect();
     path.reverse();
     // The stack of a sample in user mode begins with the sampled function.
     if sample.mode == SampleMode::Kernel || sample.stack.is_none() {
-        path.extend(sample_code(&facts.functions, sample));
+        path.extend(sample_code(&facts.functions, generated, process, sample));
     }
     path.dedup();
     path.truncate(MOST_LEVELS);

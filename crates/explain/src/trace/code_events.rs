@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use morecores_study::trace::{
-    AddressSpaces, Event, EventKind, KnownThread, Mapping, Object, SampleMode, Tid,
+    AddressSpaces, CodeAddress, Event, EventKind, KnownThread, Mapping, Module, Object, SampleMode, Tid,
 };
 
 /// Events that tell which code a trace found: in which functions its samples lie, and in which
@@ -22,8 +22,10 @@ pub struct CodeEvents {
 /// Addresses in the modules of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundCode {
-    /// Offsets of instructions in each module, by the module's number.
+    /// Offsets of instructions in the file of each module, by the module's number.
     pub instructions: BTreeMap<u32, BTreeSet<u64>>,
+    /// Instructions of each process in memory for generated code, by their addresses.
+    pub generated: BTreeMap<Tid, BTreeMap<u64, CodeAddress>>,
     /// Addresses of instructions in the kernel.
     pub kernel: BTreeSet<u64>,
     /// Futexes in the data of a process, with the code that may belong to the same module: the last
@@ -65,8 +67,10 @@ impl CodeEvents {
         }
     }
 
-    /// Locates all addresses. `known` are the threads from before the trace.
-    pub fn locate(mut self, known: &[KnownThread]) -> FoundCode {
+    /// Locates all addresses. `known` are the threads from before the trace, and `modules` those of
+    /// its mappings.
+    pub fn locate(mut self, known: &[KnownThread], modules: &[Module]) -> FoundCode {
+        let is_generated = |number: u32| modules.get(number as usize).is_some_and(Module::is_generated);
         self.events.sort_by_key(|event| event.at);
         let mut spaces = AddressSpaces::new(known);
         let mut found = FoundCode { kernel: self.kernel, ..FoundCode::default() };
@@ -75,7 +79,11 @@ impl CodeEvents {
             spaces.apply(&event.kind);
             match &event.kind {
                 EventKind::Sample(sample) => {
-                    if let Some(code) = spaces.locate(sample.tid, sample.address) {
+                    let Some(code) = spaces.locate(sample.tid, sample.address) else { continue };
+                    if is_generated(code.module) {
+                        let process = found.generated.entry(spaces.process(sample.tid)).or_default();
+                        process.insert(sample.address, code);
+                    } else {
                         found.instructions.entry(code.module).or_default().insert(code.offset);
                     }
                 }
@@ -123,7 +131,12 @@ mod tests {
         assert_eq!(sampled.events.len(), 2);
         let awaits = EventKind::Awaits { tid: Tid(1), object: Object::Futex(0x3008) };
         sampled.add(&[at(40, 0, awaits)]);
-        let found = sampled.locate(&[]);
+        sampled.add(&[at(50, 0, mapping(1, 0x5000, 0x1000, 0x5000, 1)), at(60, 0, sample(0x5010, user))]);
+        let modules = ["/bin/a", "//anon", "/bin/b", "/bin/c"];
+        let modules = modules.map(|path| Module { path: path.to_owned(), build_id: None });
+        let found = sampled.locate(&[], &modules);
+        let generated = CodeAddress { module: 1, offset: 0x5010 };
+        assert_eq!(found.generated, [(Tid(1), [(0x5010, generated)].into())].into());
         assert_eq!(found.instructions, [(3, [0x410].into())].into());
         assert_eq!(found.kernel, [0x1020].into());
         let code = Mapping { process: Tid(1), start: 0x1000, length: 0x1000, offset: 0x400, module: 3 };

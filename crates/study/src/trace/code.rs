@@ -23,6 +23,12 @@ impl Module {
     pub fn kernel() -> Self {
         Self { path: Self::KERNEL.to_owned(), build_id: None }
     }
+
+    /// Whether the module is memory in which processes put code that they generate at run time:
+    /// anonymous memory, a heap, or a file that exists only in memory.
+    pub fn is_generated(&self) -> bool {
+        matches!(self.path.as_str(), "//anon" | "[heap]") || self.path.starts_with("/memfd:")
+    }
 }
 
 /// Place of an instruction in a module.
@@ -61,6 +67,23 @@ pub struct Function {
     /// Place in the source code, if the file or its debug file has line numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceLine>,
+}
+
+/// Function that a process generated at run time, as a compiler for an interpreted language does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratedFunction {
+    /// Process that generated the function for itself.
+    pub process: super::Tid,
+    /// Index of the memory with the function in
+    /// [`TraceFacts::modules`](super::TraceFacts::modules).
+    pub module: u32,
+    /// Offset of the first byte in the memory. For anonymous memory and heaps it is the address in
+    /// the process.
+    pub start: u64,
+    /// Offset after the last byte.
+    pub end: u64,
+    /// Name from the runtime of the language.
+    pub name: String,
 }
 
 /// Variable of a module that a thread waited for: a lock of the program's own, most often.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::code::{Function, Module, Variable};
+use super::code::{Function, GeneratedFunction, Module, Variable};
 use super::event::Tid;
 use crate::{CpuId, Nanos, Run};
 
@@ -172,6 +172,10 @@ pub struct TraceFacts {
     /// Functions in which samples found the processes, by module and start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Function>,
+    /// Functions in which samples found the processes that generated them, by process, module and
+    /// start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generated: Vec<GeneratedFunction>,
     /// Variables at the futexes that threads waited for, where the modules name them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
