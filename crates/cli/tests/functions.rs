@@ -156,6 +156,28 @@ fn generated_functions_have_the_names_of_their_map() {
     assert!(rows[0]["cpu_s"].as_f64() > Some(0.1), "{rows:#?}");
 }
 
+/// The program lies in a file system that only its own mount namespace has, and only while it runs.
+#[test]
+fn files_of_other_mount_namespaces_have_functions() {
+    const NAME: &str = "files_of_other_mount_namespaces_have_functions";
+    let (world, program) = (World::new(), CProgram::compile("stages", PROGRAM));
+    let path = program.path().to_str().expect("a path of letters");
+    let hidden = world.path("hidden");
+    fs::create_dir(&hidden).expect("a directory");
+    let hidden = hidden.to_str().expect("a path of letters");
+    let mount = "mount -t tmpfs none \"$1\" && cp \"$2\" \"$1/stages\" && \"$1/stages\" 1";
+    let command = ["unshare", "--mount", "sh", "-c", mount, "sh", hidden, path];
+    let mounted = world.command("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", hidden]).output();
+    if !mounted.is_ok_and(|ran| ran.status.success()) {
+        return report_skip(NAME, "no file system can be mounted here");
+    }
+    let Some(view) = traced_functions(NAME, &world, &command) else { return };
+    assert!(fs::read_dir(hidden).expect("a directory").next().is_none());
+    let rows = view["functions"].as_array().expect("functions");
+    let add_up = rows.iter().find(|row| row["function"] == "add_up").unwrap_or_else(|| panic!("{rows:#?}"));
+    assert_eq!(add_up["module"], format!("{hidden}/stages"), "{rows:#?}");
+}
+
 #[test]
 fn the_serial_function_is_named() {
     const NAME: &str = "the_serial_function_is_named";

@@ -6,7 +6,8 @@
 //! identifier and the unwind table of a file; symbols and lines come from `blazesym`; `name` writes
 //! a symbol as its source language does. [`Unwinder`] turns copies of stack memory into stacks.
 //! [`KernelSymbols`] has the functions of the kernel, and [`PerfMap`] those that a process
-//! generated at run time. This crate knows modules and no traces: it must not locate addresses in
+//! generated at run time. `namespace` locates the files of other mount namespaces while their
+//! processes live. This crate knows modules and no traces: it must not locate addresses in
 //! processes, decide or print.
 //!
 //! A name is given only where a symbol contains the place. The nearest symbol before it is another
@@ -17,12 +18,14 @@ mod elf;
 mod error;
 mod kernel;
 mod name;
+mod namespace;
 mod perf_map;
 mod symbolizer;
 mod unwinder;
 
 pub use error::SymbolError;
 pub use kernel::KernelSymbols;
+pub use namespace::locate_in_other_namespace;
 pub use perf_map::PerfMap;
 pub use symbolizer::Symbolizer;
-pub use unwinder::{Stack, Unwinder, UserRegisters};
+pub use unwinder::{MappedFiles, Stack, Unwinder, UserRegisters};

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,8 @@ use crate::name::source_name;
 #[derive(Debug)]
 pub struct Symbolizer {
     reader: SymbolReader,
+    /// Located files of other mount namespaces.
+    located: HashMap<Module, OwnedFd>,
     files: HashMap<Module, Result<SymbolFile, SymbolError>>,
 }
 
@@ -53,7 +56,12 @@ impl Symbolizer {
             .enable_code_info(true)
             .enable_inlined_fns(false)
             .build();
-        Self { reader, files: HashMap::new() }
+        Self { reader, located: HashMap::new(), files: HashMap::new() }
+    }
+
+    /// Symbolizer that reads these located files in place of those at the modules' paths.
+    pub fn with_located_files(located: HashMap<Module, OwnedFd>) -> Self {
+        Self { located, ..Self::new() }
     }
 
     /// Functions of a module that contain these offsets in its file: each once, sorted by start.
@@ -69,7 +77,7 @@ impl Symbolizer {
         module: &Module,
         offsets: &BTreeSet<u64>,
     ) -> Result<Vec<Function>, SymbolError> {
-        let file = open(&mut self.files, module)?;
+        let file = open(&mut self.files, &self.located, module)?;
         let mut functions: Vec<Function> = Vec::new();
         for offset in offsets {
             if functions.last().is_some_and(|last| *offset < last.end) {
@@ -94,7 +102,7 @@ impl Symbolizer {
         code: &Mapping,
         address: u64,
     ) -> Result<Option<Variable>, SymbolError> {
-        let file = open(&mut self.files, module)?;
+        let file = open(&mut self.files, &self.located, module)?;
         let Some(place) = file.elf.data_address(code.start, code.offset, address) else { return Ok(None) };
         let symbol = containing_symbol(&self.reader, file, place);
         Ok(symbol.map(|symbol| Variable {
@@ -110,15 +118,17 @@ impl Symbolizer {
 /// File of a module, opened at its first use.
 fn open<'f>(
     files: &'f mut HashMap<Module, Result<SymbolFile, SymbolError>>,
+    located: &HashMap<Module, OwnedFd>,
     module: &Module,
 ) -> Result<&'f SymbolFile, SymbolError> {
-    let file = files.entry(module.clone()).or_insert_with(|| SymbolFile::open(module));
+    let open = || SymbolFile::open(module, located.get(module));
+    let file = files.entry(module.clone()).or_insert_with(open);
     file.as_ref().map_err(Clone::clone)
 }
 
 impl SymbolFile {
-    fn open(module: &Module) -> Result<Self, SymbolError> {
-        let (path, elf) = checked_file(module)?;
+    fn open(module: &Module, located: Option<&OwnedFd>) -> Result<Self, SymbolError> {
+        let (path, elf) = checked_file(module, located)?;
         Ok(Self { path, elf, damaged: RefCell::default() })
     }
 
@@ -130,16 +140,20 @@ impl SymbolFile {
     }
 }
 
-/// Path and structure of a module's file, if the file is still the one that was mapped.
-pub(crate) fn checked_file(module: &Module) -> Result<(PathBuf, ElfFile), SymbolError> {
+/// Path and structure of a module's file, if the file is still the one that was mapped. `located` is
+/// the file of a module in another mount namespace.
+pub(crate) fn checked_file(
+    module: &Module,
+    located: Option<&OwnedFd>,
+) -> Result<(PathBuf, ElfFile), SymbolError> {
     let name = module.path.clone();
-    // Names such as `[vdso]` and `//anon` are no paths; `/memfd:` has no file to open. The kernel
-    // appends ` (deleted)` to the path of a file that had none left at the mapping.
-    let has_path = name.starts_with('/') && !name.starts_with("//") && !name.starts_with("/memfd:");
-    if !has_path || name.ends_with(" (deleted)") {
+    if !module.has_path() {
         return Err(SymbolError::NoFile { name });
     }
-    let path = PathBuf::from(&name);
+    let path = match located {
+        Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
+        None => PathBuf::from(&name),
+    };
     let elf = ElfFile::read(&path).map_err(|why| SymbolError::Unreadable { path: name.clone(), why })?;
     match (&module.build_id, &elf.build_id) {
         (Some(mapped), Some(now)) if mapped != now => Err(SymbolError::Replaced { path: name }),

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
@@ -34,6 +35,15 @@ pub struct UserRegisters {
     pub sp: u64,
     /// Frame pointer, or any other value.
     pub bp: u64,
+}
+
+/// Files of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct MappedFiles<'f> {
+    /// Modules by their number.
+    pub modules: &'f [Module],
+    /// Located files of other mount namespaces, by the number of their module.
+    pub located: &'f HashMap<u32, OwnedFd>,
 }
 
 /// Unwound stack.
@@ -87,12 +97,12 @@ impl Unwinder {
         Self::default()
     }
 
-    /// Unwinds a stack. `modules` are the modules of the trace, `locate` returns the code at an
+    /// Unwinds a stack. `files` are the files of the trace, `locate` returns the code at an
     /// address of the process, and `read` the eight bytes at an address of the stack.
     pub fn unwind(
         &mut self,
         registers: UserRegisters,
-        modules: &[Module],
+        files: &MappedFiles<'_>,
         locate: impl Fn(u64) -> Option<CodeAddress>,
         mut read: impl FnMut(u64) -> Option<u64>,
     ) -> Stack {
@@ -110,7 +120,7 @@ impl Unwinder {
             if frames.len() == MOST_FRAMES {
                 break StackEnd::MissingMemory;
             }
-            let next = match self.step(code, modules) {
+            let next = match self.step(code, files) {
                 Step::Table(place) => {
                     registers.set_ip(place + before);
                     let frame = match before {
@@ -119,7 +129,7 @@ impl Unwinder {
                             .unwrap_or(FrameAddress::from_instruction_pointer(place)),
                     };
                     let Some(next) = self.apply_rule(frame, &mut registers, &mut read) else {
-                        self.files.insert(code.module, Err(damaged(modules, code.module)));
+                        self.files.insert(code.module, Err(damaged(files.modules, code.module)));
                         break StackEnd::UnknownCode;
                     };
                     next
@@ -159,13 +169,14 @@ impl Unwinder {
         catch_unwind(AssertUnwindSafe(|| rules.unwind_frame(frame, registers, cache, &mut read))).ok()
     }
 
-    fn step(&mut self, code: CodeAddress, modules: &[Module]) -> Step {
+    fn step(&mut self, code: CodeAddress, mapped: &MappedFiles<'_>) -> Step {
         let (files, rules) = (&mut self.files, &mut self.rules);
         let number = files.len() as u32;
         let file = files.entry(code.module).or_insert_with(|| {
-            let module = modules.get(code.module as usize);
+            let module = mapped.modules.get(code.module as usize);
             let unknown = || SymbolError::NoFile { name: format!("module {}", code.module) };
-            UnwindFile::open(module.ok_or_else(unknown)?, number, rules)
+            let module = module.ok_or_else(unknown)?;
+            UnwindFile::open(module, mapped.located.get(&code.module), number, rules)
         });
         match file {
             Ok(file) if file.elf.has_functions() => {
@@ -186,9 +197,14 @@ impl Unwinder {
 
 impl UnwindFile {
     /// Opens the file of a module, and adds its tables to `rules` as range `number`.
-    fn open(module: &Module, number: u32, rules: &mut UnwinderX86_64<Vec<u8>>) -> Result<Self, SymbolError> {
+    fn open(
+        module: &Module,
+        located: Option<&OwnedFd>,
+        number: u32,
+        rules: &mut UnwinderX86_64<Vec<u8>>,
+    ) -> Result<Self, SymbolError> {
         let unreadable = |why| SymbolError::Unreadable { path: module.path.clone(), why };
-        let (path, elf) = checked_file(module)?;
+        let (path, elf) = checked_file(module, located)?;
         let tables = UnwindTables::read(&path).map_err(unreadable)?;
         let size = elf.end();
         if number >= MOST_RANGES || size >= 1 << RANGE_BITS {

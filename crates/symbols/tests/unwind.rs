@@ -4,10 +4,11 @@
 
 mod support;
 
+use std::collections::HashMap;
 use std::fs;
 
 use morecores_study::trace::{CodeAddress, Module, StackEnd};
-use morecores_symbols::{Stack, Unwinder, UserRegisters};
+use morecores_symbols::{MappedFiles, Stack, Unwinder, UserRegisters};
 use object::{Object, ObjectSection};
 
 use support::{compile, module, place};
@@ -30,7 +31,8 @@ fn read(stack: &[u64], address: u64) -> Option<u64> {
 
 fn unwind(unwinder: &mut Unwinder, module: &Module, ip: u64, stack: &[u64], bp: u64) -> Stack {
     let registers = UserRegisters { ip, sp: TOP - 8 * stack.len() as u64, bp };
-    unwinder.unwind(registers, std::slice::from_ref(module), locate, |address| read(stack, address))
+    let files = MappedFiles { modules: std::slice::from_ref(module), located: &HashMap::new() };
+    unwinder.unwind(registers, &files, locate, |address| read(stack, address))
 }
 
 fn offsets(stack: &Stack) -> Vec<u64> {

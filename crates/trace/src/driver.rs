@@ -15,9 +15,10 @@ mod system_state;
 mod tid_query;
 mod user_stacks;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
@@ -94,6 +95,8 @@ pub(crate) struct BpfTracer {
     /// Cost of one event and of one system call; none if it could not be measured.
     costs: Option<Costs>,
     active: Option<ActiveTrace>,
+    /// Files of other mount namespaces in the last trace, by the number of their module.
+    located: HashMap<u32, OwnedFd>,
 }
 
 /// State that exists only during a trace.
@@ -164,6 +167,7 @@ impl BpfTracer {
             stack_bits,
             costs: None,
             active: None,
+            located: HashMap::new(),
         };
         tracer.calibrate()?;
         debug!("buffers of 2^{bits} slots for CPUs {}, costs: {:?}", tracer.cpus, tracer.costs);
@@ -257,6 +261,7 @@ impl BpfTracer {
         let ReaderSummary { events, tid, dropped, counts, mappings, stacks } = active.reader.finish()?;
         untraced.extend(lost_mappings_note(mappings.lost));
         untraced.extend(lost_stacks_note(stacks));
+        self.located = mappings.located;
         let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
         let with_calls = self.options.syscalls;
@@ -283,6 +288,10 @@ impl BpfTracer {
             interrupts: system_state::interrupt_names().unwrap_or_default(),
             untraced,
         })
+    }
+
+    pub(crate) fn take_located_files(&mut self) -> HashMap<u32, OwnedFd> {
+        std::mem::take(&mut self.located)
     }
 
     /// Starts to record the mappings of code, or gives the reason why not. A trace without them is

@@ -16,7 +16,8 @@ pub mod perf;
 mod wake;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 
 use morecores_study::trace::{EventSink, TraceFacts, TraceSource, UntracedFact};
 use morecores_study::{Bytes, CpuSet, Nanos};
@@ -159,6 +160,15 @@ impl Tracer {
             Source::Perf(tracer, refused) => facts_of_perf(tracer.end()?, refused),
         }?;
         Ok(TraceFacts { wake_latency_ns: self.wake_latency, ..facts })
+    }
+
+    /// Files of the last trace in other mount namespaces than this process's, by the number of
+    /// their module in [`TraceFacts::modules`]. They were located while their processes lived.
+    pub fn take_located_files(&mut self) -> HashMap<u32, OwnedFd> {
+        match &mut self.source {
+            Source::Bpf(tracer) => tracer.take_located_files(),
+            Source::Perf(..) => HashMap::new(),
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //! the kernel, and of the variables that its threads waited for. They are found right after the
 //! run, before another run can replace or remove the files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::fd::OwnedFd;
 use std::time::SystemTime;
 
 use morecores_explain::trace::{CodeEvents, FoundCode};
@@ -11,10 +12,16 @@ use morecores_symbols::{KernelSymbols, PerfMap, Symbolizer};
 use tracing::debug;
 
 /// Adds the names to the facts of a trace that began after `began`, and a note on the code without
-/// names.
-pub(super) fn name_code(facts: &mut TraceFacts, events: CodeEvents, began: SystemTime) {
+/// names. `located` are the files of other mount namespaces, by the number of their module.
+pub(super) fn name_code(
+    facts: &mut TraceFacts,
+    events: CodeEvents,
+    began: SystemTime,
+    located: HashMap<u32, OwnedFd>,
+) {
     let FoundCode { instructions, generated, kernel, futexes } = events.locate(&facts.known, &facts.modules);
-    let mut symbolizer = Symbolizer::new();
+    let module = |(number, file)| Some((facts.modules.get(number as usize)?.clone(), file));
+    let mut symbolizer = Symbolizer::with_located_files(located.into_iter().filter_map(module).collect());
     let mut failures: Vec<String> = Vec::new();
     for (number, offsets) in instructions {
         let Some(module) = facts.modules.get(number as usize) else { continue };

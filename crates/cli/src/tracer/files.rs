@@ -1,7 +1,9 @@
 //! Files of a trace while its run is in progress.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -32,6 +34,8 @@ pub(crate) struct UnfinishedTrace {
     code: CodeEvents,
     /// Time before the start of the command.
     began: SystemTime,
+    /// Located files of other mount namespaces, by the number of their module.
+    located: HashMap<u32, OwnedFd>,
 }
 
 impl TraceFiles {
@@ -60,6 +64,15 @@ impl TraceFiles {
         }))
     }
 
+    /// Adds files of other mount namespaces to the current attempt, by the number of their module.
+    pub(crate) fn add_located(&self, located: HashMap<u32, OwnedFd>) {
+        self.with_current(|current| {
+            if let Some(files) = current {
+                files.located = located;
+            }
+        });
+    }
+
     /// Files of the last attempt, from now on without a receiver.
     pub(crate) fn take(&self) -> Option<UnfinishedTrace> {
         self.with_current(Option::take)
@@ -79,7 +92,8 @@ impl UnfinishedTrace {
             path: study.to_owned(),
             error,
         })?;
-        Ok(Self { stream, writer, code: CodeEvents::default(), began: SystemTime::now() })
+        let (code, began) = (CodeEvents::default(), SystemTime::now());
+        Ok(Self { stream, writer, code, began, located: HashMap::new() })
     }
 
     fn add_events(&mut self, cpu: CpuId, events: &[Event]) -> io::Result<()> {
@@ -90,7 +104,7 @@ impl UnfinishedTrace {
     /// Completes the trace and adds it to the study, with the names of the sampled functions in its
     /// header.
     pub(crate) fn finish(self, header: &mut TraceHeader) -> Result<()> {
-        name_code(&mut header.facts, self.code, self.began);
+        name_code(&mut header.facts, self.code, self.began, self.located);
         self.stream.finish().context("cannot write the end of a trace")?;
         Ok(self.writer.commit(header)?)
     }

@@ -70,6 +70,8 @@ impl RunObserver for InstalledTracer {
     }
 
     fn on_end(&mut self) -> Result<TraceFacts, ObserverError> {
-        self.tracer.end().map_err(ObserverError::new)
+        let facts = self.tracer.end().map_err(ObserverError::new)?;
+        self.files.add_located(self.tracer.take_located_files());
+        Ok(facts)
     }
 }

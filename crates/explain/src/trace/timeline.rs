@@ -426,8 +426,8 @@ pub struct CpuSample {
     pub mode: SampleMode,
     /// Whether the thread spins in a loop of its own.
     pub spins: bool,
-    /// Code that the thread ran; none in the kernel, and for code of which the trace shows no
-    /// mapping.
+    /// Code that the thread ran; none in the kernel of a trace without its functions, and for code
+    /// of which the trace shows no mapping.
     pub code: Option<CodeAddress>,
     /// User stack of the thread, if it was recorded.
     pub stack: Option<RecordedStack>,

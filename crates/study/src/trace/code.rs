@@ -24,6 +24,15 @@ impl Module {
         Self { path: Self::KERNEL.to_owned(), build_id: None }
     }
 
+    /// Whether the module is a file that had a path when it was mapped. Names such as `[vdso]` and
+    /// `//anon` are no paths, and `/memfd:` is no file. The kernel appends ` (deleted)` to the path
+    /// of a file that had none left.
+    pub fn has_path(&self) -> bool {
+        let path = &self.path;
+        let is_path = path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/memfd:");
+        is_path && !path.ends_with(" (deleted)")
+    }
+
     /// Whether the module is memory in which processes put code that they generate at run time:
     /// anonymous memory, a heap, or a file that exists only in memory.
     pub fn is_generated(&self) -> bool {

@@ -5,7 +5,7 @@
 //! copies, which is a tenth of the work of encoding. It encodes after the run, or earlier if the
 //! copies have filled the memory reserved for them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use morecores_study::trace::{Event, EventKind, EventSink, Tid};
 use morecores_study::{CpuId, CpuSet, Nanos};
+use morecores_symbols::MappedFiles;
 use procfs::Current as _;
 
 use super::ring::Buffers;
@@ -335,8 +336,10 @@ impl ReaderState {
             self.stack_summary.copied += u64::from(!without_room);
             self.stack_summary.took.0 += record.took.0;
         }
-        let modules = self.mappings.as_ref().map_or(&[][..], MappingReader::modules);
-        self.stacks.unwind(&mut self.events, &stacks, &memory, modules);
+        let none = HashMap::new();
+        let without_files = MappedFiles { modules: &[], located: &none };
+        let files = self.mappings.as_ref().map_or(without_files, MappingReader::files);
+        self.stacks.unwind(&mut self.events, &stacks, &memory, &files);
         if let Some(mappings) = &mut self.mappings {
             mappings.insert_into(cpu, &mut self.events);
         }

@@ -5,10 +5,8 @@
 
 use std::collections::HashMap;
 
-use morecores_study::trace::{
-    AddressSpaces, CodeAddress, Event, EventKind, Module, StackFrame, Tid, UserStack,
-};
-use morecores_symbols::{Stack, Unwinder};
+use morecores_study::trace::{AddressSpaces, CodeAddress, Event, EventKind, StackFrame, Tid, UserStack};
+use morecores_symbols::{MappedFiles, Stack, Unwinder};
 
 use crate::wire::StackRecord;
 
@@ -63,7 +61,7 @@ impl UserStacks {
         events: &mut Vec<Event>,
         copies: &[StackCopy],
         memory: &[u8],
-        modules: &[Module],
+        files: &MappedFiles<'_>,
     ) {
         if copies.is_empty() {
             return;
@@ -75,7 +73,7 @@ impl UserStacks {
             if let EventKind::UserStack(stack) = &mut event.kind
                 && let Some(copy) = copies.next()
             {
-                let Stack { frames, end } = self.unwind_copy(copy, stack.tid, memory, modules);
+                let Stack { frames, end } = self.unwind_copy(copy, stack.tid, memory, files);
                 let mut caller = None;
                 for code in frames.iter().rev() {
                     let (number, is_new) = self.frame_number(caller, *code);
@@ -92,11 +90,11 @@ impl UserStacks {
         }
     }
 
-    fn unwind_copy(&mut self, copy: &StackCopy, tid: Tid, memory: &[u8], modules: &[Module]) -> Stack {
+    fn unwind_copy(&mut self, copy: &StackCopy, tid: Tid, memory: &[u8], files: &MappedFiles<'_>) -> Stack {
         let spaces = &self.spaces;
         self.unwinder.unwind(
             copy.record.registers,
-            modules,
+            files,
             |address| spaces.locate(tid, address),
             |address| copy.read(memory, address),
         )

@@ -3,12 +3,15 @@
 //! before a reader has opened it.
 //!
 //! The records and the build identifiers in them come from the kernel, which reads them while it
-//! maps the file. This module records; it must not read the files or name functions.
+//! maps the file. This module records, and locates the files of other mount namespaces while their
+//! processes live; it must not read the files or name functions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::os::fd::OwnedFd;
 
 use morecores_study::trace::{Event, EventKind, Mapping, Module, Tid};
 use morecores_study::{CpuId, CpuSet, Nanos};
+use morecores_symbols::{MappedFiles, locate_in_other_namespace};
 use perf_event_open_sys::bindings as sys;
 use rustix::io::Errno;
 
@@ -21,6 +24,10 @@ use super::record::Record;
 /// makes four of them: 250 starts between two readings, which are at most 100 ms apart.
 const BUFFER_BYTES: usize = 128 << 10;
 
+/// Largest number of located files. Each is an open file until the functions have names. A choice:
+/// a quarter of the usual limit of a process, 1,024.
+const MAX_LOCATED: usize = 256;
+
 /// Reader of the mappings of all CPUs.
 #[derive(Debug)]
 pub(crate) struct MappingReader {
@@ -32,10 +39,12 @@ pub(crate) struct MappingReader {
     fresh: Vec<(Nanos, Mapping)>,
 }
 
-/// All modules, and the number of mappings that were lost.
+/// All modules, located files by the number of their module, and the number of mappings that were
+/// lost.
 #[derive(Debug, Default)]
 pub(crate) struct ReadMappings {
     pub(crate) modules: Vec<Module>,
+    pub(crate) located: HashMap<u32, OwnedFd>,
     pub(crate) lost: u64,
 }
 
@@ -72,9 +81,9 @@ impl MappingReader {
         &self.fresh
     }
 
-    /// Modules of the mappings so far.
-    pub(crate) fn modules(&self) -> &[Module] {
-        &self.modules.list
+    /// Files of the mappings so far.
+    pub(crate) fn files(&self) -> MappedFiles<'_> {
+        MappedFiles { modules: &self.modules.list, located: &self.modules.located }
     }
 
     /// Inserts the mappings of a CPU up to the time of the last of its `events` before the first
@@ -99,7 +108,8 @@ impl MappingReader {
     /// Ends the recording.
     pub(crate) fn finish(self) -> ReadMappings {
         let lost = self.channels.iter().filter_map(|channel| channel.counter.read_lost_records().ok()?).sum();
-        ReadMappings { modules: self.modules.list, lost }
+        let Modules { list: modules, located, .. } = self.modules;
+        ReadMappings { modules, located, lost }
     }
 }
 
@@ -123,10 +133,13 @@ fn decode(bytes: &[u8], is_traced: impl Fn(Tid) -> bool, modules: &mut Modules) 
     let has_build_id = flags & sys::PERF_RECORD_MISC_MMAP_BUILD_ID != 0;
     let build_id = identity.get(..usize::from(build_id_length)).filter(|_| has_build_id);
     let (_protection, _flags) = (body.u32()?, body.u32()?);
-    let module = modules.number(Module {
-        path: String::from_utf8_lossy(body.text()).into_owned(),
-        build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
-    });
+    let module = modules.number(
+        process,
+        Module {
+            path: String::from_utf8_lossy(body.text()).into_owned(),
+            build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        },
+    );
     Some((at, Mapping { process, start, length, offset, module }))
 }
 
@@ -135,16 +148,34 @@ fn decode(bytes: &[u8], is_traced: impl Fn(Tid) -> bool, modules: &mut Modules) 
 struct Modules {
     list: Vec<Module>,
     numbers: HashMap<Module, u32>,
+    /// Files of other mount namespaces.
+    located: HashMap<u32, OwnedFd>,
+    /// Modules of which each process until now had ended before its namespace was known.
+    unlocated: HashSet<u32>,
 }
 
 impl Modules {
-    fn number(&mut self, module: Module) -> u32 {
-        if let Some(number) = self.numbers.get(&module) {
-            return *number;
+    /// Number of a module that this process has mapped.
+    fn number(&mut self, process: Tid, module: Module) -> u32 {
+        let number = match self.numbers.get(&module) {
+            Some(number) => *number,
+            None => {
+                let number = self.list.len() as u32;
+                self.list.push(module.clone());
+                self.numbers.insert(module.clone(), number);
+                if module.has_path() {
+                    self.unlocated.insert(number);
+                }
+                number
+            }
+        };
+        if self.located.len() < MAX_LOCATED
+            && self.unlocated.contains(&number)
+            && let Ok(file) = locate_in_other_namespace(process, &module.path)
+        {
+            self.unlocated.remove(&number);
+            self.located.extend(file.map(|file| (number, file)));
         }
-        let number = self.list.len() as u32;
-        self.list.push(module.clone());
-        self.numbers.insert(module, number);
         number
     }
 }
