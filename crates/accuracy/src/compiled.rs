@@ -4,7 +4,7 @@
 //!
 //! A compiled program writes the same truth as the programs of this crate.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -140,6 +140,9 @@ impl CompiledProgram {
             functions = function_places(&path, file, self.source.functions())?;
             run_for_output(Command::new("strip").arg(&path))?;
         }
+        // The traced run must not wait for the disk, so the file is written before.
+        let failed = |error| AccuracyError::File { what: "write", path: path.clone(), error };
+        File::open(&path).and_then(|file| file.sync_all()).map_err(failed)?;
         Ok(Executable { path, functions })
     }
 

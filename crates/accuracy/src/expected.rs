@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use morecores_view::code::{FunctionView, LockSite, RuntimeLock, UserLockView};
+use morecores_view::code::{CodeSite, FunctionView, RuntimeLock, UserLockView};
 use morecores_view::{Component, Components, TraceView};
 
 use crate::{Truth, neighbour};
@@ -100,9 +100,9 @@ fn sum_of_functions(view: &TraceView, name: FunctionName, figure: impl Fn(&Funct
 fn seconds_at_places(
     view: &TraceView,
     name: FunctionName,
-    places: impl Fn(&UserLockView) -> &[LockSite],
+    places: impl Fn(&UserLockView) -> &[CodeSite],
 ) -> f64 {
-    let is_there = |place: &&LockSite| {
+    let is_there = |place: &&CodeSite| {
         name.matches(&place.function) || place.caller.as_deref().is_some_and(|caller| name.matches(caller))
     };
     view.user_locks.iter().flat_map(places).filter(is_there).map(|place| place.seconds).sum()
@@ -398,11 +398,12 @@ mod tests {
             function("parse_all", 64.0, 64.0),
             function("file+0x1a30", 128.0, 128.0),
         ];
-        let place = |function: &str, caller: Option<&str>, seconds| LockSite {
+        let place = |function: &str, caller: Option<&str>, seconds| CodeSite {
             function: function.to_owned(),
             source: None,
             module: None,
             caller: caller.map(str::to_owned),
+            kind: None,
             count: 1.0,
             seconds,
             seconds_error: 0.0,

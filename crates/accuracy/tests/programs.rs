@@ -128,7 +128,7 @@ fn check_complete(expected: &ExpectedReport) {
         assert!(share.seconds >= 0.0, "{share:?}");
     }
     for share in &expected.lock_shares {
-        assert!((0.0..=100.0).contains(&share.percent), "{share:?}");
+        assert!(share.percent >= 0.0, "{share:?}");
     }
 }
 

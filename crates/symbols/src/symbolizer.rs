@@ -140,8 +140,8 @@ impl SymbolFile {
     }
 }
 
-/// Path and structure of a module's file, if the file is still the one that was mapped. `located` is
-/// the file of a module in another mount namespace.
+/// Path and structure of a module's file, if the file is still the one that was mapped. `located`
+/// is the file of a module in another mount namespace.
 pub(crate) fn checked_file(
     module: &Module,
     located: Option<&OwnedFd>,
