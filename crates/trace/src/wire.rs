@@ -480,6 +480,60 @@ mod tests {
         );
     }
 
+    /// Slots of a stack of three pages of which the second was not in memory.
+    fn stack_slots() -> [Slot; 2] {
+        let detail = 1 | 5 << WEIGHT_SHIFT;
+        let extra = 0b101 | 3 << PAGES_SHIFT;
+        let first =
+            Slot { kind: kind::STACK, tid: 7, other: 900, value: 0x1234, extra, detail, ..Slot::default() };
+        // The stack pointer, the frame pointer, the position and the end of the stack.
+        let (sp, bp, end) = (0x7000_0ff0_u64, 0x7000_1000_u64, 0x7000_2040_u64);
+        let second = Slot {
+            time: sp,
+            tid: bp as u32,
+            other: (bp >> 32) as u32,
+            value: 77,
+            extra: end as u32,
+            detail: (end >> 32) as u16,
+            ..Slot::default()
+        };
+        [first, second]
+    }
+
+    #[test]
+    fn a_stack_has_its_moment_its_weight_and_its_pages() {
+        let slots = stack_slots();
+        let record = StackRecord::parse(&slots).expect("a stack");
+        let registers = UserRegisters { ip: 0x1234, sp: 0x7000_0ff0, bp: 0x7000_1000 };
+        assert_eq!((record.tid, record.registers, record.took), (Tid(7), registers, Nanos(900)));
+        assert_eq!((record.position, record.pages, record.copied), (77, 3, 0b101));
+        // The first page begins at the stack pointer, and the last one ends with the stack.
+        let pages = [0, 1, 2, 3].map(|page| record.page(page));
+        let expected = [
+            0x7000_0ff0..0x7000_1000,
+            0x7000_1000..0x7000_2000,
+            0x7000_2000..0x7000_2040,
+            0x7000_3000..0x7000_3000,
+        ];
+        assert_eq!(pages, expected);
+        let mut events = Vec::new();
+        Decoder::new(CpuId(0)).decode(&slots, &mut events);
+        let stack = UserStack {
+            tid: Tid(7),
+            moment: StackMoment::Wait,
+            frame: None,
+            end: StackEnd::UnknownCode,
+            weight_log2: 5,
+        };
+        assert_eq!(
+            events.into_iter().map(|event| event.kind).collect::<Vec<_>>(),
+            [EventKind::UserStack(stack)]
+        );
+        let too_many = Slot { extra: 17 << PAGES_SHIFT, ..slots[0] };
+        assert_eq!(StackRecord::parse(&[too_many, slots[1]]), None);
+        assert_eq!(StackRecord::parse(&slots[..1]), None);
+    }
+
     #[test]
     fn long_times_lose_less_than_a_part_in_a_million() {
         assert_eq!(decode_short_time(COARSE - 1), Nanos(0x7fff_ffff));

@@ -75,6 +75,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 
 	now = bpf_ktime_get_ns();
 	left = why_left(preempt, prev_state);
+	/* The other records of a wait come right before its switch. */
+	if (left != LEFT_PREEMPTED && left != LEFT_DEAD && in_tree(tid))
+		record_wait_stack(cpu, now, prev);
 	if (in_tree(tid)) {
 		u16 held = held_leaving(prev, preempt, prev_state);
 
@@ -88,7 +91,6 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		call = number < 0 || number >= CALL_FAULT ? CALL_FAULT : number;
 		if (call == SYS_FUTEX || call == SYS_FUTEX_WAIT)
 			record_futex_wait(cpu, now, tid, call, regs);
-		record_wait_stack(cpu, now, prev);
 	}
 	state->switched = now;
 	claimed = claim(cpu, 1);

@@ -113,3 +113,46 @@ impl UserStacks {
         (Some(next as u32), true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use morecores_study::Nanos;
+    use morecores_symbols::UserRegisters;
+
+    use super::*;
+
+    #[test]
+    fn memory_that_was_not_copied_cannot_be_read() {
+        let sp = 0x7000_0ff0_u64;
+        let record = StackRecord {
+            tid: Tid(7),
+            registers: UserRegisters { ip: 1, sp, bp: 2 },
+            took: Nanos::ZERO,
+            end: 0x7000_2010,
+            position: 0,
+            pages: 3,
+            copied: 0b101,
+        };
+        let copy = StackCopy { record, start: 8 };
+        // Eight bytes of another stack come first; each word of this one has its number.
+        let words = (sp..0x7000_2010).step_by(8).zip(0_u64..);
+        let memory: Vec<u8> =
+            std::iter::once(u64::MAX).chain(words.map(|(_, word)| word)).flat_map(u64::to_ne_bytes).collect();
+        let read = |address| copy.read(&memory, address);
+        assert_eq!((read(sp), read(sp + 8)), (Some(0), Some(1)));
+        // The second page is missing, and so is a word that reaches into it.
+        assert_eq!((read(sp + 12), read(0x7000_1000), read(0x7000_1ff8)), (None, None, None));
+        assert_eq!((read(0x7000_2000), read(0x7000_2008)), (Some(514), Some(515)));
+        assert_eq!([sp - 8, 0x7000_200c, 0x7000_2010, u64::MAX, 0].map(read), [None; 5]);
+    }
+
+    #[test]
+    fn stacks_share_the_frames_of_their_callers() {
+        let mut stacks = UserStacks::default();
+        let code = |offset| CodeAddress { module: 0, offset };
+        assert_eq!(stacks.frame_number(None, code(1)), (Some(0), true));
+        assert_eq!(stacks.frame_number(Some(0), code(2)), (Some(1), true));
+        assert_eq!(stacks.frame_number(Some(0), code(2)), (Some(1), false));
+        assert_eq!(stacks.frame_number(None, code(2)), (Some(2), true));
+    }
+}
