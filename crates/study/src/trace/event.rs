@@ -151,8 +151,8 @@ pub struct UserStack {
 pub enum StackMoment {
     /// The thread was running; the event is right before its [`Sample`].
     Sample,
-    /// The thread is about to wait; the event is before its [`Switch`], and before other events of the
-    /// wait.
+    /// The thread is about to wait; the event is before its [`Switch`] and before other events of
+    /// the wait.
     Wait,
     /// The thread wakes another thread; the event is right before the [`Waking`].
     Waking,
