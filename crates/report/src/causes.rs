@@ -13,7 +13,7 @@ pub use text::{cause_clause, main_causes_text};
 pub(crate) use text::{cause_clauses, no_cause_sentence};
 
 use morecores_view::Component;
-use morecores_view::code::{RuntimeLock, UserLockView};
+use morecores_view::code::{CodeSite, RuntimeLock, UserLockView};
 
 /// Loss of a speedup stack that is worth a sentence.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,8 +147,8 @@ pub enum Explanation {
         lock: Option<NamedLock>,
         /// Whether most of the waiting was for this lock.
         mostly: bool,
-        /// Function that held this lock for at least half of the time in which others waited.
-        held_in: Option<String>,
+        /// Place that released this lock after at least half of the time in which others waited.
+        released_in: Option<CodeSite>,
         /// Component for which the holders of the locks mostly waited themselves.
         holders_wait: Option<Component>,
     },

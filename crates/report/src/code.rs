@@ -132,8 +132,8 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
     };
     let columns = vec![
         names(0, "lock", rows.iter().map(lock_name)),
-        names(3, "waited in", rows.iter().map(|lock| site(&lock.sites))),
-        names(4, "held in", rows.iter().map(|lock| site(&lock.holders))),
+        names(3, "waited in", rows.iter().map(|lock| first_site(&lock.sites))),
+        names(4, "released in", rows.iter().map(|lock| first_site(&lock.holders))),
         names(2, "command", rows.iter().map(|lock| lock.command.clone())),
         Column::figures(3, "waits", cell(Quantity::Count, |lock| lock.waits as f64)),
         Column::figures(0, "waited", cell(Quantity::Time, |lock| lock.wait_s)),
@@ -153,7 +153,7 @@ pub(crate) fn waits_table(trace: &TraceView) -> Option<Table> {
         rows.iter().map(move |wait| figure_cell(quantity, Some(figure(wait))))
     };
     let columns = vec![
-        names(0, "waits in", rows.iter().map(|wait| site(std::slice::from_ref(&wait.site)))),
+        names(0, "waits in", rows.iter().map(|wait| site_name(&wait.site))),
         names(1, "for", rows.iter().map(wait_object)),
         names(3, "source", rows.iter().map(|wait| place(&wait.site.source, &wait.site.module))),
         names(2, "command", rows.iter().map(|wait| wait.command.clone())),
@@ -225,13 +225,17 @@ fn lock_name(lock: &UserLockView) -> String {
     }
 }
 
-/// Place with the most time, and its caller.
-fn site(sites: &[CodeSite]) -> String {
-    let Some(first) = sites.first() else { return ABSENT.to_owned() };
-    match &first.caller {
-        Some(caller) => format!("{} ({caller})", first.function),
-        None => first.function.clone(),
+/// Name of a place: its function, with the caller in parentheses.
+pub(crate) fn site_name(site: &CodeSite) -> String {
+    match &site.caller {
+        Some(caller) => format!("{} ({caller})", site.function),
+        None => site.function.clone(),
     }
+}
+
+/// Name of the place with the most time.
+fn first_site(sites: &[CodeSite]) -> String {
+    sites.first().map_or_else(|| ABSENT.to_owned(), site_name)
 }
 
 fn names(rank: u8, header: &str, cells: impl IntoIterator<Item = String>) -> Column {

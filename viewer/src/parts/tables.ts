@@ -120,7 +120,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   add<UserLock>("Locks of the command", [
     column("lock", (l) => l.runtime ? RUNTIME_LOCKS[l.runtime] : l.name ?? "(no variable)"),
     column("waited in", (l) => place(l.sites)),
-    column("held in", (l) => place(l.holders)),
+    column("released in", (l) => place(l.holders)),
     column("command", (l) => l.command),
     column("waits", (l) => String(l.waits), (l) => l.waits),
     column("waited", (l) => time(l.wait_s), (l) => l.wait_s),

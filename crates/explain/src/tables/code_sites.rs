@@ -1,11 +1,11 @@
-//! Places in the command's code where threads wait, and from where they release locks.
-//! The recorded stacks are a random sample of all waits; this module estimates shares of them, with
-//! standard errors.
+//! Places in the command's code where threads wait, and from where they release locks. The recorded
+//! stacks are a random sample of all waits; this module estimates shares of them, with standard
+//! errors.
 
 use std::collections::HashMap;
 
 use morecores_study::Nanos;
-use morecores_study::trace::{CodeAddress, TraceFacts};
+use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
 use morecores_view::code::{CodeSite, WaitKind};
 
 use super::functions::{code_at, code_name, module_of, source_of};
@@ -32,7 +32,7 @@ const LOCK_FILES: [&str; 14] = [
 
 /// Beginnings of the names of functions that implement locks and threads: those of C libraries in
 /// static programs, of C++'s headers, and of Rust's standard library and its crates for locks.
-const LOCK_FUNCTIONS: [&str; 27] = [
+const LOCK_FUNCTIONS: [&str; 32] = [
     "<core::",
     "<parking_lot",
     "<std::sync::",
@@ -57,14 +57,15 @@ const LOCK_FUNCTIONS: [&str; 27] = [
     "std::condition_variable",
     "std::lock_guard",
     "std::mutex",
+    "std::recursive_mutex",
+    "std::scoped_lock",
+    "std::shared_lock",
+    "std::shared_mutex",
     "std::sync::",
     "std::sys::",
+    "std::unique_lock",
     "syscall",
 ];
-
-/// More beginnings, of classes of C++ whose names are longer than those above.
-const LOCK_CLASSES: [&str; 5] =
-    ["std::recursive_mutex", "std::scoped_lock", "std::shared_lock", "std::shared_mutex", "std::unique_lock"];
 
 /// A function of the command, with its caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +106,15 @@ pub(super) struct Durations {
     placed: Vec<(f64, f64, Place)>,
 }
 
+/// Sums over the durations of one place.
+#[derive(Clone, Copy, Debug, Default)]
+struct WeightedSums {
+    count: f64,
+    length: f64,
+    /// Sum of `w(w - 1)` times the squared length, with the weight `w`.
+    squares: f64,
+}
+
 impl<'a> CodeSites<'a> {
     pub(super) fn new(facts: &'a TraceFacts, timeline: &'a Timeline) -> Self {
         let stacks = &timeline.user_stacks;
@@ -142,6 +152,7 @@ impl<'a> CodeSites<'a> {
     }
 
     /// Innermost function of a stack that does not implement locks; the innermost one if all do.
+    /// `None` if the stack ends before such a function.
     fn place(&self, stack: &RecordedStack) -> Option<Place> {
         let mut frames = self.timeline.user_stacks.code(stack).peekable();
         let innermost = frames.peek().copied()?;
@@ -152,7 +163,8 @@ impl<'a> CodeSites<'a> {
         }
         let (code, caller) = match frames.next() {
             Some(code) => (code, frames.next()),
-            None => (innermost, None),
+            None if stack.end == StackEnd::Outermost => (innermost, None),
+            None => return None,
         };
         let function = code_at(&self.facts.functions, code);
         Some(Place {
@@ -173,7 +185,7 @@ impl<'a> CodeSites<'a> {
     fn implements_locks(&self, code: CodeAddress, function: &str) -> bool {
         let file = self.file(code);
         LOCK_FILES.iter().any(|start| file.starts_with(start))
-            || LOCK_FUNCTIONS.iter().chain(&LOCK_CLASSES).any(|start| function.starts_with(start))
+            || LOCK_FUNCTIONS.iter().any(|start| function.starts_with(start))
     }
 }
 
@@ -206,23 +218,21 @@ impl Durations {
         }
         // Stacks can be missing for other reasons than the sampling.
         let missing = (self.count as f64 / weights).max(1.0);
-        let mut sums: HashMap<&Place, (f64, f64)> = HashMap::new();
+        let mut sums: HashMap<&Place, WeightedSums> = HashMap::new();
+        let mut all_squares = 0.0;
         for (length, weight, place) in &self.placed {
-            let (waits, length_sum) = sums.entry(place).or_default();
-            *waits += weight;
-            *length_sum += length * weight;
+            let corrected = weight * missing;
+            let squares = corrected * (corrected - 1.0) * length * length;
+            let sum = sums.entry(place).or_default();
+            sum.count += weight;
+            sum.length += length * weight;
+            sum.squares += squares;
+            all_squares += squares;
         }
-        let site = |(place, (count, length)): (&Place, (f64, f64))| {
+        let site = |place: &Place, WeightedSums { count, length, squares }: WeightedSums| {
             let share = length / whole;
-            let variance: f64 = self
-                .placed
-                .iter()
-                .map(|(length, weight, of)| {
-                    let residual = length * (if of == place { 1.0 - share } else { -share });
-                    let weight = weight * missing;
-                    weight * (weight - 1.0) * residual * residual
-                })
-                .sum();
+            // The residual of a duration is `1 - share` of it at the place, and `-share` elsewhere.
+            let variance = (share * share * all_squares + (1.0 - 2.0 * share) * squares).max(0.0);
             CodeSite {
                 function: place.function.clone(),
                 source: place.source.clone(),
@@ -234,11 +244,10 @@ impl Durations {
                 seconds_error: variance.sqrt() / (whole * missing) * self.total_s,
             }
         };
-        let mut sites: Vec<CodeSite> = sums.into_iter().map(site).collect();
-        sites.sort_by(|one, other| {
-            other.seconds.total_cmp(&one.seconds).then_with(|| one.function.cmp(&other.function))
-        });
-        sites
+        let mut sites: Vec<(&Place, CodeSite)> =
+            sums.into_iter().map(|(place, sums)| (place, site(place, sums))).collect();
+        sites.sort_by(|(a, one), (b, other)| other.seconds.total_cmp(&one.seconds).then_with(|| a.cmp(b)));
+        sites.into_iter().map(|(_, site)| site).collect()
     }
 }
 

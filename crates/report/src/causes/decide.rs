@@ -3,7 +3,7 @@
 //! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::{InCell, OtherProgram};
-use morecores_view::code::{FunctionLoss, SampledLoss, UserLockView};
+use morecores_view::code::{CodeSite, FunctionLoss, SampledLoss, UserLockView};
 use morecores_view::{
     Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
     invalid_baseline, oversubscribed_base, time_outside_cpus,
@@ -260,17 +260,16 @@ fn user_locks(trace: &TraceView) -> Explanation {
     Explanation::UserLocks {
         lock: first.and_then(NamedLock::from_view),
         mostly: first.is_some_and(|lock| 2.0 * lock.wait_s >= waited),
-        held_in: first.and_then(main_holder),
+        released_in: first.and_then(main_release),
         holders_wait: most.filter(|(_, seconds)| *seconds > all / 2.0).map(|(what, _)| what),
     }
 }
 
-/// Function that held a lock for at least half of the time in which others waited. A runtime takes
-/// and releases its lock by itself.
-fn main_holder(lock: &UserLockView) -> Option<String> {
+/// Place that released a lock after at least half of the time in which others waited. A runtime
+/// takes and releases its lock by itself.
+fn main_release(lock: &UserLockView) -> Option<CodeSite> {
     let first = lock.holders.first().filter(|_| lock.runtime.is_none())?;
-    (2.0 * (first.seconds - first.seconds_error) >= lock.wait_s.min(lock.held_s))
-        .then(|| first.function.clone())
+    (2.0 * (first.seconds - first.seconds_error) >= lock.wait_s.min(lock.held_s)).then(|| first.clone())
 }
 
 fn other_processes(trace: &TraceView) -> Explanation {

@@ -7,7 +7,7 @@ use morecores_view::Component;
 use morecores_view::code::FunctionLoss;
 
 use super::{Explanation, LossCause, NamedLock, NoCauseReason};
-use crate::code::runtime_lock_name;
+use crate::code::{runtime_lock_name, site_name};
 use crate::component::{awaited_name, component_name};
 use crate::format::{cpu_share, cpus, join_with_and, percent, ratio, time};
 
@@ -172,7 +172,7 @@ fn lock_name(cause: &LossCause) -> String {
 }
 
 fn user_lock_text(cause: &LossCause) -> String {
-    let Explanation::UserLocks { lock, mostly, held_in, holders_wait } = &cause.explanation else {
+    let Explanation::UserLocks { lock, mostly, released_in, holders_wait } = &cause.explanation else {
         return "idle, waiting for the command's own locks (futex)".to_owned();
     };
     const LOCKS: &str = "the command's own locks (futex)";
@@ -189,12 +189,13 @@ fn user_lock_text(cause: &LossCause) -> String {
         Some(NamedLock::Variable(lock)) => format!("{LOCKS}, most of all `{}`", shorten(lock)),
         Some(NamedLock::Site(function)) => format!("{LOCKS}, most of all in `{}`", shorten(function)),
     };
-    let held = held_in.as_ref().map(|function| format!(", which `{}` held", shorten(function)));
-    let held = held.unwrap_or_default();
+    let released =
+        released_in.as_ref().map(|site| format!(", mostly released in `{}`", shorten(&site_name(site))));
+    let released = released.unwrap_or_default();
     let behind = holders_wait
         .map(|what| format!(", whose holders mostly waited for {}", awaited_name(what)))
         .unwrap_or_default();
-    format!("idle, waiting for {what}{held}{behind}")
+    format!("idle, waiting for {what}{released}{behind}")
 }
 
 /// Words for idle time in which no command of the tree ran.
