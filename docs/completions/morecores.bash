@@ -900,12 +900,16 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__show)
-            opts="-w -v -h --json --csv --markdown --hyperfine-json --wide --worth --exit-answer --verbose --help"
+            opts="-w -v -h --json --csv --markdown --hyperfine-json --wide --by --worth --exit-answer --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --by)
+                    COMPREPLY=($(compgen -W "function" -- "${cur}"))
+                    return 0
+                    ;;
                 --worth)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

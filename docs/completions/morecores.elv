@@ -117,6 +117,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;show'= {
+            cand --by 'Show the code that holds each loss, with its callers, in place of the whole report'
             cand --worth 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]'
             cand --json 'Print the derived view as JSON; docs/format.md describes its keys'
             cand --csv 'Print CSV: one row for each CPU count, or for each lock at each point of contention'
@@ -127,8 +128,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --exit-answer 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet'
             cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
-            cand -h 'Print help'
-            cand --help 'Print help'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;predict'= {
             cand --cpus 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured count]'

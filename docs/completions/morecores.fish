@@ -118,6 +118,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l syscalls -
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l json -d 'Print the figures as JSON; docs/format.md describes their keys'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l by -d 'Show the code that holds each loss, with its callers, in place of the whole report' -r -f -a "function\t'Functions, and calls with all that they call'"
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l worth -d 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l json -d 'Print the derived view as JSON; docs/format.md describes its keys'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l csv -d 'Print CSV: one row for each CPU count, or for each lock at each point of contention'
@@ -126,7 +127,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand show" -l hyperfine-j
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Show every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l exit-answer -d 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
-complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l cpus -d 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l from -d 'Measured CPU counts to predict from [default: all]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l price -d 'Hourly prices of machines by CPU count: 2=0.10,16=0.80; the output then contains the cost of a run on each' -r

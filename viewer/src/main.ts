@@ -9,7 +9,7 @@ import { studyAddress, studyList } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
 import { benchmarkSection, comparisonSection, suiteSection } from "./parts/texts.ts";
 import { pointTable, runTable, traceTables } from "./parts/tables.ts";
-import { calls } from "./pictures/calls.ts";
+import { calls, lossLayers, runLayers } from "./pictures/calls.ts";
 import { curve, curveInWords, curveKey, isWideRange, type Quantity, quantities } from "./pictures/curve.ts";
 import { responsive } from "./pictures/responsive.ts";
 import { onPage } from "./pictures/setting.ts";
@@ -64,7 +64,10 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const id = (name: string) => `study-${index}-${name}`;
   const trace = study.view.traces.filter((t) => t.overhead !== null).at(-1) ?? study.view.traces.at(-1);
   const tables = trace ? traceTables(study, trace) : null;
-  const callPicture = trace && trace.call_tree.length > 0 ? calls(trace.call_tree, trace.cpus) : null;
+  const stacked = study.view.stack.find((one) => one.cpus === trace?.cpus && one.n === trace.n);
+  const partName = (key: string) => study.parts.find((part) => part.key === key)?.name ?? key.replaceAll("_", " ");
+  const layers = trace ? [...runLayers(trace.call_tree), ...lossLayers(stacked?.calls ?? [], partName)] : [];
+  const callPicture = trace && layers.length > 0 ? calls(layers, trace.cpus) : null;
   const colours = commandColours(study.timelines.map((timeline) => timeline.commands));
   const filter = h("p", { class: "filter", "aria-live": "polite", hidden: true });
   const all: (HTMLElement | null)[] = [
@@ -83,7 +86,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
           return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, {n} = ${timeline.n}`}`), timelineView(timeline, trace, colours)];
         }))
       : null,
-    callPicture && trace ? section(id("calls"), `Which code ran, on ${cpus(trace.cpus)}`, callPicture.element) : null,
+    callPicture && trace ? section(id("calls"), `Which code holds the time, on ${cpus(trace.cpus)}`, callPicture.element) : null,
     tables && trace ? section(id("tables"), `What ran, on ${cpus(trace.cpus)}`, filter, ...tables.tables.map((t) => t.element)) : null,
     section(id("runs"), "Every figure", ...pointTable(study), runTable(study).element, downloadView(study)),
     section(id("how"), "How it was measured", studyDetails(study), h("ul", {}, ...METHOD.map((line) => h("li", {}, line)))),

@@ -381,6 +381,23 @@ export async function calls(page) {
   assert.equal(await page.evaluate(() => document.activeElement.getAttribute("data-level")), "1");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-selected")), "true");
-  await section.getByText("idle time of other CPUs meanwhile").click();
+  assert.deepEqual(await violations(page), []);
+}
+
+/** Checks that a part of the stack leads to the function that holds it, by keys alone. */
+export async function callsOfLoss(page) {
+  await page.locator("button.part[data-key=idle_too_little_work]").focus();
+  await page.keyboard.press("Enter");
+  const section = page.locator("section[id$=calls]");
+  assert.ok(await section.getByRole("radio", { name: /^lost: idle: too little parallel work/ }).isChecked());
+  const held = section.getByRole("treeitem", { name: /^parse_input / }).first();
+  assert.match(await held.getAttribute("aria-label"), /CPUs lost \(95% interval 0\.\d/);
+  const whole = (await section.locator(".boxes").boundingBox()).width;
+  assert.ok((await held.boundingBox()).width > whole / 2);
+  await held.focus();
+  await page.keyboard.press("ArrowUp");
+  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^main /);
+  await page.keyboard.press("Enter");
+  assert.match(await section.innerText(), /Enlarged: main/);
   assert.deepEqual(await violations(page), []);
 }

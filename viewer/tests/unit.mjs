@@ -18,7 +18,7 @@ async function load(path) {
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
 const { addedKinds, curveKey, runDots } = await load("pictures/curve.ts");
-const { callBoxes, callColour, callersOf, callsInWords } = await load("pictures/calls.ts");
+const { callBoxes, callColour, callersOf, callsInWords, lossLayers, runLayers } = await load("pictures/calls.ts");
 const { separatePlaces } = await load("pictures/contention.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
@@ -167,14 +167,27 @@ test("a speedup axis is labelled at CPU counts where three of them are on it", (
 });
 
 test("boxes of calls lie below their callers, widest first, and an enlarged call has the whole width", () => {
-  const node = (caller, name, cpu_s, idle_s) => ({ caller, function: name, module: null, source: null, cpu_s, idle_s, running: 1 });
+  const node = (caller, name, cpu, idle) => ({ caller, function: name, module: null, source: null, running: 1, times: [{ component: "kernel_work", seconds: cpu / 4 }, { component: "user_work", seconds: cpu * 3 / 4 }, { component: "idle_too_little_work", seconds: idle }] });
   const nodes = [node(null, "prog", 8, 2), node(0, "main", 6, 2), node(1, "parse", 2, 2), node(1, "sort", 4, 0), node(0, "work", 2, 0)];
-  const boxes = (quantity, top) => callBoxes(nodes, quantity, top).map(({ node, level, left, width }) => [nodes[node].function, level, left, width]);
-  assert.deepEqual(boxes("cpu_s", null), [["prog", 0, 0, 1], ["main", 1, 0, 0.75], ["sort", 2, 0, 0.5], ["parse", 2, 0.5, 0.25], ["work", 1, 0.75, 0.25]]);
-  assert.deepEqual(boxes("idle_s", null), [["prog", 0, 0, 1], ["main", 1, 0, 1], ["parse", 2, 0, 1]]);
-  assert.deepEqual(boxes("cpu_s", 1), [["prog", 0, 0, 1], ["main", 1, 0, 1], ["sort", 2, 0, 4 / 6], ["parse", 2, 4 / 6, 2 / 6]]);
+  const [cpu, idle] = runLayers(nodes);
+  const boxes = (layer, top) => callBoxes(layer, top).map(({ node, level, left, width }) => [nodes[node].function, level, left, width]);
+  assert.deepEqual(boxes(cpu, null), [["prog", 0, 0, 1], ["main", 1, 0, 0.75], ["sort", 2, 0, 0.5], ["parse", 2, 0.5, 0.25], ["work", 1, 0.75, 0.25]]);
+  assert.deepEqual(boxes(idle, null), [["prog", 0, 0, 1], ["main", 1, 0, 1], ["parse", 2, 0, 1]]);
+  assert.deepEqual(boxes(cpu, 1), [["prog", 0, 0, 1], ["main", 1, 0, 1], ["sort", 2, 0, 4 / 6], ["parse", 2, 4 / 6, 2 / 6]]);
   assert.deepEqual(callersOf(nodes, 3), [0, 1]);
-  assert.match(callsInWords(nodes, "cpu_s"), /^main 75.*sort 50/);
+  assert.match(callsInWords(cpu), /^main 75.*sort 50/);
   assert.equal(callColour(1, 4), "rgb(213 94 0)");
   assert.equal(callColour(4, 4), "rgb(86 180 233)");
+});
+
+test("a call is at least as wide as its callees, which may hold more of a loss than it", () => {
+  const call = (caller, name, ...parts) => ({ caller, function: name, module: null, source: null, running: 1, parts: parts.map(([loss, lost_cpus]) => ({ loss, lost_cpus, ci95: [lost_cpus - 0.1, lost_cpus + 0.1] })) });
+  const calls = [call(null, "prog", ["user_work", 0.25], ["idle_disk", 0.5]), call(0, "slower", ["user_work", 0.75]), call(0, "faster", ["user_work", -0.5]), call(0, "saves", ["idle_disk", 0.5], ["kernel_work", 0.5])];
+  const layers = lossLayers(calls, (loss) => loss.replace("_", " "));
+  // The command as a whole has lost nothing to the kernel.
+  assert.deepEqual(layers.map(({ key, name }) => [key, name]), [["user_work", "lost: user work"], ["idle_disk", "lost: idle disk"]]);
+  assert.deepEqual(layers[0].widths, [0.75, 0.75, 0, 0]);
+  assert.deepEqual(layers[1].widths, [0.5, 0, 0, 0.5]);
+  assert.match(layers[0].inWords(2), /^.0\.50 CPUs lost \(95% interval .0\.60 to .0\.40\)$/);
+  assert.match(layers[1].inWords(1), /no notable part/);
 });

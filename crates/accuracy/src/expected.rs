@@ -144,8 +144,8 @@ impl Part {
                 view.others.iter().filter(|(name, _)| neighbour::NAME == name).map(|(_, s)| s).sum()
             }
             Self::Idle => idle_seconds(c, |_| true),
-            Self::Function(name) => sum_of_functions(view, name, |row| row.cpu_s),
-            Self::IdleBeside(name) => sum_of_functions(view, name, |row| row.idle_s),
+            Self::Function(name) => sum_of_functions(view, name, |row| row.times.cpu().0),
+            Self::IdleBeside(name) => sum_of_functions(view, name, |row| row.times.others_idle().0),
             Self::WaitsIn(name) => seconds_at_places(view, name, |lock| &lock.sites),
             Self::HeldBy(name) => seconds_at_places(view, name, |lock| &lock.holders),
             Self::LockVariable(name) => {
@@ -373,6 +373,9 @@ impl ExpectedReport {
 
 #[cfg(test)]
 mod tests {
+    use morecores_view::Component;
+    use morecores_view::code::{CodeTime, CodeTimes};
+
     use super::*;
 
     const PARSE: FunctionName = FunctionName::Symbol("parse");
@@ -386,10 +389,10 @@ mod tests {
             function: name.to_owned(),
             module: None,
             source: None,
-            cpu_s,
-            cpu_error_s: 0.0,
-            idle_s,
-            idle_error_s: 0.0,
+            times: CodeTimes(vec![
+                CodeTime { component: Component::UserWork, seconds: cpu_s, error_s: 0.0 },
+                CodeTime { component: Component::IdleTooLittleWork, seconds: idle_s, error_s: 0.0 },
+            ]),
         };
         view.functions = vec![
             function("parse", 1.0, 0.25),

@@ -37,7 +37,7 @@ pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use serve::ServeArgs;
-pub(crate) use show::{AnswerArgs, FormatArgs, ShowArgs, WorthArgs};
+pub(crate) use show::{AnswerArgs, Division, FormatArgs, ShowArgs, WorthArgs};
 pub(crate) use suite::SuiteArgs;
 pub(crate) use topology::TopologyArgs;
 pub(crate) use trace::TraceArgs;

@@ -320,6 +320,16 @@ fn a_study_with_only_failed_runs_is_shown() {
 }
 
 #[test]
+fn losses_by_function_need_a_trace_with_functions() {
+    let world = World::new();
+    world.run("-q --cpus 1 --runs 2 --precision 0 --trace off", &["true"]).success();
+    let no_functions = "study has no trace that shows functions: `morecores run --trace on` makes one";
+    world.morecores(&["show", "study", "--by", "function"]).refused(2, &[no_functions]);
+    world.morecores(&["show", "study", "--by", "line"]).code(2).says(&["--by", "function"]);
+    world.morecores(&["show", "study", "--by", "function", "--json"]).code(2).says(&["--json"]);
+}
+
+#[test]
 fn a_run_beyond_its_time_limit_is_ended_with_all_its_processes() {
     let world = World::new();
     // The command ignores SIGTERM, so that the run takes every step of ending it.

@@ -249,6 +249,7 @@ fn subcommands_for_commands_refuse_a_study_of_locks() {
         ["compare", "study", "study"].as_slice(),
         &["predict", "study"],
         &["what-if", "study"],
+        &["show", "study", "--by", "function"],
         &["run", "--resume", "-o", "study"],
     ] {
         installed(&world, arguments).refused(2, &[clear]);

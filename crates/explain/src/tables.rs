@@ -6,6 +6,7 @@
 mod call_tree;
 mod callers;
 mod code_sites;
+mod code_times;
 mod commands;
 mod concurrency;
 mod culprits;
@@ -24,12 +25,17 @@ mod workers;
 use morecores_study::Nanos;
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_view::TraceView;
+use morecores_view::code::{CallNode, FunctionView};
+
+use call_tree::CallTree;
 
 use code_sites::CodeSites;
+use code_times::CodeInput;
 
 use crate::DecodedTrace;
 use crate::operational_laws::violations;
-use crate::trace::{account, apply_idle_rule, idle_causes};
+use crate::trace::{Cause, IdleAccounting, account, apply_idle_rule, idle_causes};
+use functions::FunctionTimes;
 pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
 pub use user_locks::user_lock_names;
@@ -48,6 +54,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let lock_wait_times = accounting.locks_are_traced.then(|| waiting::lock_wait_times(timeline));
     let commands = commands::commands(header, timeline, span_parts, &programs, lock_wait_times.as_deref());
     let sites = CodeSites::new(&header.facts, timeline);
+    let code = code_tables(trace, &programs, &causes, &accounting.idle, &sites);
     let lost =
         header.facts.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.facts.missed + missing_events;
     TraceView {
@@ -85,15 +92,48 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes, &sites),
         waits: waits::waits(timeline, &programs, &sites, arch),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
-        call_tree: call_tree::call_tree(&header.facts, timeline, &programs, &accounting.idle),
+        call_tree: code.call_tree,
         sample_period_s: header.facts.sample_period_ns.map(Nanos::as_secs_f64),
         stack_coverage: stack_coverage::stack_coverage(timeline),
-        functions: functions::functions(&header.facts, timeline, &programs, &accounting.idle),
+        functions: code.functions,
         others: culprits::other_programs(timeline, span_parts, &programs),
         untold_others_s: other_programs_s(header),
         behind_user_lock: accounting.idle.times.behind_user_lock,
         untraced: header.facts.untraced.clone(),
     }
+}
+
+/// Tables of the code that holds the time of a run.
+#[derive(Default)]
+struct CodeTables {
+    functions: Vec<FunctionView>,
+    call_tree: Vec<CallNode>,
+}
+
+/// Functions, and the call tree; none for a trace without samples or without mappings of code. The
+/// tree is empty for a trace without stacks.
+fn code_tables(
+    trace: &DecodedTrace<'_>,
+    programs: &Programs,
+    causes: &[Cause],
+    idle: &IdleAccounting,
+    sites: &CodeSites<'_>,
+) -> CodeTables {
+    let DecodedTrace { header, timeline, .. } = trace;
+    let facts = &header.facts;
+    let Some(period) = facts.sample_period_ns.filter(|_| !facts.modules.is_empty()) else {
+        return CodeTables::default();
+    };
+    let period_s = period.as_secs_f64();
+    let input = CodeInput { facts, timeline, programs, idle, causes, sites, period_s };
+    let (mut functions, mut calls) = (FunctionTimes::default(), CallTree::default());
+    input.visit_moments(|moment| {
+        functions.add(moment);
+        calls.add(moment);
+    });
+    let has_stacks = timeline.samples.iter().any(|sample| sample.stack.is_some());
+    let call_tree = if has_stacks { calls.nodes(&input) } else { Vec::new() };
+    CodeTables { functions: functions.rows(&input), call_tree }
 }
 
 /// CPU time of other programs by the CPUs' counters, where the events do not show it: perf events

@@ -5,10 +5,11 @@ mod schedule_trace;
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_study::Nanos;
 use morecores_study::trace::{
-    CodeAddress, Decoded, EventKind, Function, GeneratedFunction, Mapping, Module, Sample, SampleMode,
-    SourceLine, StackEnd, StackFrame, StackMoment, Tid, UserStack,
+    CodeAddress, Decoded, EventKind, Function, GeneratedFunction, Interrupt, Mapping, Module, PrevState,
+    Sample, SampleMode, SourceLine, StackEnd, StackFrame, StackMoment, Tid, UserStack, Waker, Waking,
 };
-use morecores_view::code::FunctionView;
+use morecores_view::Component;
+use morecores_view::code::{CallNode, CodeTimes, FunctionView};
 use schedule_trace::*;
 
 /// First address of the mapped file, and the offset of the mapping in it.
@@ -23,6 +24,15 @@ fn function(start: u64, end: u64, name: Option<&str>) -> Function {
 /// A program that runs alone on 2 CPUs for 60 ms and together with a second thread for 40 ms, and a
 /// sample of each running thread every 10 ms.
 fn sampled_program() -> ScheduleTrace {
+    let mut s = sampled_program_facts();
+    s.thread(60.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 100.0).dies();
+    s.run(1, 101, 60.0, 99.0).dies();
+    s
+}
+
+/// The functions of the program, on 2 CPUs for 100 ms.
+fn sampled_program_facts() -> ScheduleTrace {
     let mut s = ScheduleTrace::new(2, 100.0);
     let module = |path: &str| Module { path: path.to_owned(), build_id: None };
     s.header.facts.sample_period_ns = Some(Nanos::from_millis(10));
@@ -35,9 +45,6 @@ fn sampled_program() -> ScheduleTrace {
     let (process, length) = (Tid(ROOT), 0x1000);
     let mapping = Mapping { process, start: START, length, offset: OFFSET, module: 0 };
     s.event(0.5, 0, EventKind::Mapping(mapping));
-    s.thread(60.0, ROOT, 101);
-    s.run(0, ROOT, 0.0, 100.0).dies();
-    s.run(1, 101, 60.0, 99.0).dies();
     s
 }
 
@@ -50,7 +57,7 @@ fn sample(s: &mut ScheduleTrace, ms: f64, cpu: u32, tid: u32, mode: SampleMode, 
 fn times(s: &ScheduleTrace) -> Vec<(String, f64, f64)> {
     let rows = functions(s);
     let ms = |seconds: f64| (seconds * 1e3).round();
-    rows.into_iter().map(|row| (row.function, ms(row.cpu_s), ms(row.idle_s))).collect()
+    rows.into_iter().map(|row| (row.function, ms(row.times.cpu().0), ms(row.times.others_idle().0))).collect()
 }
 
 fn functions(s: &ScheduleTrace) -> Vec<FunctionView> {
@@ -91,10 +98,12 @@ fn samples_divide_cpu_time_and_idle_time_among_functions() {
     assert_eq!((parse.command.as_str(), parse.module.as_deref()), ("main", Some("/usr/bin/sum")));
     assert_eq!(parse.source.as_deref(), Some("sum.c:7"));
     // Four independent samples have a standard error of half their time.
-    assert!((parse.cpu_error_s - 0.020).abs() < 1e-9, "{parse:?}");
-    assert!((parse.idle_error_s / parse.idle_s - 0.5).abs() < 1e-9, "{parse:?}");
+    let (_, cpu_error_s) = parse.times.cpu();
+    assert!((cpu_error_s - 0.020).abs() < 1e-9, "{parse:?}");
+    let (idle_s, idle_error_s) = parse.times.others_idle();
+    assert!((idle_error_s / idle_s - 0.5).abs() < 1e-9, "{parse:?}");
     // The functions together hold all idle time that the idle rule charges to the program.
-    let charged: f64 = rows.iter().map(|row| row.idle_s).sum();
+    let charged: f64 = rows.iter().map(|row| row.times.others_idle().0).sum();
     assert!((charged - 0.061).abs() < 1e-9, "{charged}");
 }
 
@@ -113,7 +122,8 @@ fn samples_in_the_kernel_have_functions() {
     sample_at(5.0, start);
     sample_at(15.0, end - 1);
     sample_at(25.0, end);
-    let rows: Vec<_> = functions(&s).into_iter().map(|row| (row.function, row.module, row.cpu_s)).collect();
+    let rows: Vec<_> =
+        functions(&s).into_iter().map(|row| (row.function, row.module, row.times.cpu().0)).collect();
     let kernel = Some("[kernel]".to_owned());
     let expected = [("clear_page".to_owned(), kernel.clone(), 0.02), ("[kernel]".to_owned(), kernel, 0.01)];
     assert_eq!(rows, expected);
@@ -157,7 +167,7 @@ fn generated_code_has_the_functions_of_its_process() {
     }
     let mut rows: Vec<_> = functions(&s)
         .into_iter()
-        .map(|row| (row.function, row.module.unwrap_or_default(), (row.cpu_s * 1e3).round()))
+        .map(|row| (row.function, row.module.unwrap_or_default(), (row.times.cpu().0 * 1e3).round()))
         .collect();
     rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.2.total_cmp(&b.2)));
     let row = |name: &str, module: &str, ms| (name.to_owned(), module.to_owned(), ms);
@@ -182,15 +192,27 @@ fn rare_functions_and_traces_without_mappings_have_no_rows() {
     assert!(times(&s).is_empty());
 }
 
-/// Adds a sample whose stack has these places of functions, the innermost first.
+/// Adds a sample whose complete stack has these places of functions, the innermost first.
 fn stack_sample(s: &mut ScheduleTrace, ms: f64, cpu: u32, tid: u32, first: u32, places: &[u64]) {
+    ended_stack_sample(s, ms, cpu, tid, first, places, StackEnd::Outermost);
+}
+
+fn ended_stack_sample(
+    s: &mut ScheduleTrace,
+    ms: f64,
+    cpu: u32,
+    tid: u32,
+    first: u32,
+    places: &[u64],
+    end: StackEnd,
+) {
     let mut caller = None;
     for (number, offset) in (first..).zip(places.iter().rev()) {
         let code = CodeAddress { module: 0, offset: *offset };
         s.event(ms, cpu, EventKind::Frame(StackFrame { number, caller, code }));
         caller = Some(number);
     }
-    let (moment, end) = (StackMoment::Sample, StackEnd::Outermost);
+    let moment = StackMoment::Sample;
     let stack = UserStack { tid: Tid(tid), moment, frame: caller, end, weight_log2: 0 };
     s.event(ms, cpu, EventKind::UserStack(stack));
     sample(s, ms, cpu, tid, SampleMode::User, places[0]);
@@ -213,7 +235,7 @@ fn calls_have_the_time_of_all_that_they_call() {
     let rows: Vec<(&str, Option<u32>, f64, f64)> = view
         .call_tree
         .iter()
-        .map(|node| (node.function.as_str(), node.caller, (node.cpu_s * 1e3).round(), node.running))
+        .map(|node| (node.function.as_str(), node.caller, (node.times.cpu().0 * 1e3).round(), node.running))
         .collect();
     // The second function calls itself, and has one node.
     let expected = [
@@ -225,8 +247,118 @@ fn calls_have_the_time_of_all_that_they_call() {
     ];
     assert_eq!(rows, expected);
     // The second CPU is idle for 61 ms, all of it beside `parse`.
-    let idle: Vec<f64> = view.call_tree.iter().map(|node| (node.idle_s * 1e3).round()).collect();
+    let idle: Vec<f64> =
+        view.call_tree.iter().map(|node| (node.times.others_idle().0 * 1e3).round()).collect();
     assert_eq!(idle, [61.0, 61.0, 61.0, 0.0, 0.0]);
     let coverage = view.stack_coverage.expect("stacks");
     assert_eq!((coverage.samples, coverage.sample_stacks, coverage.complete), (14, 14, 14));
+}
+
+/// Calls of an incomplete stack, and a sample without a stack, are not below the command's first
+/// function: a comparison would count them as its loss.
+#[test]
+fn incomplete_stacks_are_below_unknown_callers() {
+    let mut s = sampled_program();
+    let (parse, unnamed) = (0x1110, 0x1190);
+    stack_sample(&mut s, 5.0, 0, ROOT, 0, &[parse, unnamed]);
+    ended_stack_sample(&mut s, 15.0, 0, ROOT, 10, &[parse], StackEnd::MissingMemory);
+    sample(&mut s, 25.0, 0, ROOT, SampleMode::User, parse);
+    let decoded =
+        Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
+    let view = trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64");
+    let row = |node: &CallNode| (node.function.clone(), node.caller, (node.times.cpu().0 * 1e3).round());
+    let rows: Vec<_> = view.call_tree.iter().map(row).collect();
+    let expected = [
+        ("main", None, 30.0),
+        ("[unknown callers]", Some(0), 20.0),
+        ("parse", Some(1), 20.0),
+        ("sum+0x1180", Some(0), 10.0),
+        ("parse", Some(3), 10.0),
+    ];
+    assert_eq!(rows, expected.map(|(name, caller, ms)| (name.to_owned(), caller, ms)));
+}
+
+/// Adds the stack of a wait that began at this time.
+fn wait_stack(s: &mut ScheduleTrace, ms: f64, tid: u32, first: u32, places: &[u64], weight_log2: u8) {
+    let mut caller = None;
+    for (number, offset) in (first..).zip(places.iter().rev()) {
+        let code = CodeAddress { module: 0, offset: *offset };
+        s.event(ms, 0, EventKind::Frame(StackFrame { number, caller, code }));
+        caller = Some(number);
+    }
+    let (moment, end) = (StackMoment::Wait, StackEnd::Outermost);
+    s.event(
+        ms,
+        0,
+        EventKind::UserStack(UserStack { tid: Tid(tid), moment, frame: caller, end, weight_log2 }),
+    );
+}
+
+/// A program that runs for 10 ms and waits for a disk for 20 ms, three times.
+fn program_with_disk_waits() -> ScheduleTrace {
+    let mut s = sampled_program_facts();
+    for from in [0.0, 30.0, 60.0] {
+        s.run(0, ROOT, from, from + 10.0).leaves(PrevState::Uninterruptible);
+        let by = Waker::Interrupt(Interrupt::Device(24));
+        s.event(from + 30.0, 0, EventKind::Waking(Waking { tid: Tid(ROOT), by, io_wait: true }));
+    }
+    s.run(0, ROOT, 90.0, 100.0).dies();
+    sample(&mut s, 5.0, 0, ROOT, SampleMode::User, 0x1110);
+    s
+}
+
+/// Function with the time that was lost to a disk and its standard error, in milliseconds.
+type FunctionTime = (String, f64, f64);
+
+/// Functions and calls with time that was lost to a disk.
+fn disk_times(s: &ScheduleTrace) -> (Vec<FunctionTime>, Vec<(String, f64)>) {
+    let decoded =
+        Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
+    let view = trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64");
+    let ms = |seconds: f64| (seconds * 1e3).round();
+    let of_disk =
+        |times: &CodeTimes| times.0.iter().copied().find(|time| time.component == Component::IdleDisk);
+    let functions = view.functions.iter().filter_map(|row| Some((row, of_disk(&row.times)?)));
+    let calls = view.call_tree.iter().filter_map(|node| Some((node, of_disk(&node.times)?)));
+    let whole = view.components.idle_disk_s.expect("known");
+    assert_eq!(ms(whole), 120.0, "two CPUs were idle for 60 ms");
+    (
+        functions.map(|(row, time)| (row.function.clone(), ms(time.seconds), ms(time.error_s))).collect(),
+        calls.map(|(node, time)| (node.function.clone(), ms(time.seconds))).collect(),
+    )
+}
+
+/// Idle time lost to a disk is at the functions that waited.
+#[test]
+fn waits_have_the_idle_time_that_was_lost_to_them() {
+    let (parse, unnamed, add_up) = (0x1110, 0x1190, 0x1310);
+    let mut s = program_with_disk_waits();
+    stack_sample(&mut s, 4.0, 0, ROOT, 50, &[parse]);
+    for (index, place) in [parse, add_up, add_up].into_iter().enumerate() {
+        wait_stack(&mut s, 9.999 + 30.0 * index as f64, ROOT, 10 * index as u32, &[place, unnamed], 0);
+    }
+    let (functions, calls) = disk_times(&s);
+    let row = |name: &str, ms, error| (name.to_owned(), ms, error);
+    // `parse` also ran alone, which is not lost to the disk.
+    assert_eq!(functions, [row("parse", 40.0, 0.0), row("add_up", 80.0, 0.0)]);
+    let node = |name: &str, ms| (name.to_owned(), ms);
+    let expected =
+        [node("main", 120.0), node("sum+0x1180", 120.0), node("add_up", 80.0), node("parse", 40.0)];
+    assert_eq!(calls, expected);
+}
+
+/// A part of the waits has a stack, with a probability: these stand for all, with an error. A
+/// program without any stack keeps its idle time, without a function.
+#[test]
+fn waits_without_a_stack_count_with_those_that_have_one() {
+    let (parse, unnamed) = (0x1110, 0x1190);
+    let mut s = program_with_disk_waits();
+    stack_sample(&mut s, 4.0, 0, ROOT, 50, &[parse]);
+    let (functions, calls) = disk_times(&s);
+    assert_eq!((functions, calls), (Vec::new(), vec![("main".to_owned(), 120.0)]));
+    wait_stack(&mut s, 39.999, ROOT, 0, &[parse, unnamed], 1);
+    let (functions, calls) = disk_times(&s);
+    // One wait of 40 ms stands for all three: its variance is 3·2 times its square.
+    assert_eq!(functions, [("parse".to_owned(), 120.0, (6_f64.sqrt() * 40.0).round())]);
+    assert_eq!(calls.len(), 3);
 }

@@ -365,6 +365,25 @@ proptest! {
         let charged: f64 = swept.charges.iter().map(|charge| charge.seconds).sum();
         prop_assert!((charged - swept.times.too_little_work).abs() < 1e-12);
 
+        // The waits have all idle time of the causes that they are.
+        let lost_to = |cause: Cause| -> f64 {
+            let charges = swept.wait_charges.iter().zip(&causes);
+            charges.filter(|(_, of)| **of == cause).map(|(charge, _)| charge).sum()
+        };
+        let by_cause = [
+            (Cause::KernelLock, swept.times.kernel_lock),
+            (Cause::UserLock, swept.times.user_lock),
+            (Cause::Disk, swept.times.disk),
+            (Cause::Peer, swept.times.peer),
+            (Cause::Device, swept.times.device),
+            (Cause::Rcu, swept.times.rcu),
+            (Cause::Uninterruptible, swept.times.uninterruptible),
+            (Cause::Timer, swept.times.timer),
+        ];
+        for (cause, time) in by_cause {
+            prop_assert!((lost_to(cause) - time).abs() < 1e-12, "{cause:?}: {} {time}", lost_to(cause));
+        }
+
         // Every CPU's spans cover the window, and no thread is in two places.
         for cpu in &timeline.cpus {
             prop_assert_eq!(cpu.spans.first().map(|s| s.from), Some(timeline.began));

@@ -3,7 +3,7 @@
 
 use morecores_study::Quantity;
 use morecores_view::code::{
-    CallNode, CodeSite, FunctionLoss, FunctionView, RuntimeLock, SampledLoss, UserLockView, WaitKind,
+    CallLoss, CallNode, CodeLoss, CodeSite, FunctionLoss, FunctionView, RuntimeLock, UserLockView, WaitKind,
     WaitView,
 };
 use morecores_view::page::TableCell;
@@ -17,6 +17,9 @@ use crate::table::{Column, ColumnKind, Table, estimate_cell, figure_cell};
 /// Number of functions shown of each loss.
 const MAX_FUNCTIONS: usize = 3;
 
+/// Largest number of losses with a column of their own.
+const MAX_LOSSES: usize = 3;
+
 /// Number of functions or locks shown of a run.
 const MAX_ROWS: usize = 10;
 
@@ -27,26 +30,45 @@ const LEAST_CALL: f64 = 0.02;
 /// Part of a call's time that one callee has if the call only passes on to it.
 const PASSED_ON: f64 = 0.98;
 
+/// Difference of two calls' parts below which they are the same, in CPUs. A choice: half of the
+/// smallest part of a call.
+const SAME_CPUS: f64 = 0.005;
+
 /// Words for a lock without a name.
 const NO_NAME: &str = "(no variable)";
 
-/// Functions with the largest parts of each loss, whose intervals are above zero; none without such
-/// a function.
-pub(crate) fn function_losses_table(stack: &StackView) -> Option<Table> {
-    let of_loss = |loss: SampledLoss| {
-        let functions = stack.functions.iter().filter(move |function| function.loss == loss);
-        functions.filter(|function| function.ci95[0] > 0.0).take(MAX_FUNCTIONS)
+/// Number of functions shown of each loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FunctionRows {
+    /// Those with the largest parts.
+    Largest,
+    /// All.
+    All,
+}
+
+/// Functions with parts of each loss, whose intervals are above zero; none without such a function.
+/// The largest loss is first.
+pub(crate) fn function_losses_table(stack: &StackView, rows: FunctionRows) -> Option<Table> {
+    let most = match rows {
+        FunctionRows::Largest => MAX_FUNCTIONS,
+        FunctionRows::All => usize::MAX,
     };
-    let rows: Vec<&FunctionLoss> =
-        [SampledLoss::IdleTooLittleWork, SampledLoss::UserWork].into_iter().flat_map(of_loss).collect();
+    let lost = |component: &Component| component.loss(&stack.losses).unwrap_or(0.0);
+    let mut losses = Component::ALL;
+    losses.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
+    let of_loss = |loss: Component| {
+        let functions = stack.functions.iter().filter(move |function| function.part.loss == loss);
+        functions.filter(|function| function.part.ci95[0] > 0.0).take(most)
+    };
+    let rows: Vec<&FunctionLoss> = losses.into_iter().flat_map(of_loss).collect();
     if rows.is_empty() {
         return None;
     }
     let lost = |function: &&FunctionLoss| {
-        let estimate = Estimate { value: function.lost_cpus, ci95: Some(function.ci95) };
+        let estimate = Estimate { value: function.part.lost_cpus, ci95: Some(function.part.ci95) };
         estimate_cell(Quantity::Cpus, Some(&estimate))
     };
-    let loss = |function: &&FunctionLoss| loss_name(component(function.loss)).to_owned();
+    let loss = |function: &&FunctionLoss| loss_name(function.part.loss).to_owned();
     let code = rows.iter().map(|row| [&row.function, &row.command].map(String::as_str));
     let places = rows.iter().map(|row| place(&row.source, &row.module));
     let mut columns = code_columns(code, places);
@@ -55,19 +77,95 @@ pub(crate) fn function_losses_table(stack: &StackView) -> Option<Table> {
     Some(Table::new(format!("functions that hold the losses on {}", cpus(stack.cpus)), columns))
 }
 
+/// Calls that hold parts of the losses, with all that they call; none without such a call. A column
+/// for each of the losses of which a whole command holds a part beyond its interval, the largest
+/// first: elsewhere work may only have moved from one caller to another.
+pub(crate) fn call_losses_table(stack: &StackView) -> Option<Table> {
+    let lost = |component: &Component| component.loss(&stack.losses).unwrap_or(0.0);
+    let commands = || stack.calls.iter().filter(|call| call.caller.is_none());
+    let is_held = |loss: &Component| commands().any(|command| is_sure_part(command, *loss));
+    let mut losses: Vec<Component> = Component::ALL.into_iter().filter(is_held).collect();
+    losses.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
+    losses.truncate(MAX_LOSSES);
+    if losses.is_empty() {
+        return None;
+    }
+    let rows = rows_of_calls(&stack.calls, &losses);
+    let mut columns = vec![
+        names(0, "call", rows.iter().map(|(depth, call)| "  ".repeat(*depth) + &call.function)),
+        names(3, "source", rows.iter().map(|(_, call)| place(&call.source, &call.module))),
+    ];
+    for (rank, loss) in (0..).zip(losses) {
+        let cell = |(_, call): &(usize, &CallLoss)| {
+            let estimate =
+                part_of(call, loss).map(|part| Estimate { value: part.lost_cpus, ci95: Some(part.ci95) });
+            estimate_cell(Quantity::Cpus, estimate.as_ref())
+        };
+        columns.push(Column::figures(rank, loss_name(loss), rows.iter().map(cell)));
+    }
+    Some(Table::new(format!("calls that hold the losses on {}, in CPUs", cpus(stack.cpus)), columns))
+}
+
+/// Calls with a sure part of one of these losses, and their callers, with the number of rows above
+/// each that lead to it. A call that only passes on to one other call has no row.
+fn rows_of_calls<'a>(calls: &'a [CallLoss], losses: &[Component]) -> Vec<(usize, &'a CallLoss)> {
+    let part = |call: &CallLoss, loss: Component| part_of(call, loss).map_or(0.0, |part| part.lost_cpus);
+    let mut leads_to_part: Vec<bool> =
+        calls.iter().map(|call| losses.iter().any(|loss| is_sure_part(call, *loss))).collect();
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
+    for index in (0..calls.len()).rev().filter(|index| leads_to_part[*index]).collect::<Vec<_>>() {
+        let mut at = index;
+        while let Some(caller) = calls[at].caller.map(|caller| caller as usize) {
+            if !callees[caller].contains(&at) {
+                callees[caller].push(at);
+            }
+            leads_to_part[caller] = true;
+            at = caller;
+        }
+    }
+    let is_same = |one: &CallLoss, other: &CallLoss| {
+        losses.iter().all(|loss| (part(one, *loss) - part(other, *loss)).abs() < SAME_CPUS)
+    };
+    let passes_on = |index: usize| match callees[index].as_slice() {
+        [only] => calls[index].caller.is_some() && is_same(&calls[index], &calls[*only]),
+        _ => false,
+    };
+    let mut depths: Vec<usize> = Vec::with_capacity(calls.len());
+    let mut rows = Vec::new();
+    for (index, call) in calls.iter().enumerate() {
+        let above = call.caller.map_or(0, |caller| depths[caller as usize]);
+        let is_row = leads_to_part[index] && !passes_on(index);
+        depths.push(above + usize::from(is_row));
+        if is_row {
+            rows.push((above, call));
+        }
+    }
+    rows
+}
+
+/// Part of a loss that a call holds.
+fn part_of(call: &CallLoss, loss: Component) -> Option<CodeLoss> {
+    call.parts.iter().find(|part| part.loss == loss).copied()
+}
+
+fn is_sure_part(call: &CallLoss, loss: Component) -> bool {
+    part_of(call, loss).is_some_and(|part| part.ci95[0] > 0.0)
+}
+
 /// Functions with the most time of a traced run; none without samples of named code.
 pub(crate) fn functions_table(trace: &TraceView) -> Option<Table> {
-    let rows = &trace.functions[..trace.functions.len().min(MAX_ROWS)];
+    let ran = trace.functions.iter().filter(|function| function.times.cpu().0 > 0.0);
+    let rows: Vec<&FunctionView> = ran.take(MAX_ROWS).collect();
     if rows.is_empty() {
         return None;
     }
     let whole = f64::from(trace.cpus) * trace.elapsed_s;
-    let share = |value: f64, error: f64| {
+    let share = |(value, error): (f64, f64)| {
         let text = percent_with_error(value / whole, error / whole);
         TableCell::figure(Quantity::Share, Some(value / whole), text)
     };
-    let work = |function: &FunctionView| share(function.cpu_s, function.cpu_error_s);
-    let idle = |function: &FunctionView| share(function.idle_s, function.idle_error_s);
+    let work = |function: &&FunctionView| share(function.times.cpu());
+    let idle = |function: &&FunctionView| share(function.times.others_idle());
     let code = rows.iter().map(|row| [&row.function, &row.command].map(String::as_str));
     let places = rows.iter().map(|row| place(&row.source, &row.module));
     let mut columns = code_columns(code, places);
@@ -81,9 +179,11 @@ pub(crate) fn functions_table(trace: &TraceView) -> Option<Table> {
 pub(crate) fn calls_table(trace: &TraceView) -> Option<Table> {
     let nodes = &trace.call_tree;
     let whole = f64::from(trace.cpus) * trace.elapsed_s;
+    let cpu = |node: &CallNode| node.times.cpu().0;
+    let others_idle = |node: &CallNode| node.times.others_idle().0;
     let passes_on = |index: usize, node: &CallNode| {
         let is_callee = |other: &&CallNode| other.caller == Some(index as u32);
-        nodes[index + 1..].iter().find(is_callee).is_some_and(|callee| callee.cpu_s >= PASSED_ON * node.cpu_s)
+        nodes[index + 1..].iter().find(is_callee).is_some_and(|callee| cpu(callee) >= PASSED_ON * cpu(node))
     };
     let mut depths: Vec<usize> = Vec::with_capacity(nodes.len());
     let mut rows: Vec<(usize, &CallNode)> = Vec::new();
@@ -91,7 +191,7 @@ pub(crate) fn calls_table(trace: &TraceView) -> Option<Table> {
         let above = node.caller.and_then(|caller| depths.get(caller as usize)).copied().unwrap_or(0);
         let is_row = node.caller.is_none() || !passes_on(index, node);
         depths.push(above + usize::from(is_row));
-        if is_row && node.cpu_s + node.idle_s >= LEAST_CALL * whole {
+        if is_row && cpu(node) + others_idle(node) >= LEAST_CALL * whole {
             rows.push((above, node));
         }
     }
@@ -108,8 +208,8 @@ pub(crate) fn calls_table(trace: &TraceView) -> Option<Table> {
     let columns = vec![
         names(0, "call", rows.iter().map(|(depth, node)| "  ".repeat(*depth) + &node.function)),
         names(3, "source", rows.iter().map(|(_, node)| place(&node.source, &node.module))),
-        Column::figures(0, "CPU time", share(|node| node.cpu_s)),
-        Column::figures(1, "others idle", share(|node| node.idle_s)),
+        Column::figures(0, "CPU time", share(cpu)),
+        Column::figures(1, "others idle", share(others_idle)),
         Column::figures(
             2,
             "threads",
@@ -240,14 +340,6 @@ fn first_site(sites: &[CodeSite]) -> String {
 
 fn names(rank: u8, header: &str, cells: impl IntoIterator<Item = String>) -> Column {
     Column::new(ColumnKind::Name(rank), header, cells.into_iter().map(TableCell::name))
-}
-
-/// Component of which a sampled loss is the loss.
-const fn component(loss: SampledLoss) -> Component {
-    match loss {
-        SampledLoss::UserWork => Component::UserWork,
-        SampledLoss::IdleTooLittleWork => Component::IdleTooLittleWork,
-    }
 }
 
 /// Place in the source code, else the file of the code.

@@ -50,7 +50,7 @@ pub use page::{
 pub use spin_tuning::spin_tuning_report;
 pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{
-    ModelTable, Price, Style, advice_report, comparison_report, gains_report, locks_report,
+    ModelTable, Price, Style, advice_report, comparison_report, functions_report, gains_report, locks_report,
     prediction_report, run_report, suite_report, suite_summary_report, trace_report,
 };
 pub use topology::topology_report;

@@ -6,6 +6,7 @@
 
 mod advice;
 mod bars;
+mod by_function;
 mod comparison;
 mod curve;
 mod gains;
@@ -30,6 +31,7 @@ use morecores_view::{TraceView, View};
 use crate::stack::Part;
 use crate::{ReportedVerdict, decide, notices, verdict_statement};
 pub use advice::advice_report;
+pub use by_function::functions_report;
 pub use comparison::comparison_report;
 pub use gains::gains_report;
 pub use locks::locks_report;

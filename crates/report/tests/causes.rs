@@ -7,6 +7,7 @@ use morecores_report::{
     verdict_statement,
 };
 use morecores_study::*;
+use morecores_view::code::{CodeLoss, FunctionLoss};
 use morecores_view::*;
 
 fn largest_stack(view: &View) -> &StackView {
@@ -199,6 +200,40 @@ fn idle_time_that_may_be_other_programs_is_not_called_slow_waking() {
     view.traces[0].untold_others_s = Some(2.0);
     let start = "0.40 of 2 CPUs idle or used by other processes (this trace cannot tell which) while threads";
     assert!(clauses(&view)[0].starts_with(start), "{:?}", clauses(&view));
+}
+
+/// The part of a loss that a function holds.
+fn held_by(function: &str, loss: Component, lost_cpus: f64, ci95: [f64; 2]) -> FunctionLoss {
+    let name = || function.to_owned();
+    let part = CodeLoss { loss, lost_cpus, ci95 };
+    FunctionLoss { command: name(), function: name(), module: None, source: None, part }
+}
+
+/// Any loss names the functions that hold it, if their intervals are above zero; the locks of the
+/// command's own have other words.
+#[test]
+fn functions_are_named_with_the_loss_that_they_hold() {
+    let losses = Losses {
+        idle_disk: Some(0.4),
+        kernel_work: Some(0.2),
+        idle_user_lock: Some(0.3),
+        ..Losses::default()
+    };
+    let mut view = view_with_losses(losses);
+    view.stack[0].functions = vec![
+        held_by("save", Component::IdleDisk, 0.3, [0.25, 0.35]),
+        held_by("take", Component::IdleUserLock, 0.3, [0.25, 0.35]),
+        held_by("clear_page", Component::KernelWork, 0.2, [0.1, 0.3]),
+        held_by("load", Component::IdleDisk, 0.1, [-0.1, 0.3]),
+    ];
+    let clauses = clauses(&view);
+    let has = |end: &str| clauses.iter().any(|clause| clause.ends_with(end));
+    assert!(has("idle, waiting for a disk, 75% of it in `save`"), "{clauses:?}");
+    assert!(has("extra kernel time compared with 1 CPU, 100% of it in `clear_page`"), "{clauses:?}");
+    assert!(
+        !clauses.iter().any(|clause| clause.contains("`take`") || clause.contains("`load`")),
+        "{clauses:?}"
+    );
 }
 
 #[test]

@@ -6,8 +6,9 @@ mod support;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use morecores_report::{Style, run_report, trace_report, view_markdown};
+use morecores_report::{Style, functions_report, run_report, trace_report, view_markdown};
 use morecores_study::trace::*;
+use morecores_view::code::{CallLoss, CodeLoss};
 use morecores_view::*;
 use proptest::prelude::*;
 use support::{PLAIN, assert_fits_style, strip};
@@ -350,4 +351,37 @@ fn each_component_has_its_own_field() {
     let sum: f64 = Component::ALL.iter().filter_map(|c| c.loss(&losses)).sum();
     let parts = Component::ALL.len() as f64;
     assert_eq!(sum, parts * (parts + 1.0) / 2.0);
+}
+
+/// Call with its part of the loss to a disk, in a report of the calls that hold the losses.
+fn call_loss(caller: Option<u32>, function: &str, lost_cpus: f64, ci95: [f64; 2]) -> CallLoss {
+    let parts = vec![CodeLoss { loss: Component::IdleDisk, lost_cpus, ci95 }];
+    CallLoss { caller, function: function.to_owned(), module: None, source: None, running: 1.0, parts }
+}
+
+/// A call that only passes on has no row, nor has one whose part may be noise.
+#[test]
+fn calls_that_hold_a_loss_have_rows() {
+    let view = support::view(&["x"]).point(1, 10.0, 0.01, 1.0).point(2, 7.0, 0.01, 1.5).build();
+    let mut view = support::stacked(view, |_| Losses { idle_disk: Some(0.4), ..Losses::default() });
+    assert_eq!(functions_report(&view, &PLAIN), None, "no trace has functions");
+    let sure = |cpus: f64| [cpus - 0.05, cpus + 0.05];
+    view.stack[0].calls = vec![
+        call_loss(None, "db", 0.4, sure(0.4)),
+        call_loss(Some(0), "main", 0.4, sure(0.4)),
+        call_loss(Some(1), "store", 0.4, sure(0.4)),
+        call_loss(Some(2), "sync", 0.3, sure(0.3)),
+        call_loss(Some(2), "append", 0.1, sure(0.1)),
+        call_loss(Some(4), "noise", 0.02, sure(0.02)),
+    ];
+    let text = functions_report(&view, &PLAIN).expect("calls");
+    let table = text.split("calls that hold the losses on 2 CPUs").nth(1).expect("a table");
+    let rows: Vec<&str> = table.lines().skip(3).take_while(|line| !line.is_empty()).collect();
+    let names: Vec<&str> =
+        rows.iter().map(|row| row.split("  –").next().expect("a name").trim_end()).collect();
+    assert_eq!(names, ["db", "  store", "    sync", "    append"], "{text}");
+    assert!(rows[2].contains("0.30 [0.25, 0.35]"), "{text}");
+    // Work that moved from one caller to another is no loss of the command.
+    view.stack[0].calls[0].parts.clear();
+    assert_eq!(functions_report(&view, &PLAIN), None);
 }

@@ -55,7 +55,7 @@ fn serial_work(trace: &TraceView) -> Option<Vec<SerialWork>> {
         .filter(|index| trace.call_tree[*index].caller.is_some())
         .map(|index| {
             let node = &trace.call_tree[index];
-            let alone_s = node.idle_s / others;
+            let alone_s = alone_s(node, others);
             let spread = Z95 * (alone_s * period_s).sqrt();
             let caller = node.caller.map(|caller| &trace.call_tree[caller as usize]);
             SerialWork {
@@ -76,17 +76,22 @@ fn serial_work(trace: &TraceView) -> Option<Vec<SerialWork>> {
     Some(work)
 }
 
+/// Time of a call that ran alone: each of the `others` CPUs was idle meanwhile.
+fn alone_s(node: &CallNode, others: f64) -> f64 {
+    node.times.others_idle().0 / others
+}
+
 /// Adds the calls below `index` that say where the time alone went: the longer callees where a few
 /// hold nearly all of it, else the call itself.
 fn collect(nodes: &[CallNode], index: usize, others: f64, found: &mut Vec<usize>) {
-    let alone = nodes[index].idle_s / others;
+    let alone = alone_s(&nodes[index], others);
     if alone < LEAST_ALONE_S {
         return;
     }
     let is_long_callee =
-        |at: &usize| nodes[*at].caller == Some(index as u32) && nodes[*at].idle_s / others >= LEAST_ALONE_S;
+        |at: &usize| nodes[*at].caller == Some(index as u32) && alone_s(&nodes[*at], others) >= LEAST_ALONE_S;
     let callees: Vec<usize> = (index + 1..nodes.len()).filter(is_long_callee).collect();
-    let held: f64 = callees.iter().map(|at| nodes[*at].idle_s / others).sum();
+    let held: f64 = callees.iter().map(|at| alone_s(&nodes[*at], others)).sum();
     let is_command = nodes[index].caller.is_none();
     if !callees.is_empty()
         && (is_command || (held >= HELD_BY_CALLEES * alone && callees.len() <= MOST_CALLEES))
@@ -109,6 +114,8 @@ fn command_of(nodes: &[CallNode], index: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Component;
+    use crate::code::{CodeTime, CodeTimes};
 
     fn node(caller: Option<u32>, function: &str, idle_s: f64) -> CallNode {
         CallNode {
@@ -116,8 +123,11 @@ mod tests {
             function: function.to_owned(),
             module: None,
             source: None,
-            cpu_s: idle_s,
-            idle_s,
+            times: CodeTimes(vec![CodeTime {
+                component: Component::IdleTooLittleWork,
+                seconds: idle_s,
+                error_s: 0.0,
+            }]),
             running: 1.0,
         }
     }

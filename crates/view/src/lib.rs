@@ -3,7 +3,7 @@
 //! - `types`, `locks`, `suite` and `page` hold types.
 //! - `cells` computes the figures that the cells of every study have.
 //! - `derive` computes the view of a study of a command, from the `rounds` that count.
-//! - `function_losses` divides the losses of a stack among functions.
+//! - `code_losses` divides the losses of a stack among functions and calls, by `code_shares`.
 //! - `verdict` decides the answer of a view.
 //! - `machine_noise` and `machine_memory` compute figures of a machine, without any study.
 //! - `advice` selects the work that one thread did alone.
@@ -15,9 +15,10 @@
 
 mod advice;
 mod cells;
+mod code_losses;
+mod code_shares;
 pub mod compare;
 mod derive;
-mod function_losses;
 pub mod locks;
 pub mod machine_memory;
 pub mod machine_noise;

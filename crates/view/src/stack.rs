@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::code_losses::{CodeComparison, StackSpeedup};
 use crate::compare::log_difference;
-use crate::function_losses::{StackSpeedup, function_losses};
 use crate::traced_runs::TracedRuns;
 use crate::types::find_in_cell;
 use crate::{
@@ -89,6 +89,7 @@ fn speedup_stack(
     // A metric is a rate, or a time that the program chose. Parts of the elapsed time say nothing
     // about it.
     let parts = point.metric.is_none().then(|| part_speedups(base, trace));
+    let code = CodeComparison { here: runs, base: base_runs, speedup: StackSpeedup { value: speedup, ci95 } };
     Some(StackView {
         cpus: trace.cpus,
         n: trace.n,
@@ -99,7 +100,8 @@ fn speedup_stack(
         losses,
         losses_ci95,
         culprits: culprits(&runs.culprits(), &base_runs.culprits(), loss),
-        functions: function_losses(runs, base_runs, StackSpeedup { value: speedup, ci95 }),
+        functions: code.function_losses(),
+        calls: code.call_losses(),
         serial_speedup: parts.and_then(|(serial, _)| serial),
         parallel_speedup: parts.and_then(|(_, parallel)| parallel),
     })

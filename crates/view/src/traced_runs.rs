@@ -3,13 +3,10 @@
 //! A share is a number of CPUs: the CPU-seconds of a component divided by the elapsed time of its
 //! run. This module combines finished views of traces; it must not look at events.
 
-use std::collections::BTreeMap;
-
 use morecores_statistics::{Interval, mean, mean_interval, median};
 use morecores_study::trace::TraceHeader;
 use morecores_study::{Cell, InCell};
 
-use crate::code::FunctionView;
 use crate::{Component, ComponentIntervals, Culprit, TraceView};
 
 /// Traced runs of one cell.
@@ -67,46 +64,14 @@ pub(crate) fn traced_runs(traces: &[TraceView]) -> Vec<TracedRuns<'_>> {
         .collect()
 }
 
-/// Identity of a function in the traced runs of a study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FunctionKey<'a> {
-    pub(crate) command: &'a str,
-    pub(crate) function: &'a str,
-    pub(crate) module: Option<&'a str>,
-}
-
-impl<'a> FunctionKey<'a> {
-    fn new(function: &'a FunctionView) -> Self {
-        let FunctionView { command, function, module, .. } = function;
-        Self { command, function, module: module.as_deref() }
+impl<'a> TracedRuns<'a> {
+    /// Returns each run with the share of a CPU that a second of it is in the mean over the runs.
+    pub(crate) fn with_share_of_a_second(&self) -> impl Iterator<Item = (&'a TraceView, f64)> + '_ {
+        let runs = self.runs.len() as f64;
+        let timed = self.runs.iter().filter(|run| run.elapsed_s > 0.0);
+        timed.map(move |run| (*run, 1.0 / (run.elapsed_s * runs)))
     }
-}
 
-/// Shares of one function, in CPUs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FunctionShares<'a> {
-    pub(crate) source: Option<&'a str>,
-    pub(crate) cpu: SampledShare,
-    pub(crate) idle: SampledShare,
-}
-
-/// Share by samples.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SampledShare {
-    pub(crate) value: f64,
-    /// Standard error.
-    pub(crate) error: f64,
-}
-
-impl SampledShare {
-    /// Adds an independent share.
-    fn add(&mut self, value: f64, error: f64) {
-        self.value += value;
-        self.error = self.error.hypot(error);
-    }
-}
-
-impl TracedRuns<'_> {
     /// Returns the mean share of a component, in CPUs; none if a run cannot tell it apart.
     pub(crate) fn share(&self, component: Component) -> Option<f64> {
         mean(&self.shares(&[component])?)
@@ -141,22 +106,6 @@ impl TracedRuns<'_> {
             run.culprits.clone().into_iter().map(share)
         };
         self.runs.iter().flat_map(of_run).collect()
-    }
-
-    /// Mean shares of each function over the runs, in CPUs, with their standard errors.
-    pub(crate) fn function_shares(&self) -> BTreeMap<FunctionKey<'_>, FunctionShares<'_>> {
-        let runs = self.runs.len() as f64;
-        let mut functions: BTreeMap<FunctionKey<'_>, FunctionShares<'_>> = BTreeMap::new();
-        for run in self.runs.iter().filter(|run| run.elapsed_s > 0.0) {
-            let per_run = 1.0 / (run.elapsed_s * runs);
-            for function in &run.functions {
-                let shares = functions.entry(FunctionKey::new(function)).or_default();
-                shares.source = function.source.as_deref();
-                shares.cpu.add(function.cpu_s * per_run, function.cpu_error_s * per_run);
-                shares.idle.add(function.idle_s * per_run, function.idle_error_s * per_run);
-            }
-        }
-        functions
     }
 
     /// Returns the shown trace, with the number of runs and the intervals over all of them.

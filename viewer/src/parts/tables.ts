@@ -2,19 +2,17 @@
 
 import { h } from "../dom.ts";
 import { cpus, figure, percent, time } from "../format.ts";
+import { cpuSeconds, idleInWaits, othersIdleSeconds } from "../times.ts";
 import { addedKinds } from "../pictures/curve.ts";
 import type { GainKind } from "../record/GainKind.ts";
 import type { IdleCause } from "../record/IdleCause.ts";
 import type { CodeSite } from "../record/CodeSite.ts";
-import type { Losses } from "../record/Losses.ts";
+import type { Component } from "../record/Component.ts";
 import type { RuntimeLock } from "../record/RuntimeLock.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 import { sortableTable } from "./texts.ts";
-
-/** Key of a component. */
-type Component = keyof Losses;
 
 /** Row with the keys of the components that the row is about. */
 interface TaggedRow {
@@ -75,7 +73,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   const stack = study.view.stack.find((one) => one.cpus === trace.cpus && one.n === trace.n);
   const functionLosses = (stack?.functions ?? []).filter((f) => f.ci95[0] > 0).map((f) => tag(f, [f.loss]));
   type FunctionLoss = (typeof functionLosses)[number];
-  const functions = trace.functions.map((f) => tag(f, [f.module === "[kernel]" ? "kernel_work" : "user_work", "idle_too_little_work"]));
+  const functions = trace.functions.map((f) => tag(f, f.times.map((one) => one.component)));
   type Function = (typeof functions)[number];
   const others = trace.others.map(([name, seconds]) => tag({ name, seconds }, ["other_processes", "idle_scheduling"]));
   type Other = (typeof others)[number];
@@ -104,13 +102,13 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("CPUs lost", (f) => figure(f.lost_cpus), (f) => f.lost_cpus),
     column("95% interval", (f) => range(f.ci95, figure)),
   ], functionLosses);
-  add<Function>("Functions of this run, by samples", [
+  add<Function>("Functions of this run", [
     column("function", (f) => f.function),
     column("source", (f) => f.source ?? f.module ?? "–"),
     column("command", (f) => f.command),
-    column("CPU time", (f) => time(f.cpu_s), (f) => f.cpu_s),
-    column("standard error", (f) => time(f.cpu_error_s), (f) => f.cpu_error_s),
-    column("others idle meanwhile", (f) => time(f.idle_s), (f) => f.idle_s),
+    column("CPU time", (f) => time(cpuSeconds(f.times)), (f) => cpuSeconds(f.times)),
+    column("others idle meanwhile", (f) => time(othersIdleSeconds(f.times)), (f) => othersIdleSeconds(f.times)),
+    column("idle while it waited", (f) => time(idleInWaits(f.times)), (f) => idleInWaits(f.times)),
   ], functions);
   add<Phase>("Serial phases", [
     column("culprit", (p) => p.culprit),

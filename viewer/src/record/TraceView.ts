@@ -172,14 +172,15 @@ waits: Array<WaitView>,
  */
 culprits: Array<Culprit>, 
 /**
- * Functions that the command ran, by samples, most time first: each with at least a thousandth
- * of the samples. Empty for a trace without samples, and for one of an older version.
+ * Functions that the command ran or waited in, most time first: each with at least a
+ * thousandth of all CPU time or of all idle time that functions hold. Empty for a trace
+ * without samples, and for one of an older version.
  */
 functions: Array<FunctionView>, 
 /**
- * Calls of the command's functions, by the stacks of the samples: depth first from each
- * command, most time first, each with at least a two-hundredth of the samples. Empty for a
- * trace without stacks.
+ * Calls of the command's functions, by the stacks of samples and waits: depth first from each
+ * command, most time first, each with at least a five-hundredth of all CPU time or of all idle
+ * time that functions hold. Empty for a trace without stacks.
  */
 call_tree: Array<CallNode>, 
 /**

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Show a study of a command or of locks, as text or in a format for programs
 #[derive(Debug, Args)]
@@ -15,8 +15,18 @@ pub(crate) struct ShowArgs {
     /// Show every column of the table, every warning and every note
     #[arg(long, short)]
     pub(crate) wide: bool,
+    /// Show the code that holds each loss, with its callers, in place of the whole report
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["json", "csv", "markdown", "hyperfine_json", "worth", "exit_answer"])]
+    pub(crate) by: Option<Division>,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
+}
+
+/// Division of the losses in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Division {
+    /// Functions, and calls with all that they call
+    Function,
 }
 
 /// Options of the answer to "will more cores help?".

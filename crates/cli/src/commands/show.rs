@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use morecores_catalogue::Benchmark;
 use morecores_lock_lab::locks_view;
 use morecores_report::{self as report, Style};
@@ -17,7 +17,7 @@ use morecores_view::page::{ListedState, ListedStudy, Page};
 use super::loaded_study::{LoadedStudy, Purpose, study_name};
 use super::page::{Depth, page_study};
 use super::traced_run::{CUT_SHORT, has_cut_short_trace};
-use crate::args::{FormatArgs, ShowArgs};
+use crate::args::{Division, FormatArgs, ShowArgs};
 use crate::options::{locks_command_line, worth};
 use crate::{exit, terminal};
 
@@ -28,11 +28,29 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
         !(args.answer.exit_answer && args.format.hyperfine_json),
         "--hyperfine-json holds no answer for --exit-answer: choose another format"
     );
+    if args.by == Some(Division::Function) {
+        return show_functions(&args.study, &style);
+    }
     let mut shown = ShownStudy::read(&args.study)?;
     shown.set_worth(worth)?;
     ensure!(!args.answer.exit_answer || shown.has_answer(), shown.no_answer("--exit-answer"));
     let answer = shown.print(&args.format, &style)?;
     Ok(answer.filter(|_| args.answer.exit_answer).map_or(exit::SUCCESS, exit::answer_status))
+}
+
+/// Prints the functions that hold the losses of a study of a command.
+fn show_functions(path: &Path, style: &Style) -> Result<u8> {
+    let LoadedStudy { view, unread, .. } = LoadedStudy::read(path, Purpose::Figures)?;
+    let Some(text) = report::functions_report(&view, style) else {
+        bail!(
+            "{} has no trace that shows functions: `morecores run --trace on` makes one (as root, or with what \
+             `morecores doctor` says)",
+            path.display()
+        );
+    };
+    terminal::print(&text)?;
+    terminal::notes(&unread);
+    Ok(exit::SUCCESS)
 }
 
 /// Study of any subject, and the path from which it was read.

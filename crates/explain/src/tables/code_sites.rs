@@ -8,7 +8,7 @@ use morecores_study::Nanos;
 use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
 use morecores_view::code::{CodeSite, WaitKind};
 
-use super::functions::{code_at, code_name, module_of, source_of};
+use super::functions::{Code, GeneratedCode, code_name, module_of, process_code, source_of};
 use super::wait_kinds::{kind_by_arguments, kind_by_function};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
 
@@ -91,10 +91,19 @@ impl Place {
 /// Places of the stacks at waits and wake-ups.
 pub(super) struct CodeSites<'a> {
     facts: &'a TraceFacts,
+    generated: GeneratedCode<'a>,
     timeline: &'a Timeline,
     at_waits: HashMap<WaitId, &'a RecordedStack>,
     /// Stacks of wake-ups by the waker and the time.
     at_wakes: HashMap<(ThreadId, Nanos), &'a RecordedStack>,
+}
+
+/// Calls of a stack.
+struct Calls {
+    /// Kind by the functions that implement locks.
+    kind: Option<WaitKind>,
+    /// Functions from the place to the outermost one.
+    from_place: Vec<Code>,
 }
 
 /// Durations at one lock, some of them with a stack.
@@ -124,6 +133,7 @@ impl<'a> CodeSites<'a> {
         };
         Self {
             facts,
+            generated: GeneratedCode::new(&facts.generated),
             timeline,
             at_waits: stacks.at_waits.iter().map(|(wait, stack)| (*wait, stack)).collect(),
             at_wakes: stacks.at_wakes.iter().filter_map(waker).collect(),
@@ -132,9 +142,24 @@ impl<'a> CodeSites<'a> {
 
     /// Place of a wait; `None` without a stack.
     pub(super) fn wait_place(&self, wait: WaitId) -> Option<Place> {
-        let place = self.place(self.at_waits.get(&wait)?)?;
+        let place = self.place(self.timeline.wait(wait).thread, self.at_waits.get(&wait)?)?;
         let by_arguments = || self.timeline.wait(wait).futex.and_then(kind_by_arguments);
         Some(Place { kind: place.kind.or_else(by_arguments), ..place })
+    }
+
+    /// Functions from the outermost to the place of a wait, after [`Code::UnknownCallers`] if the
+    /// stack is incomplete; empty if the place is unknown. A function that calls itself occurs once
+    /// in a row.
+    pub(super) fn calls_to_wait(&self, wait: WaitId) -> Vec<Code> {
+        let thread = self.timeline.wait(wait).thread;
+        let Some(stack) = self.at_waits.get(&wait) else { return Vec::new() };
+        let Some(Calls { from_place: mut calls, .. }) = self.calls(thread, stack) else { return Vec::new() };
+        if stack.end != StackEnd::Outermost {
+            calls.push(Code::UnknownCallers);
+        }
+        calls.reverse();
+        calls.dedup();
+        calls
     }
 
     /// Adds a wait.
@@ -147,33 +172,48 @@ impl<'a> CodeSites<'a> {
     /// Adds a hold, which ended when the holder woke a thread.
     pub(super) fn add_hold(&self, hold: &LockHold, durations: &mut Durations) {
         let stack = self.at_wakes.get(&(hold.holder, hold.to)).copied();
-        let place = stack.and_then(|stack| Some((stack.weight, self.place(stack)?)));
+        let place = stack.and_then(|stack| Some((stack.weight, self.place(hold.holder, stack)?)));
         durations.add(hold.to.since(hold.from), place);
     }
 
-    /// Innermost function of a stack that does not implement locks; the innermost one if all do.
-    /// `None` if the stack ends before such a function.
-    fn place(&self, stack: &RecordedStack) -> Option<Place> {
-        let mut frames = self.timeline.user_stacks.code(stack).peekable();
-        let innermost = frames.peek().copied()?;
-        let name = |code: CodeAddress| code_name(code_at(&self.facts.functions, code), self.facts);
-        let mut kind = None;
-        while let Some(code) = frames.next_if(|code| self.implements_locks(*code, &name(*code))) {
-            kind = kind.or_else(|| kind_by_function(self.file(code), &name(code)));
-        }
-        let (code, caller) = match frames.next() {
-            Some(code) => (code, frames.next()),
-            None if stack.end == StackEnd::Outermost => (innermost, None),
-            None => return None,
-        };
-        let function = code_at(&self.facts.functions, code);
+    /// Place of a thread's stack; `None` if it is unknown.
+    fn place(&self, thread: ThreadId, stack: &RecordedStack) -> Option<Place> {
+        let Calls { kind, from_place } = self.calls(thread, stack)?;
+        let mut calls = from_place.into_iter();
+        let (function, caller) = (calls.next()?, calls.next());
         Some(Place {
             function: code_name(function, self.facts),
             source: source_of(function, self.facts),
             module: module_of(function, self.facts),
-            caller: caller.map(name),
+            caller: caller.map(|caller| code_name(caller, self.facts)),
             kind,
         })
+    }
+
+    /// Calls of a thread's stack from the innermost function that does not implement locks; from
+    /// the innermost one if all do. `None` if the stack ends before such a function.
+    fn calls(&self, thread: ThreadId, stack: &RecordedStack) -> Option<Calls> {
+        let process = self.timeline.thread(thread).process;
+        let functions = &self.facts.functions;
+        let frames = self.timeline.user_stacks.code(stack);
+        let mut frames =
+            frames.map(|code| (code, process_code(functions, &self.generated, process, code))).peekable();
+        let innermost = frames.peek()?.1;
+        let name = |function: Code| code_name(function, self.facts);
+        let mut kind = None;
+        while let Some((code, function)) =
+            frames.next_if(|(code, function)| self.implements_locks(*code, &name(*function)))
+        {
+            kind = kind.or_else(|| kind_by_function(self.file(code), &name(function)));
+        }
+        let mut from_place: Vec<Code> = frames.map(|(_, function)| function).collect();
+        if from_place.is_empty() {
+            if stack.end != StackEnd::Outermost {
+                return None;
+            }
+            from_place.push(innermost);
+        }
+        Some(Calls { kind, from_place })
     }
 
     /// Name of the file with this code.

@@ -1,16 +1,17 @@
-//! Functions that the command ran, by samples: the CPU time of each, and the idle time of other
-//! CPUs that the idle rule charges to it. This module names no function; the header does.
+//! Functions of the command, with the times that each holds itself. This module names no function;
+//! the header does.
 
 use std::collections::BTreeMap;
 
 use morecores_study::trace::{CodeAddress, Function, GeneratedFunction, Module, SampleMode, Tid, TraceFacts};
 use morecores_view::code::FunctionView;
 
-use super::programs::{ProgramId, Programs};
-use crate::trace::{CpuSample, IdleAccounting, Timeline};
+use super::code_times::{CodeInput, ComponentTimes, Moment};
+use super::programs::ProgramId;
+use crate::trace::CpuSample;
 
-/// Share of the command's samples from which a function has a row. A choice: a thousandth is below
-/// every loss that is named.
+/// Share of all CPU time, or of all idle time that functions hold, from which a function has a row.
+/// A choice: a thousandth is below every loss that is named.
 const LEAST_SHARE: f64 = 0.001;
 
 /// Code that a sample found.
@@ -26,63 +27,46 @@ pub(super) enum Code {
     Kernel,
     /// Code without a known mapping.
     Unknown,
+    /// Callers that an incomplete stack does not show.
+    UnknownCallers,
 }
 
-/// Sums over the samples of one function in one program.
-#[derive(Clone, Copy, Debug, Default)]
-struct SampleSum {
-    samples: u32,
-    /// Idle CPUs charged at the samples, and the sum of their squares.
-    charged: f64,
-    charged_squares: f64,
-}
+/// Sums over all moments, by program and innermost function.
+#[derive(Debug, Default)]
+pub(super) struct FunctionTimes(BTreeMap<(ProgramId, Code), ComponentTimes>);
 
-/// Rows of all functions with a notable share of the samples, most time first; empty for a trace
-/// without samples or without mappings of code.
-///
-/// A sample stands for the time between two samples. The charges of a program's samples are scaled
-/// to the program's idle time, which is known without samples. The standard errors are those of
-/// independent samples.
-pub(super) fn functions(
-    facts: &TraceFacts,
-    timeline: &Timeline,
-    programs: &Programs,
-    idle: &IdleAccounting,
-) -> Vec<FunctionView> {
-    let Some(period) = facts.sample_period_ns.filter(|_| !facts.modules.is_empty()) else {
-        return Vec::new();
-    };
-    let period_s = period.as_secs_f64();
-    let generated = GeneratedCode::new(&facts.generated);
-    let mut sums: BTreeMap<(ProgramId, Code), SampleSum> = BTreeMap::new();
-    for (sample, &charge) in timeline.samples.iter().zip(&idle.sample_charges) {
-        let Some(id) = sample.thread.filter(|id| timeline.thread(*id).in_tree) else { continue };
-        let process = timeline.thread(id).process;
-        let Some(code) = sample_code(&facts.functions, &generated, process, sample) else { continue };
-        let sum = sums.entry((programs.program_at(id, sample.at), code)).or_default();
-        sum.samples += 1;
-        sum.charged += charge;
-        sum.charged_squares += charge * charge;
-    }
-    let scales = idle_scales(timeline, programs, idle, period_s);
-    let all: u32 = sums.values().map(|sum| sum.samples).sum();
-    let least = (f64::from(all) * LEAST_SHARE).ceil() as u32;
-    let row = |((program, code), sum): (&(ProgramId, Code), &SampleSum)| {
-        let charge_s = period_s * scales.get(program).copied().unwrap_or(0.0);
-        FunctionView {
-            command: programs.name(*program),
-            function: code_name(*code, facts),
-            module: module_of(*code, facts),
-            source: source_of(*code, facts),
-            cpu_s: f64::from(sum.samples) * period_s,
-            cpu_error_s: f64::from(sum.samples).sqrt() * period_s,
-            idle_s: sum.charged * charge_s,
-            idle_error_s: sum.charged_squares.sqrt() * charge_s,
+impl FunctionTimes {
+    pub(super) fn add(&mut self, moment: &Moment<'_>) {
+        if let Some(code) = moment.calls.last() {
+            self.0.entry((moment.program, *code)).or_default().add(moment.component, moment.time);
         }
-    };
-    let mut rows: Vec<FunctionView> = sums.iter().filter(|(_, sum)| sum.samples >= least).map(row).collect();
-    rows.sort_by(|a, b| (b.cpu_s + b.idle_s).total_cmp(&(a.cpu_s + a.idle_s)));
-    rows
+    }
+
+    /// Rows of the functions with a notable share of the time, most time first.
+    pub(super) fn rows(&self, input: &CodeInput<'_>) -> Vec<FunctionView> {
+        let whole = self.0.values().map(ComponentTimes::cpu_and_idle);
+        let (cpu, idle) = whole.fold((0.0, 0.0), |(cpu, idle), times| (cpu + times.0, idle + times.1));
+        let is_long = |seconds: f64, whole: f64| seconds > 0.0 && seconds >= LEAST_SHARE * whole;
+        let is_notable = |times: &ComponentTimes| {
+            let (own_cpu, own_idle) = times.cpu_and_idle();
+            is_long(own_cpu, cpu) || is_long(own_idle, idle)
+        };
+        let mut notable: Vec<(&(ProgramId, Code), &ComponentTimes)> =
+            self.0.iter().filter(|(_, times)| is_notable(times)).collect();
+        let seconds = |times: &ComponentTimes| {
+            let (cpu, idle) = times.cpu_and_idle();
+            cpu + idle
+        };
+        notable.sort_by(|(_, one), (_, other)| seconds(other).total_cmp(&seconds(one)));
+        let row = |((program, code), times): (&(ProgramId, Code), &ComponentTimes)| FunctionView {
+            command: input.programs.name(*program),
+            function: code_name(*code, input.facts),
+            module: module_of(*code, input.facts),
+            source: source_of(*code, input.facts),
+            times: times.to_view(),
+        };
+        notable.into_iter().map(row).collect()
+    }
 }
 
 /// Code that a sample found; `None` for a sample in an interrupt. `process` is that of the sampled
@@ -163,32 +147,6 @@ impl<'t> GeneratedCode<'t> {
     }
 }
 
-/// Idle time charged to each program, over the estimate of it by the program's samples.
-pub(super) fn idle_scales(
-    timeline: &Timeline,
-    programs: &Programs,
-    idle: &IdleAccounting,
-    period_s: f64,
-) -> BTreeMap<ProgramId, f64> {
-    let mut charged: BTreeMap<ProgramId, f64> = BTreeMap::new();
-    for (sample, charge) in timeline.samples.iter().zip(&idle.sample_charges) {
-        if let Some(id) = sample.thread.filter(|_| sample.mode != SampleMode::Interrupt) {
-            *charged.entry(programs.program_at(id, sample.at)).or_default() += charge;
-        }
-    }
-    let mut scales: BTreeMap<ProgramId, f64> = BTreeMap::new();
-    for charge in &idle.charges {
-        let Some(id) = charge.thread else { continue };
-        *scales.entry(programs.charged_program(timeline, id, charge.name_index)).or_default() +=
-            charge.seconds;
-    }
-    for (program, scale) in &mut scales {
-        let estimate = period_s * charged.get(program).copied().unwrap_or(0.0);
-        *scale = if estimate > 0.0 { *scale / estimate } else { 0.0 };
-    }
-    scales
-}
-
 /// Name of code in a table.
 pub(super) fn code_name(code: Code, facts: &TraceFacts) -> String {
     let file =
@@ -206,6 +164,7 @@ pub(super) fn code_name(code: Code, facts: &TraceFacts) -> String {
         },
         Code::Kernel => Module::KERNEL.to_owned(),
         Code::Unknown => "[unknown]".to_owned(),
+        Code::UnknownCallers => "[unknown callers]".to_owned(),
     }
 }
 
@@ -223,7 +182,7 @@ pub(super) fn module_of(code: Code, facts: &TraceFacts) -> Option<String> {
         Code::Generated(index) => facts.generated.get(index)?.module,
         Code::Module(module) => module,
         Code::Kernel => return Some(Module::KERNEL.to_owned()),
-        Code::Unknown => return None,
+        Code::Unknown | Code::UnknownCallers => return None,
     };
     facts.modules.get(number as usize).map(|module| module.path.clone())
 }

@@ -5,6 +5,7 @@
 //! nothing here looks at all threads at once.
 
 mod result;
+mod wait_meters;
 
 use std::collections::HashMap;
 
@@ -17,6 +18,8 @@ use super::changes::{ChangeKind, changes};
 use super::holders::HolderWait;
 use super::timeline::{State, ThreadId, Timeline, WaitId};
 use super::wait_forest::{CauseClass, WaitForest};
+
+use wait_meters::{MeteredWait, WaitMeters};
 
 pub use result::{BlockedPeriod, Charge, IdleAccounting, IdleTimes};
 
@@ -41,6 +44,11 @@ pub fn apply_idle_rule(timeline: &Timeline, causes: &[Cause]) -> IdleAccounting 
 /// Adds one to a count of threads, or subtracts one.
 fn adjust_count(threads: &mut u32, more: bool) {
     *threads = if more { *threads + 1 } else { threads.saturating_sub(1) };
+}
+
+/// Whether idle time is lost to a wait with this cause, rather than to too little parallel work.
+const fn is_lost_to_wait(cause: Cause) -> bool {
+    !matches!(cause, Cause::Thread(_) | Cause::Endless | Cause::Unknown)
 }
 
 /// Activity of a thread of the tree.
@@ -87,6 +95,8 @@ struct ThreadState {
     allowed: Option<Box<[u64]>>,
     /// Position of the thread in the list of running or runnable threads.
     position: usize,
+    /// The thread's present wait, or the wait for a lock that woke it, if it absorbs idle time.
+    metered: Option<MeteredWait>,
     /// Label and index of the thread's last charge.
     last_charge: Option<(u32, Option<Call>, usize)>,
 }
@@ -97,6 +107,7 @@ struct IdleRule<'t> {
     now: Nanos,
     threads: Vec<ThreadState>,
     forest: WaitForest,
+    meters: WaitMeters,
     cpu_indices: HashMap<CpuId, usize>,
     /// Idle allotted CPUs, as bits over their indices.
     idle_bits: Box<[u64]>,
@@ -147,6 +158,7 @@ impl<'t> IdleRule<'t> {
                 name_index: 0,
                 allowed: None,
                 position: 0,
+                metered: None,
                 last_charge: None,
             });
         }
@@ -157,6 +169,7 @@ impl<'t> IdleRule<'t> {
             now: timeline.began,
             threads,
             forest,
+            meters: WaitMeters::default(),
             cpu_indices: timeline.cpus.iter().map(|cpu| cpu.cpu).zip(0..).collect(),
             idle_bits: vec![0; cpus.div_ceil(64)].into(),
             idle_share: vec![0.0; cpus],
@@ -177,6 +190,7 @@ impl<'t> IdleRule<'t> {
             result: IdleAccounting {
                 sample_charges: vec![0.0; timeline.samples.len()],
                 sample_running: vec![0; timeline.samples.len()],
+                wait_charges: vec![0.0; timeline.waits.len()],
                 ..IdleAccounting::default()
             },
         }
@@ -215,6 +229,12 @@ impl<'t> IdleRule<'t> {
             Activity::Running | Activity::Runnable | Activity::Held => self.remove_from_lists(id, previous),
             Activity::Blocked(wait) => self.count_call(wait, false),
         }
+        let woken_for_lock = activity == Activity::Runnable
+            && matches!(previous, Activity::Blocked(wait) if self.causes[wait.index()] == Cause::UserLock);
+        self.threads[id.index()].woken_for_lock = woken_for_lock;
+        if !woken_for_lock {
+            self.end_metered_wait(id);
+        }
         match (previous, activity) {
             (Activity::Blocked(before), Activity::Blocked(wait)) => {
                 // A wait follows directly on another wait only where events were lost.
@@ -227,8 +247,6 @@ impl<'t> IdleRule<'t> {
             (Activity::Absent, _) => self.forest.make_root(id),
             _ => {}
         }
-        self.threads[id.index()].woken_for_lock = activity == Activity::Runnable
-            && matches!(previous, Activity::Blocked(wait) if self.causes[wait.index()] == Cause::UserLock);
         match activity {
             Activity::Running | Activity::Runnable | Activity::Held => {
                 self.end_blocked_by(id, previous, at);
@@ -240,18 +258,25 @@ impl<'t> IdleRule<'t> {
     }
 
     fn block(&mut self, id: ThreadId, wait: WaitId) {
-        match self.causes[wait.index()] {
-            Cause::Thread(on) => self.forest.block_on_thread(id, on),
-            Cause::KernelLock => self.forest.block_on_class(id, CauseClass::KernelLock),
-            Cause::UserLock => self.forest.block_on_class(id, CauseClass::UserLock),
-            Cause::Disk => self.forest.block_on_class(id, CauseClass::Disk),
-            Cause::Peer => self.forest.block_on_class(id, CauseClass::Peer),
-            Cause::Device => self.forest.block_on_class(id, CauseClass::Device),
-            Cause::Rcu => self.forest.block_on_class(id, CauseClass::Rcu),
-            Cause::Uninterruptible => self.forest.block_on_class(id, CauseClass::Uninterruptible),
-            Cause::Timer | Cause::Endless | Cause::Unknown => {
-                self.forest.block_on_class(id, CauseClass::Other)
-            }
+        let class = match self.causes[wait.index()] {
+            Cause::Thread(on) => return self.forest.block_on_thread(id, on),
+            Cause::KernelLock => CauseClass::KernelLock,
+            Cause::UserLock => CauseClass::UserLock,
+            Cause::Disk => CauseClass::Disk,
+            Cause::Peer => CauseClass::Peer,
+            Cause::Device => CauseClass::Device,
+            Cause::Rcu => CauseClass::Rcu,
+            Cause::Uninterruptible => CauseClass::Uninterruptible,
+            Cause::Timer | Cause::Endless | Cause::Unknown => CauseClass::Other,
+        };
+        self.forest.block_on_class(id, class);
+        self.threads[id.index()].metered = self.meters.begin(wait, class);
+    }
+
+    /// Charges the idle time to the thread's wait that this wait absorbed.
+    fn end_metered_wait(&mut self, id: ThreadId) {
+        if let Some(metered) = self.threads[id.index()].metered.take() {
+            self.result.wait_charges[metered.wait.index()] += self.meters.end(&metered);
         }
     }
 
@@ -341,7 +366,13 @@ impl<'t> IdleRule<'t> {
     fn end_blocked_by(&mut self, id: ThreadId, previous: Activity, at: Nanos) {
         let Some(from) = self.blocked_since.take() else { return };
         let cause = match previous {
-            Activity::Blocked(wait) => Some(self.causes[wait.index()]),
+            Activity::Blocked(wait) => {
+                let cause = self.causes[wait.index()];
+                if is_lost_to_wait(cause) {
+                    self.result.wait_charges[wait.index()] += self.blocked_idle_s;
+                }
+                Some(cause)
+            }
             _ => None,
         };
         self.end_blocked_period(BlockedPeriod { from, to: at, ended_by: Some(id), cause });
@@ -418,6 +449,8 @@ impl<'t> IdleRule<'t> {
         let times = &mut self.result.times;
         times.kernel_lock += absorbed - of_user;
         times.user_lock += of_user;
+        self.meters.absorb(CauseClass::KernelLock, absorbed - of_user);
+        self.meters.absorb(CauseClass::UserLock, of_user);
         let each = of_user / f64::from((self.user_lock_waiters + woken).max(1));
         let [disk, peer, timer] = self.holder_waits.map(|waiting| each * f64::from(waiting));
         let holders = &mut times.behind_user_lock;
@@ -464,6 +497,9 @@ impl<'t> IdleRule<'t> {
         times.rcu += rcu * one;
         times.uninterruptible += uninterruptible * one;
         times.too_little_work += rest * one;
+        for (class, cpus) in CauseClass::OUTSIDE.into_iter().zip(outside) {
+            self.meters.absorb(class, cpus * one);
+        }
         self.charge_locks(locks * one, woken);
         if rest > 0.0 {
             self.charge_threads(rest * one);
@@ -533,6 +569,9 @@ impl<'t> IdleRule<'t> {
         self.advance(ended);
         if let Some(from) = self.blocked_since.take() {
             self.end_blocked_period(BlockedPeriod { from, to: ended, ended_by: None, cause: None });
+        }
+        for index in 0..self.threads.len() {
+            self.end_metered_wait(ThreadId(index as u32));
         }
         if self.blocked_charge_s > 0.0 {
             let seconds = self.blocked_charge_s;

@@ -3,7 +3,7 @@
 //! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::{InCell, OtherProgram};
-use morecores_view::code::{CodeSite, FunctionLoss, SampledLoss, UserLockView};
+use morecores_view::code::{CodeSite, FunctionLoss, UserLockView};
 use morecores_view::{
     Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
     invalid_baseline, oversubscribed_base, time_outside_cpus,
@@ -186,20 +186,19 @@ fn explanation(component: Component, stack: &StackView, view: &View) -> Explanat
     }
 }
 
-/// Functions with a notable share of a loss, whose intervals are above zero.
+/// Functions with a notable share of a loss, whose intervals are above zero. The locks of the
+/// command's own have their places in the explanation.
 fn named_functions(component: Component, stack: &StackView) -> Vec<(String, f64)> {
-    let loss = match component {
-        Component::UserWork => SampledLoss::UserWork,
-        Component::IdleTooLittleWork => SampledLoss::IdleTooLittleWork,
-        _ => return Vec::new(),
-    };
     let lost = component.loss(&stack.losses).unwrap_or(0.0);
-    let functions = stack.functions.iter().filter(|function| function.loss == loss);
-    let is_named = |function: &&FunctionLoss| {
-        function.ci95[0] > 0.0 && lost > 0.0 && function.lost_cpus / lost >= LEAST_NAMED_SHARE
-    };
-    let share = |function: &FunctionLoss| (function.function.clone(), (function.lost_cpus / lost).min(1.0));
-    functions.filter(is_named).take(MAX_NAMES).map(share).collect()
+    if lost <= 0.0 || component == Component::IdleUserLock {
+        return Vec::new();
+    }
+    let functions = stack.functions.iter().filter(|function| function.part.loss == component);
+    let share = |function: &FunctionLoss| function.part.lost_cpus / lost;
+    let is_named =
+        |function: &&FunctionLoss| function.part.ci95[0] > 0.0 && share(function) >= LEAST_NAMED_SHARE;
+    let named = |function: &FunctionLoss| (function.function.clone(), share(function).min(1.0));
+    functions.filter(is_named).take(MAX_NAMES).map(named).collect()
 }
 
 fn running_commands(stack: &StackView, trace: Option<&TraceView>) -> Explanation {

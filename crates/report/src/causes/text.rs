@@ -83,12 +83,12 @@ fn clause_with_total(cause: &LossCause, total: &str) -> String {
 
 fn loss_text(cause: &LossCause) -> String {
     let base = cpus(cause.base_cpus);
+    let place = functions_text(cause);
     match cause.component {
         Component::UserWork => {
-            let place = functions_text(cause);
             format!("lost to extra user-mode time compared with {base}{place}{}", slowdown_reason(cause))
         }
-        Component::KernelWork => format!("lost to extra kernel time compared with {base}"),
+        Component::KernelWork => format!("lost to extra kernel time compared with {base}{place}"),
         Component::Interrupt => "used by interrupts".to_owned(),
         Component::KernelLockSpin => format!("spinning for {}", lock_name(cause)),
         Component::OtherProcesses => format!("used by other processes{}", process_names(cause)),
@@ -108,18 +108,20 @@ fn loss_text(cause: &LossCause) -> String {
                 .to_owned()
         }
         Component::IdlePinned => "idle while threads were ready to run but not allowed on these CPUs".to_owned(),
-        Component::IdleKernelLock => format!("idle, waiting for {}", lock_name(cause)),
+        Component::IdleKernelLock => format!("idle, waiting for {}{place}", lock_name(cause)),
         Component::IdleUserLock => user_lock_text(cause),
-        Component::IdleDisk => "idle, waiting for a disk".to_owned(),
-        Component::IdlePeer => "idle, waiting for a process that is not part of the command".to_owned(),
-        Component::IdleDevice => "idle, waiting for a device other than a disk".to_owned(),
+        Component::IdleDisk => format!("idle, waiting for a disk{place}"),
+        Component::IdlePeer => format!("idle, waiting for a process that is not part of the command{place}"),
+        Component::IdleDevice => format!("idle, waiting for a device other than a disk{place}"),
         Component::IdleRcu => {
-            "idle, waiting for an RCU grace period of the kernel (as after membarrier)".to_owned()
+            format!("idle, waiting for an RCU grace period of the kernel (as after membarrier){place}")
         }
         Component::IdleUninterruptible => {
-            "idle, in uninterruptible waits of the kernel for something that the trace does not show".to_owned()
+            format!(
+                "idle, in uninterruptible waits of the kernel for something that the trace does not show{place}"
+            )
         }
-        Component::IdleTimer => "idle while all threads slept until a timer".to_owned(),
+        Component::IdleTimer => format!("idle while all threads slept until a timer{place}"),
         Component::IdleTooLittleWork => idle_text(cause),
         Component::Unexplained => "not explained".to_owned(),
     }

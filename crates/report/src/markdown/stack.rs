@@ -8,7 +8,7 @@ use morecores_view::{StackView, View};
 use super::{escape_prose, write_table};
 use crate::causes;
 use crate::causes::cause_clauses;
-use crate::code::function_losses_table;
+use crate::code::{FunctionRows, function_losses_table};
 use crate::stack::{Part, Parts, lossy_note, part_notes, stack_notes};
 use crate::table::{Column, Table};
 
@@ -34,7 +34,7 @@ pub(super) fn write_stack(view: &View, out: &mut impl Write) -> fmt::Result {
     if !clauses.is_empty() {
         writeln!(out)?;
     }
-    if let Some(functions) = function_losses_table(largest) {
+    if let Some(functions) = function_losses_table(largest, FunctionRows::Largest) {
         write_table(&functions, out)?;
     }
     for lossy in view.traces.iter().filter_map(lossy_note) {

@@ -9,7 +9,7 @@ use super::bars::{self, Bar, BarUnit};
 use super::grid::{Grid, lines_with_title};
 use crate::causes;
 use crate::causes::cause_clauses;
-use crate::code::function_losses_table;
+use crate::code::{FunctionRows, function_losses_table};
 use crate::stack::{Parts, part_notes, stack_notes};
 
 /// Ratio of the largest CPU count to the smallest, from which each bar is 100% of its CPUs: on one
@@ -65,7 +65,8 @@ fn legend(view: &View, parts: &Parts, style: &Style) -> Vec<String> {
 
 /// Functions that hold the losses of the largest count, or of all.
 fn function_lines(view: &View, style: &Style) -> Vec<String> {
-    let tables = shown_stacks(view, style).iter().filter_map(function_losses_table);
+    let rows = if style.wide { FunctionRows::All } else { FunctionRows::Largest };
+    let tables = shown_stacks(view, style).iter().filter_map(|stack| function_losses_table(stack, rows));
     tables.flat_map(|table| [vec![String::new()], lines_with_title(&table, style)].concat()).collect()
 }
 

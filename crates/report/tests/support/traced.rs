@@ -94,6 +94,7 @@ pub fn stacked(mut view: View, losses: impl Fn(u32) -> Losses) -> View {
             losses,
             losses_ci95: None,
             culprits: Vec::new(),
+            calls: Vec::new(),
             functions: Vec::new(),
             serial_speedup: None,
             parallel_speedup: None,

@@ -4,8 +4,53 @@
 use morecores_study::trace::Module;
 use serde::{Deserialize, Serialize};
 
-/// Function of a command, with its times by samples. A sample stands for the time between two
-/// samples, so that each time has a standard error.
+use crate::Component;
+
+/// Time of one component that code holds: its own CPU time by samples; the idle time of other CPUs
+/// while it ran alone; or the idle time of CPUs while threads waited in it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct CodeTime {
+    /// Component with this time. Time in the kernel includes spinning for the kernel's locks.
+    pub component: Component,
+    /// CPU-seconds.
+    pub seconds: f64,
+    /// Standard error of the time, since samples and recorded stacks are a part of all moments.
+    pub error_s: f64,
+}
+
+/// Times of one function or call, in the order of the components. A component without time is
+/// absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct CodeTimes(pub Vec<CodeTime>);
+
+impl CodeTimes {
+    /// CPU-seconds of a component.
+    pub fn seconds(&self, component: Component) -> f64 {
+        self.sum(|of| of == component).0
+    }
+
+    /// CPU time in seconds, in user mode and in the kernel, with its standard error.
+    pub fn cpu(&self) -> (f64, f64) {
+        self.sum(|of| matches!(of, Component::UserWork | Component::KernelWork))
+    }
+
+    /// Idle time of other CPUs while the code ran and there was too little parallel work, in
+    /// CPU-seconds, with its standard error.
+    pub fn others_idle(&self) -> (f64, f64) {
+        self.sum(|of| of == Component::IdleTooLittleWork)
+    }
+
+    /// Sum of the times of these components, with the standard error of independent times.
+    fn sum(&self, is_summed: impl Fn(Component) -> bool) -> (f64, f64) {
+        let summed = self.0.iter().filter(|time| is_summed(time.component));
+        summed.fold((0.0, 0.0), |(seconds, error), time| (seconds + time.seconds, time.error_s.hypot(error)))
+    }
+}
+
+/// Function of a command, with the times that it holds itself. A sample stands for the time between
+/// two samples. A wait counts at the innermost function that does not itself implement locks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FunctionView {
@@ -20,15 +65,8 @@ pub struct FunctionView {
     pub module: Option<String>,
     /// Place in the source code, `file:line`; null if it is unknown.
     pub source: Option<String>,
-    /// CPU time in seconds: in user mode, or of a function of the kernel in the kernel.
-    pub cpu_s: f64,
-    /// Standard error of this time.
-    pub cpu_error_s: f64,
-    /// Idle time of other CPUs in CPU-seconds that is charged to the function, because it ran while
-    /// there was too little parallel work.
-    pub idle_s: f64,
-    /// Standard error of this time.
-    pub idle_error_s: f64,
+    /// Times of the function without those that it calls.
+    pub times: CodeTimes,
 }
 
 /// Function of a command below certain callers, with all that it calls. A sample stands for the
@@ -40,15 +78,15 @@ pub struct CallNode {
     pub caller: Option<u32>,
     /// Name of the function, as in [`FunctionView`]; the name of the command without a caller.
     pub function: String,
-    /// Path of the file with the function's code; null for a command, the kernel and unknown code.
+    /// Path of the file with the function's code; null for a command, `[kernel]` for the kernel,
+    /// null for unknown code.
     pub module: Option<String>,
     /// Place in the source code, `file:line`; null if it is unknown.
     pub source: Option<String>,
-    /// CPU time in seconds, in user mode and in the kernel.
-    pub cpu_s: f64,
-    /// Idle time of other CPUs in CPU-seconds that is charged to the call.
-    pub idle_s: f64,
-    /// Mean number of threads of the command that ran at the same time, this one included.
+    /// Times of the function and of all that it calls.
+    pub times: CodeTimes,
+    /// Mean number of threads of the command that ran at the samples of the call, this one
+    /// included; zero without a sample.
     pub running: f64,
 }
 
@@ -79,23 +117,23 @@ impl StackCoverage {
     }
 }
 
-/// Loss that samples divide among functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Part of a loss that code holds: the excess of its time over the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum SampledLoss {
-    /// Extra time in user mode.
-    UserWork,
-    /// CPUs idle for lack of parallel work.
-    IdleTooLittleWork,
+pub struct CodeLoss {
+    /// Component whose loss it is a part of.
+    pub loss: Component,
+    /// Lost CPUs; negative if the code takes less.
+    pub lost_cpus: f64,
+    /// 95% interval of the lost CPUs, from the number of samples or stacks and the interval of the
+    /// speedup.
+    pub ci95: [f64; 2],
 }
 
-/// Part of a loss that one function holds: the excess of its time over the baseline's.
+/// Part of a loss that one function holds without those that it calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FunctionLoss {
-    /// Loss of which it is a part.
-    pub loss: SampledLoss,
     /// Command that ran the function.
     pub command: String,
     /// Name of the function, as in [`FunctionView`].
@@ -104,10 +142,27 @@ pub struct FunctionLoss {
     pub module: Option<String>,
     /// Place in the source code, `file:line`; null if it is unknown.
     pub source: Option<String>,
-    /// Lost CPUs; negative if the function takes less.
-    pub lost_cpus: f64,
-    /// 95% interval of the lost CPUs, from the number of samples and the interval of the speedup.
-    pub ci95: [f64; 2],
+    /// Loss and its part.
+    #[serde(flatten)]
+    pub part: CodeLoss,
+}
+
+/// Parts of the losses that a function below certain callers holds, with all that it calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct CallLoss {
+    /// Index of the caller's node; null for a command.
+    pub caller: Option<u32>,
+    /// Name of the function, as in [`CallNode`].
+    pub function: String,
+    /// Path of the file with the function's code, as in [`CallNode`].
+    pub module: Option<String>,
+    /// Place in the source code, `file:line`; null if it is unknown.
+    pub source: Option<String>,
+    /// Mean number of running threads at this count, as in [`CallNode`]; zero without a sample.
+    pub running: f64,
+    /// Notable parts of losses, in the order of the components.
+    pub parts: Vec<CodeLoss>,
 }
 
 impl FunctionLoss {

@@ -87,7 +87,9 @@ macro_rules! components {
         }
 
         /// A kind of CPU time, or the CPU time that no rule explains.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+        #[serde(rename_all = "snake_case")]
         pub enum Component {
             $($(#[doc = $description])+ $variant,)+
         }
@@ -203,6 +205,7 @@ mod tests {
         for component in Component::ALL {
             assert!(losses.iter().any(|key| key == component.key()), "{component:?}");
             assert!(components.contains(&format!("{}_s", component.key())), "{component:?}");
+            assert_eq!(serde_json::to_value(component).unwrap(), component.key());
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use morecores_study::trace::{TraceSource, UntracedFact};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
-use super::code::{CallNode, FunctionLoss, FunctionView, StackCoverage, UserLockView, WaitView};
+use super::code::{CallLoss, CallNode, FunctionLoss, FunctionView, StackCoverage, UserLockView, WaitView};
 use crate::{ComponentIntervals, Components, Losses};
 
 /// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
@@ -336,13 +336,14 @@ pub struct TraceView {
     /// Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
     /// first.
     pub culprits: Vec<Culprit>,
-    /// Functions that the command ran, by samples, most time first: each with at least a thousandth
-    /// of the samples. Empty for a trace without samples, and for one of an older version.
+    /// Functions that the command ran or waited in, most time first: each with at least a
+    /// thousandth of all CPU time or of all idle time that functions hold. Empty for a trace
+    /// without samples, and for one of an older version.
     #[serde(default)]
     pub functions: Vec<FunctionView>,
-    /// Calls of the command's functions, by the stacks of the samples: depth first from each
-    /// command, most time first, each with at least a two-hundredth of the samples. Empty for a
-    /// trace without stacks.
+    /// Calls of the command's functions, by the stacks of samples and waits: depth first from each
+    /// command, most time first, each with at least a five-hundredth of all CPU time or of all idle
+    /// time that functions hold. Empty for a trace without stacks.
     #[serde(default)]
     pub call_tree: Vec<CallNode>,
     /// Time between two samples of a CPU, in seconds; null for a trace without samples.
@@ -397,10 +398,14 @@ pub struct StackView {
     /// Commands that ran while CPUs were idle for lack of parallel work, most first. The values are
     /// CPUs lost at this count minus the baseline's share.
     pub culprits: Vec<Culprit>,
-    /// Functions that hold a part of a loss, by samples: most lost CPUs first. Empty for traces
-    /// without functions.
+    /// Functions that hold a part of a loss: most lost CPUs first. Empty for traces without
+    /// functions.
     #[serde(default)]
     pub functions: Vec<FunctionLoss>,
+    /// Calls that hold a part of a loss, with all that they call: depth first from each command,
+    /// each with at least a hundredth of a CPU. Empty for traces without stacks.
+    #[serde(default)]
+    pub calls: Vec<CallLoss>,
     /// Speedup of the serial part alone. Null in three cases: the serial part of either run is
     /// shorter than the shortest serial phase; a metric was requested; or the baseline ran
     /// everything serially.

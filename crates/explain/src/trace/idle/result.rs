@@ -101,6 +101,9 @@ pub struct IdleAccounting {
     /// Idle CPUs charged to the thread of each sample at its instant, for lack of parallel work; in
     /// step with the timeline's samples.
     pub sample_charges: Vec<f64>,
+    /// Idle time lost to each wait, in CPU-seconds; in step with the timeline's waits. A wait for
+    /// another thread of the tree has none, since what that thread does is the cause.
+    pub wait_charges: Vec<f64>,
     /// Number of threads of the tree that ran at each sample; in step with the timeline's samples.
     pub sample_running: Vec<u32>,
     /// Spans without a running or runnable thread, in the order of time.
@@ -137,6 +140,9 @@ impl IdleAccounting {
         }
         for charge in &mut self.charges {
             charge.seconds *= left;
+        }
+        for charge in &mut self.wait_charges {
+            *charge *= left;
         }
         self
     }
