@@ -17,7 +17,11 @@
 #include <unistd.h>
 
 /* A function with a frame of its own and the name of the source. */
+#ifdef __clang__
+#define OUT_OF_LINE __attribute__((noinline))
+#else
 #define OUT_OF_LINE __attribute__((noinline, noclone))
+#endif
 
 /* A function that not every program calls. */
 #define UNUSED __attribute__((unused))

@@ -27,6 +27,10 @@ const TICKS_PER_S: f64 = 250.0;
 /// runs.
 const STANDARD_ERRORS: f64 = 3.0;
 
+/// Length of the programs with OpenMP in seconds. Their waits are the difference of two shares of
+/// the samples, 197 a second of each CPU: three standard errors are below the limit.
+const OPENMP_SECONDS: f64 = 10.0;
+
 /// Approximate number of short processes a second: `true` takes some 0.6 ms.
 const PROCESSES_PER_S: f64 = 1_000.0;
 
@@ -113,6 +117,11 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
             let program = CompiledProgram { source, build, seconds: s };
             cases.push(Case::new(format!("{name}, {}", build.name()), Body::Compiled(program)));
         }
+    }
+    for build in [Build::GccOpenMp, Build::ClangOpenMp] {
+        let seconds = s.max(OPENMP_SECONDS);
+        let program = CompiledProgram { source: CompiledSource::OpenMp, build, seconds };
+        cases.push(Case::new(format!("OpenMP, {}", build.name()), Body::Compiled(program)));
     }
     cases.push(Case::new("Python's GIL".to_owned(), Body::Python(PythonThreads { seconds: s })));
 

@@ -23,6 +23,8 @@ pub enum CompiledSource {
     SerialPhase,
     /// Two threads with counters in one cache line, and in turn in two; in C only.
     FalseSharing,
+    /// Parallel regions of OpenMP in two functions, with unequal work.
+    OpenMp,
 }
 
 /// Language and symbols of a compiled program.
@@ -34,6 +36,10 @@ pub enum Build {
     StrippedC,
     /// C++, with the locks and threads of its library.
     Cpp,
+    /// C with OpenMP, by gcc with its runtime.
+    GccOpenMp,
+    /// C with OpenMP, by clang with LLVM's runtime.
+    ClangOpenMp,
 }
 
 impl Build {
@@ -43,6 +49,8 @@ impl Build {
             Self::C => "C",
             Self::StrippedC => "stripped C",
             Self::Cpp => "C++",
+            Self::GccOpenMp => "gcc",
+            Self::ClangOpenMp => "LLVM",
         }
     }
 }
@@ -61,6 +69,9 @@ pub struct CompiledProgram {
 /// Header of all sources.
 const HEADER: (&str, &str) = ("known.h", include_str!("../programs/known.h"));
 
+/// Program that every compiler with OpenMP can build.
+const OPENMP_PROBE: &str = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n";
+
 impl CompiledSource {
     /// Name of the file with the program.
     const fn file_name(self) -> &'static str {
@@ -68,6 +79,7 @@ impl CompiledSource {
             Self::TwoMutexes => "two_mutexes",
             Self::SerialPhase => "serial_phase",
             Self::FalseSharing => "false_sharing",
+            Self::OpenMp => "openmp",
         }
     }
 
@@ -77,6 +89,7 @@ impl CompiledSource {
             Self::TwoMutexes => MUTEX_FUNCTIONS,
             Self::SerialPhase => SERIAL_FUNCTIONS,
             Self::FalseSharing => ["count_side_by_side", "count_apart"],
+            Self::OpenMp => ["solve", "smooth"],
         }
     }
 
@@ -87,6 +100,7 @@ impl CompiledSource {
             (Self::SerialPhase, Build::Cpp) => include_str!("../programs/serial_phase.cpp"),
             (Self::SerialPhase, _) => include_str!("../programs/serial_phase.c"),
             (Self::FalseSharing, _) => include_str!("../programs/false_sharing.c"),
+            (Self::OpenMp, _) => include_str!("../programs/openmp.c"),
         }
     }
 }
@@ -116,7 +130,8 @@ impl CompiledProgram {
     /// Compiles the program into a folder.
     ///
     /// # Errors
-    /// Fails if there is no compiler; [`AccuracyError::lacks_prerequisite`] is true for this error.
+    /// Fails if there is no compiler, or if it has no OpenMP and the program needs it;
+    /// [`AccuracyError::lacks_prerequisite`] is true for these errors.
     pub fn compile(&self, dir: &Path) -> Result<Executable, AccuracyError> {
         let write = |name: &str, text| {
             let path = dir.join(name);
@@ -127,11 +142,19 @@ impl CompiledProgram {
         let (compiler, options, ending): (_, &[&str], _) = match self.build {
             Build::C | Build::StrippedC => ("cc", &["-O2", "-fomit-frame-pointer"], "c"),
             Build::Cpp => ("g++", &["-O2"], "cpp"),
+            Build::GccOpenMp => ("gcc", &["-O2", "-fomit-frame-pointer", "-fopenmp"], "c"),
+            Build::ClangOpenMp => ("clang", &["-O2", "-fomit-frame-pointer", "-fopenmp"], "c"),
         };
         let source = format!("{file}.{ending}");
         write(HEADER.0, HEADER.1)?;
         write(&source, self.source.text(self.build))?;
         let path = dir.join(file);
+        if options.contains(&"-fopenmp") {
+            write("probe.c", OPENMP_PROBE)?;
+            let mut command = Command::new(compiler);
+            command.args(options).arg("-o").arg(&path).arg(dir.join("probe.c"));
+            run_for_output(&mut command).map_err(AccuracyError::without_openmp)?;
+        }
         let mut command = Command::new(compiler);
         command.args(options).args(["-pthread", "-o"]).arg(&path).arg(dir.join(source)).arg("-lm");
         run_for_output(&mut command)?;
@@ -171,6 +194,21 @@ impl CompiledProgram {
                 let without_thread = f64::from(cpus.saturating_sub(2)) * elapsed_s;
                 let idle = Share::from_construction(Part::TooLittleWork, without_thread);
                 ExpectedReport::from_shares([&[work, idle], &functions[..]].concat())
+            }
+            CompiledSource::OpenMp => {
+                let work = Share::from_own_clocks(Part::Work, truth.cpu_s);
+                let idle = Share::from_kernel(Part::Idle, truth.idle_s.unwrap_or(f64::NAN));
+                // Without a CPU for each thread, the wall clock shows waits for a CPU too.
+                if cpus < 2 {
+                    return ExpectedReport::from_shares([work]);
+                }
+                let regions = self.source.functions().map(|function| {
+                    let waited_s = truth.in_function(function, |own| own.waited_s);
+                    Share::from_own_clocks(Part::OpenMpIn(name(function)), waited_s)
+                });
+                let all = truth.waited_s.unwrap_or(f64::NAN);
+                let all = Share::from_own_clocks(Part::OpenMp, all);
+                ExpectedReport::from_shares([&[work, idle, all], &regions[..]].concat())
             }
         }
     }

@@ -61,22 +61,35 @@ pub enum AccuracyError {
         /// Cause of the failure.
         error: serde_json::Error,
     },
+    /// A compiler cannot build programs with OpenMP.
+    #[error("no OpenMP: {0}")]
+    NoOpenMp(Box<AccuracyError>),
     /// Bpftrace did not print a count.
     #[error("bpftrace counted nothing: {0}")]
     NoCount(String),
 }
 
 impl AccuracyError {
-    /// Whether this machine lacks a prerequisite of the case besides the tracer: a disk,
-    /// bpftrace and its load, a compiler, or Python. Any other failure may be the tracer's fault.
+    /// Whether this machine lacks a prerequisite of the case besides the tracer: a disk, bpftrace
+    /// and its load, a compiler or its OpenMP, or Python. Any other failure may be the tracer's
+    /// fault.
     pub fn lacks_prerequisite(&self) -> bool {
         match self {
-            Self::NoDisk(_) | Self::NoCount(_) => true,
+            Self::NoDisk(_) | Self::NoCount(_) | Self::NoOpenMp(_) => true,
             Self::Start { command, .. } => {
                 let first = command.split(' ').next().unwrap_or_default();
-                ["bpftrace", "cc", "g++", "stress-ng", "strip", INTERPRETER].contains(&first)
+                ["bpftrace", "cc", "clang", "g++", "gcc", "stress-ng", "strip", INTERPRETER].contains(&first)
             }
             _ => false,
+        }
+    }
+
+    /// Builds the error of a compiler that cannot build the least program with OpenMP. A compiler
+    /// that could not be started keeps its error.
+    pub(crate) fn without_openmp(self) -> Self {
+        match self {
+            failed @ Self::Failed { .. } => Self::NoOpenMp(Box::new(failed)),
+            other => other,
         }
     }
 
@@ -105,6 +118,14 @@ mod tests {
         assert!(!start("morecores trace -- stress-ng").lacks_prerequisite());
         assert!(!AccuracyError::Threads.lacks_prerequisite());
         let (command, status, stderr) = ("morecores".to_owned(), "signal: 11".to_owned(), String::new());
-        assert!(!AccuracyError::Failed { command, status, stderr }.lacks_prerequisite());
+        let failed = || AccuracyError::Failed {
+            command: command.clone(),
+            status: status.clone(),
+            stderr: stderr.clone(),
+        };
+        assert!(!failed().lacks_prerequisite());
+        // A compiler without OpenMP is a part of the machine.
+        assert!(failed().without_openmp().lacks_prerequisite());
+        assert!(!AccuracyError::Threads.without_openmp().lacks_prerequisite());
     }
 }

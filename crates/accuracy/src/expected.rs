@@ -51,6 +51,10 @@ pub enum Part {
     LockVariable(&'static str),
     /// Time of the waits for this lock of a runtime.
     RuntimeLock(RuntimeLock),
+    /// Waits of threads for each other in OpenMP's parallel regions.
+    OpenMp,
+    /// The same, in the regions that this function opens.
+    OpenMpIn(FunctionName),
 }
 
 /// Name of a function in a report.
@@ -161,6 +165,11 @@ impl Part {
                 let is_runtime = |lock: &&UserLockView| lock.runtime == Some(runtime);
                 view.user_locks.iter().filter(is_runtime).map(|lock| lock.wait_s).sum()
             }
+            Self::OpenMp => view.openmp.iter().map(|row| row.waited_s).sum(),
+            Self::OpenMpIn(name) => {
+                let regions = view.openmp.iter().flat_map(|row| &row.regions);
+                regions.filter(|region| name.matches(&region.caller)).map(|region| region.waited_s).sum()
+            }
             named => idle_seconds(c, |part| part == Some(named)),
         }
     }
@@ -184,6 +193,8 @@ impl fmt::Display for Part {
             Self::HeldBy(name) => return write!(f, "held by {name}"),
             Self::LockVariable(name) => return write!(f, "waits for {name}"),
             Self::RuntimeLock(RuntimeLock::PythonGil) => "waits for Python's GIL",
+            Self::OpenMp => "waits in OpenMP",
+            Self::OpenMpIn(name) => return write!(f, "OpenMP in {name}"),
             Self::Work => "work",
             Self::WorkAndInterrupts => "work and interrupts",
             Self::UserWork => "user work",
@@ -375,6 +386,7 @@ impl ExpectedReport {
 mod tests {
     use morecores_view::Component;
     use morecores_view::code::{CodeTime, CodeTimes};
+    use morecores_view::{OpenMpRegion, OpenMpView};
 
     use super::*;
 
@@ -432,6 +444,23 @@ mod tests {
             ),
             lock(None, Some(RuntimeLock::PythonGil), 16.0, vec![place("take", None, 4.0)], Vec::new()),
         ];
+        let region = |caller: &str, waited_s| OpenMpRegion {
+            function: None,
+            caller: caller.to_owned(),
+            source: None,
+            module: None,
+            waited_s,
+            waited_error_s: 0.0,
+        };
+        view.openmp = vec![OpenMpView {
+            command: "program".to_owned(),
+            waited_s: 8.0,
+            waited_error_s: 0.0,
+            spun_s: 8.0,
+            slept_s: 0.0,
+            spun_between_s: 0.0,
+            regions: vec![region("parse", 5.0), region("main", 3.0)],
+        }];
         view.others = vec![("daemon".to_owned(), 0.25), (neighbour::NAME.to_owned(), 0.5)];
         view.components = Components {
             user_work_s: 1.0,
@@ -481,6 +510,8 @@ mod tests {
             (Part::HeldBy(STRIPPED), 32.0),
             (Part::LockVariable("table"), 48.0),
             (Part::RuntimeLock(RuntimeLock::PythonGil), 16.0),
+            (Part::OpenMp, 8.0),
+            (Part::OpenMpIn(PARSE), 5.0),
         ];
         for (part, sum) in sums {
             assert_eq!(part.reported_seconds(&view()), sum, "{part}");

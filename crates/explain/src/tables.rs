@@ -13,8 +13,10 @@ mod culprits;
 mod functions;
 mod lanes;
 mod locks;
+mod openmp;
 mod phases;
 mod programs;
+mod runtimes;
 mod stack_coverage;
 mod user_locks;
 mod wait_kinds;
@@ -91,6 +93,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         locks: locks::locks(header, timeline),
         user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes, &sites),
         waits: waits::waits(timeline, &programs, &sites, arch),
+        openmp: openmp::openmp(&header.facts, timeline, &programs, &causes),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
         call_tree: code.call_tree,
         sample_period_s: header.facts.sample_period_ns.map(Nanos::as_secs_f64),

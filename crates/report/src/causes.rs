@@ -163,4 +163,13 @@ pub enum Explanation {
     OversubscribedBase(u32),
     /// Share of the work that spins in the command's own loops.
     TightLoop(f64),
+    /// Waits of threads for each other in OpenMP's runtime hold at least half of the loss: they
+    /// spin in extra user-mode time, and sleep in idle time.
+    OpenMp {
+        /// Their share of the loss.
+        share: f64,
+        /// Function that opens the region with the longest waits; none if the threads mostly spun
+        /// between regions.
+        region: Option<String>,
+    },
 }

@@ -15,6 +15,7 @@ mod hyperfine;
 mod json;
 mod locks;
 mod markdown;
+mod openmp;
 mod page;
 mod points;
 mod prediction;

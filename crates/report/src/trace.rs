@@ -8,6 +8,7 @@ use morecores_view::{Component, TraceView};
 use crate::causes::tight_loop_share;
 use crate::component::{awaited_name, component_name_in, holder_waits, idle_includes_others};
 use crate::format::{count, cpus, join_with_and, percent, time};
+use crate::openmp::openmp_sentences;
 use crate::stack::{FOLDED_SHARE, Part, folded_name, overhead_text, source_name};
 
 /// Share of all CPU time from which the report mentions spinning in user mode and waits behind
@@ -99,6 +100,7 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
             percent(tight_loop_share(trace))
         ));
     }
+    sentences.extend(openmp_sentences(trace));
     if idle_includes_others(trace) && trace.components.idle_scheduling_s >= LEAST_SHARE * whole {
         sentences.push(format!(
             "Other processes used {} of these CPUs' time. This trace does not show when, so idle time with ready threads \

@@ -194,6 +194,48 @@ fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
 }
 
 #[test]
+fn waits_in_openmp_are_named_where_they_hold_half_of_a_loss() {
+    let mut view = view_with_losses(Losses { user_work: 0.4, ..Losses::default() });
+    view.traces.push(support::trace(1, 10.0, |_| {}));
+    let elapsed_s = view.traces[0].elapsed_s;
+    let idle_cpus = view.stack[0].losses.idle_too_little_work;
+    let region = OpenMpRegion {
+        function: None,
+        caller: "solve".to_owned(),
+        source: None,
+        module: None,
+        waited_s: 0.3 * elapsed_s,
+        waited_error_s: 0.0,
+    };
+    let row = |spun: f64, slept: f64, between: f64| OpenMpView {
+        command: "model".to_owned(),
+        waited_s: (spun + slept) * elapsed_s,
+        waited_error_s: 0.0,
+        spun_s: spun * elapsed_s,
+        slept_s: slept * elapsed_s,
+        spun_between_s: between * elapsed_s,
+        regions: vec![region.clone()],
+    };
+    let mut clauses_with = |row: OpenMpView| {
+        view.traces[0].openmp = vec![row];
+        clauses(&view)
+    };
+    let [user, idle] = &clauses_with(row(0.24, 0.6 * idle_cpus, 0.0))[..] else { panic!() };
+    let words = "compared with 1 CPU; 60% of it is spinning at OpenMP's barriers, most of all in `solve`";
+    assert!(user.contains(words), "{user}");
+    let words = "in 60% of it threads waited for each other at OpenMP's barriers, most of all in `solve`";
+    assert!(idle.contains(words), "{idle}");
+    let [user, idle] = &clauses_with(row(0.04, 0.04, 0.32))[..] else { panic!() };
+    assert!(
+        user.contains("90% of it is spinning in OpenMP's runtime, mostly between parallel regions"),
+        "{user}"
+    );
+    assert!(!idle.contains("OpenMP"), "{idle}");
+    let less = clauses_with(row(0.15, 0.0, 0.0));
+    assert!(less.iter().all(|clause| !clause.contains("OpenMP")), "{less:?}");
+}
+
+#[test]
 fn idle_time_that_may_be_other_programs_is_not_called_slow_waking() {
     let mut view = view_with_losses(Losses { idle_scheduling: 0.4, ..Losses::default() });
     assert!(clauses(&view)[0].ends_with("an idle CPU takes time to wake"), "{:?}", clauses(&view));

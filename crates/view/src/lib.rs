@@ -46,9 +46,9 @@ pub use types::{
     ComponentIntervals, Components, ConditionResult, Culprit, Difference, Estimate, FailureCount, FigureView,
     FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies, KernelRatioEstimator,
     LawViolation, LimitBasis, LockView, Losses, MedianIntervals, MetricView, Mismatch, ModelName, ModelView,
-    NO_CULPRIT, OperationalLaw, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Reason,
-    Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork, StackView, Summary, TraceEstimator,
-    TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
+    NO_CULPRIT, OpenMpRegion, OpenMpView, OperationalLaw, OutsideEvidence, Parallelism, PointView,
+    PredictedPoint, Prediction, Reason, Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork,
+    StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

@@ -10,6 +10,7 @@ mod cell;
 pub mod code;
 mod comparison;
 mod component;
+mod openmp;
 mod prediction;
 mod trace;
 mod verdict;
@@ -30,6 +31,7 @@ pub use comparison::{
     ConditionResult, Difference, Mismatch,
 };
 pub use component::{Component, ComponentIntervals, Components, Losses};
+pub use openmp::{OpenMpRegion, OpenMpView};
 pub use prediction::{
     Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, ModelName, ModelView,
     PredictedPoint, Prediction, Resource,

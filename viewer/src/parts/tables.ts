@@ -66,6 +66,8 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   type UserLock = (typeof userLocks)[number];
   const waits = trace.waits.map((wait) => tag(wait, wait.kind === "mutex" || wait.kind === "read_write_lock" ? ["idle_user_lock"] : ["idle_too_little_work"]));
   type Wait = (typeof waits)[number];
+  const regions = trace.openmp.flatMap((row) => row.regions.map((region) => tag({ ...region, command: row.command }, ["user_work", "idle_too_little_work"])));
+  type OpenMpRegion = (typeof regions)[number];
   const phases = trace.serial_phases.map((phase) => tag(phase, ["idle_too_little_work", ...idleComponent(phase.cause)]));
   type Phase = (typeof phases)[number];
   const culpritRows = trace.culprits.map((culprit) => tag(culprit, ["idle_too_little_work"]));
@@ -125,6 +127,14 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("held meanwhile", (l) => time(l.held_s), (l) => l.held_s),
     column("longest", (l) => time(l.max_wait_s), (l) => l.max_wait_s),
   ], userLocks);
+  add<OpenMpRegion>("OpenMP's parallel regions", [
+    column("opened in", (r) => r.caller),
+    column("code", (r) => r.function ?? "–"),
+    column("source", (r) => r.source ?? r.module ?? "–"),
+    column("command", (r) => r.command),
+    column("threads wait", (r) => time(r.waited_s), (r) => r.waited_s),
+    column("standard error", (r) => time(r.waited_error_s), (r) => r.waited_error_s),
+  ], regions);
   add<Wait>("Waits of all threads", [
     column("waits in", (w) => place([w])),
     column("for", (w) => w.kind?.replaceAll("_", " ") ?? w.call ?? "–"),

@@ -12,6 +12,7 @@ import type { Inconsistencies } from "./Inconsistencies.ts";
 import type { KernelRatioEstimator } from "./KernelRatioEstimator.ts";
 import type { LawViolation } from "./LawViolation.ts";
 import type { LockView } from "./LockView.ts";
+import type { OpenMpView } from "./OpenMpView.ts";
 import type { Parallelism } from "./Parallelism.ts";
 import type { SerialAndParallel } from "./SerialAndParallel.ts";
 import type { SerialPhase } from "./SerialPhase.ts";
@@ -166,6 +167,11 @@ user_locks: Array<UserLockView>,
  * Empty for a trace without stacks.
  */
 waits: Array<WaitView>, 
+/**
+ * Waits of the command's threads for each other in OpenMP's runtime, longest first: a row for
+ * each command with a team of threads. Empty for a trace without stacks.
+ */
+openmp: Array<OpenMpView>, 
 /**
  * Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
  * first.

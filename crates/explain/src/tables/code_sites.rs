@@ -9,11 +9,12 @@ use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
 use morecores_view::code::{CodeSite, WaitKind};
 
 use super::functions::{Code, GeneratedCode, code_name, module_of, process_code, source_of};
+use super::runtimes::is_openmp_file;
 use super::wait_kinds::{kind_by_arguments, kind_by_function};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
 
 /// Files that implement locks and threads: a wait in them is a wait of their caller.
-const LOCK_FILES: [&str; 14] = [
+const LOCK_FILES: [&str; 11] = [
     "[vdso]",
     "ld-linux",
     "ld-musl",
@@ -22,9 +23,6 @@ const LOCK_FILES: [&str; 14] = [
     "libc.musl",
     "libc++.so",
     "libgcc_s.so",
-    "libgomp.so",
-    "libiomp5.so",
-    "libomp.so",
     "libpthread",
     "libstdc++.so",
     "libtsan.so",
@@ -224,7 +222,8 @@ impl<'a> CodeSites<'a> {
 
     fn implements_locks(&self, code: CodeAddress, function: &str) -> bool {
         let file = self.file(code);
-        LOCK_FILES.iter().any(|start| file.starts_with(start))
+        is_openmp_file(file)
+            || LOCK_FILES.iter().any(|start| file.starts_with(start))
             || LOCK_FUNCTIONS.iter().any(|start| function.starts_with(start))
     }
 }

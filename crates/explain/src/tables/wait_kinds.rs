@@ -4,8 +4,7 @@
 use morecores_study::trace::FutexWait;
 use morecores_view::code::WaitKind;
 
-/// Files whose every wait is one of OpenMP's runtime: gcc's, LLVM's and Intel's.
-const OPENMP_FILES: [&str; 3] = ["libgomp.so", "libomp.so", "libiomp5.so"];
+use super::runtimes::is_openmp_file;
 
 /// Beginnings of the names of waiting functions, in glibc (its exported names, and the names in its
 /// debug file), C++'s headers, Rust's standard library and `parking_lot`. The first match counts.
@@ -50,7 +49,7 @@ const FUNCTIONS: [(&str, WaitKind); 36] = [
 
 /// Kind by the name of a waiting function in this file, if it is a known one.
 pub(super) fn kind_by_function(file: &str, function: &str) -> Option<WaitKind> {
-    if OPENMP_FILES.iter().any(|start| file.starts_with(start)) {
+    if is_openmp_file(file) {
         return Some(WaitKind::OpenMp);
     }
     FUNCTIONS.iter().find(|(start, _)| function.starts_with(start)).map(|(_, kind)| *kind)

@@ -5,7 +5,7 @@
 use morecores_study::{InCell, OtherProgram};
 use morecores_view::code::{CodeSite, FunctionLoss, UserLockView};
 use morecores_view::{
-    Component, Culprit, LockView, NO_CULPRIT, PointView, StackView, TraceView, View, Warning,
+    Component, Culprit, LockView, NO_CULPRIT, OpenMpView, PointView, StackView, TraceView, View, Warning,
     invalid_baseline, oversubscribed_base, time_outside_cpus,
 };
 
@@ -166,6 +166,9 @@ pub fn main_causes(view: &View) -> Vec<LossCause> {
 
 fn explanation(component: Component, stack: &StackView, view: &View) -> Explanation {
     let trace = view.trace(&stack.cell());
+    if let Some(openmp) = openmp_waits(component, stack, view) {
+        return openmp;
+    }
     match component {
         Component::IdleTooLittleWork => running_commands(stack, trace),
         Component::IdleUserLock => trace.map_or(Explanation::Unknown, user_locks),
@@ -184,6 +187,23 @@ fn explanation(component: Component, stack: &StackView, view: &View) -> Explanat
         }
         _ => Explanation::Unknown,
     }
+}
+
+/// Waits of threads in OpenMP's runtime, if they hold at least half of a loss.
+fn openmp_waits(component: Component, stack: &StackView, view: &View) -> Option<Explanation> {
+    let seconds: fn(&OpenMpView) -> f64 = match component {
+        Component::UserWork => |row| row.spun_s + row.spun_between_s,
+        Component::IdleTooLittleWork => |row| row.slept_s,
+        _ => return None,
+    };
+    let (trace, base) = view.trace(&stack.cell()).zip(view.trace(&stack.base_cell()))?;
+    let in_cpus = |trace: &TraceView| trace.openmp.iter().map(seconds).sum::<f64>() / trace.elapsed_s;
+    let lost = component.loss(&stack.losses).filter(|lost| *lost > 0.0)?;
+    let share = (in_cpus(trace) - stack.speedup * in_cpus(base)) / lost;
+    let first = trace.openmp.iter().max_by(|one, other| seconds(one).total_cmp(&seconds(other)))?;
+    let is_in_regions = component == Component::IdleTooLittleWork || first.spun_s >= first.spun_between_s;
+    let region = first.regions.first().filter(|_| is_in_regions).map(|region| region.caller.clone());
+    (share >= 0.5).then(|| Explanation::OpenMp { share: share.min(1.0), region })
 }
 
 /// Functions with a notable share of a loss, whose intervals are above zero. The locks of the

@@ -144,9 +144,19 @@ fn gain_text(cause: &LossCause) -> String {
 
 /// Possible reason why the same work takes longer in user mode.
 fn slowdown_reason(cause: &LossCause) -> String {
-    match cause.explanation {
+    match &cause.explanation {
         Explanation::TightLoop(share) => {
-            format!("; {} of its work is spinning in loops of its own", percent(share))
+            format!("; {} of its work is spinning in loops of its own", percent(*share))
+        }
+        Explanation::OpenMp { share, region: Some(region) } => {
+            let share = percent(*share);
+            format!("; {share} of it is spinning at OpenMP's barriers, most of all in `{}`", shorten(region))
+        }
+        Explanation::OpenMp { share, region: None } => {
+            format!(
+                "; {} of it is spinning in OpenMP's runtime, mostly between parallel regions",
+                percent(*share)
+            )
         }
         _ => ": caches, memory bandwidth or the clock rate may be the reason".to_owned(),
     }
@@ -204,6 +214,14 @@ fn user_lock_text(cause: &LossCause) -> String {
 const NO_THREAD: &str = "no thread of the command ran";
 
 fn idle_text(cause: &LossCause) -> String {
+    if let Explanation::OpenMp { share, region } = &cause.explanation {
+        let region = region.as_ref().map(|region| format!(", most of all in `{}`", shorten(region)));
+        return format!(
+            "idle for lack of parallel work; in {} of it threads waited for each other at OpenMP's barriers{}",
+            percent(*share),
+            region.unwrap_or_default()
+        );
+    }
     let Explanation::Commands { commands, alone, serial, waiting_in } = &cause.explanation else {
         return "idle for lack of parallel work".to_owned();
     };

@@ -16,6 +16,7 @@ use super::Style;
 use super::grid::lines_with_title;
 use crate::code::{calls_table, functions_table, stack_coverage_text, user_locks_table, waits_table};
 use crate::format::count;
+use crate::openmp::openmp_table;
 use crate::stack;
 use crate::trace as run;
 use crate::warning::Severity;
@@ -61,6 +62,7 @@ fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
         functions_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         calls_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         user_locks_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
+        openmp_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         waits_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         tables::locks(trace, RowSelection::First, style),
         tables::other_lines(trace, style),

@@ -44,6 +44,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         locks: Vec::new(),
         user_locks: Vec::new(),
         waits: Vec::new(),
+        openmp: Vec::new(),
         call_tree: Vec::new(),
         sample_period_s: None,
         stack_coverage: None,

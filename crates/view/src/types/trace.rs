@@ -9,6 +9,7 @@ use morecores_study::trace::{TraceSource, UntracedFact};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
 use super::code::{CallLoss, CallNode, FunctionLoss, FunctionView, StackCoverage, UserLockView, WaitView};
+use super::openmp::OpenMpView;
 use crate::{ComponentIntervals, Components, Losses};
 
 /// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
@@ -333,6 +334,10 @@ pub struct TraceView {
     /// Empty for a trace without stacks.
     #[serde(default)]
     pub waits: Vec<WaitView>,
+    /// Waits of the command's threads for each other in OpenMP's runtime, longest first: a row for
+    /// each command with a team of threads. Empty for a trace without stacks.
+    #[serde(default)]
+    pub openmp: Vec<OpenMpView>,
     /// Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
     /// first.
     pub culprits: Vec<Culprit>,

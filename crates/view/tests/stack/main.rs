@@ -49,6 +49,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         locks: Vec::new(),
         user_locks: Vec::new(),
         waits: Vec::new(),
+        openmp: Vec::new(),
         call_tree: Vec::new(),
         sample_period_s: None,
         stack_coverage: None,

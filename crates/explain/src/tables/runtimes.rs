@@ -1,0 +1,102 @@
+//! Files and functions of the runtimes that programs run on. These are data on libraries; this
+//! module must not look at threads.
+
+/// Files of OpenMP's runtimes: gcc's, LLVM's and Intel's.
+const OPENMP_FILES: [&str; 4] = ["libgomp.so", "libomp.so", "libomp-", "libiomp5.so"];
+
+/// Whether a file is an OpenMP runtime.
+pub(super) fn is_openmp_file(file: &str) -> bool {
+    OPENMP_FILES.iter().any(|start| file.starts_with(start))
+}
+
+/// Purpose of a function that OpenMP's runtime exports to compiled programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenMpPurpose {
+    /// Runs a parallel region.
+    Region,
+    /// Waits until other threads of the team have reached a point.
+    Wait,
+    /// Takes a lock.
+    Lock,
+    /// Anything else: divides iterations, makes tasks, answers questions.
+    Other,
+}
+
+/// Beginnings of the names of exported functions: `libgomp.map` of gcc and `kmp.h` of LLVM. The
+/// first match counts.
+const OPENMP_FUNCTIONS: [(&str, OpenMpPurpose); 35] = [
+    ("GOMP_parallel", OpenMpPurpose::Region),
+    ("GOMP_teams_reg", OpenMpPurpose::Region),
+    ("__kmpc_fork_", OpenMpPurpose::Region),
+    ("__kmp_fork_", OpenMpPurpose::Region),
+    ("GOMP_barrier", OpenMpPurpose::Wait),
+    ("GOMP_doacross_ull_wait", OpenMpPurpose::Wait),
+    ("GOMP_doacross_wait", OpenMpPurpose::Wait),
+    ("GOMP_loop_end", OpenMpPurpose::Wait),
+    ("GOMP_ordered_start", OpenMpPurpose::Wait),
+    ("GOMP_sections_end", OpenMpPurpose::Wait),
+    ("GOMP_single_copy_start", OpenMpPurpose::Wait),
+    ("GOMP_taskgroup_end", OpenMpPurpose::Wait),
+    ("GOMP_taskwait", OpenMpPurpose::Wait),
+    ("__kmpc_barrier", OpenMpPurpose::Wait),
+    ("__kmpc_cancel_barrier", OpenMpPurpose::Wait),
+    ("__kmpc_copyprivate", OpenMpPurpose::Wait),
+    ("__kmpc_doacross_wait", OpenMpPurpose::Wait),
+    ("__kmpc_end_taskgroup", OpenMpPurpose::Wait),
+    ("__kmpc_omp_taskwait", OpenMpPurpose::Wait),
+    ("__kmpc_omp_wait_deps", OpenMpPurpose::Wait),
+    ("__kmpc_ordered", OpenMpPurpose::Wait),
+    // A reduction without a barrier may take a lock.
+    ("__kmpc_reduce_nowait", OpenMpPurpose::Lock),
+    ("__kmpc_end_reduce_nowait", OpenMpPurpose::Lock),
+    ("__kmpc_reduce", OpenMpPurpose::Wait),
+    ("__kmpc_end_reduce", OpenMpPurpose::Wait),
+    ("GOMP_atomic_", OpenMpPurpose::Lock),
+    ("GOMP_critical_", OpenMpPurpose::Lock),
+    ("__kmpc_atomic_", OpenMpPurpose::Lock),
+    ("__kmpc_critical", OpenMpPurpose::Lock),
+    ("__kmpc_set_", OpenMpPurpose::Lock),
+    ("omp_set_lock", OpenMpPurpose::Lock),
+    ("omp_set_nest_lock", OpenMpPurpose::Lock),
+    ("GOMP_", OpenMpPurpose::Other),
+    ("__kmpc_", OpenMpPurpose::Other),
+    ("omp_", OpenMpPurpose::Other),
+];
+
+/// Purpose of a function of OpenMP's runtime; `None` for an internal one.
+pub(super) fn openmp_purpose(function: &str) -> Option<OpenMpPurpose> {
+    OPENMP_FUNCTIONS.iter().find(|(start, _)| function.starts_with(start)).map(|(_, purpose)| *purpose)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_openmp_are_its_runtimes_alone() {
+        for file in ["libgomp.so.1.0.0", "libomp.so.5", "libomp-14.so.5", "libiomp5.so"] {
+            assert!(is_openmp_file(file), "{file}");
+        }
+        for file in ["libompd.so", "libomptarget.so.14", "libompitrace.so.40", "libgomp-plugin-nvptx.so.1"] {
+            assert!(!is_openmp_file(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn the_longer_name_of_a_function_decides() {
+        let cases = [
+            ("GOMP_parallel_loop_dynamic", Some(OpenMpPurpose::Region)),
+            ("GOMP_loop_end", Some(OpenMpPurpose::Wait)),
+            ("GOMP_loop_dynamic_next", Some(OpenMpPurpose::Other)),
+            ("GOMP_critical_name_start", Some(OpenMpPurpose::Lock)),
+            ("__kmpc_end_reduce", Some(OpenMpPurpose::Wait)),
+            ("__kmpc_end_reduce_nowait", Some(OpenMpPurpose::Lock)),
+            ("__kmpc_dispatch_next_4", Some(OpenMpPurpose::Other)),
+            ("omp_get_wtime", Some(OpenMpPurpose::Other)),
+            ("gomp_team_end", None),
+        ];
+        for (function, purpose) in cases {
+            assert_eq!(openmp_purpose(function), purpose, "{function}");
+        }
+    }
+}
