@@ -171,7 +171,7 @@ static __always_inline bool may_be_confined(struct task_struct *task)
 	return task->nr_cpus_allowed < allotted_count || (confined_any && bpf_map_lookup_elem(&confined, &tid));
 }
 
-static __always_inline void record_waking(struct task_struct *task, struct task_struct *current, u32 cpu)
+static __always_inline void record_waking(u32 cpu, u64 now, struct task_struct *task, struct task_struct *current)
 {
 	struct cpu *state = &cpus[cpu];
 	struct claim claimed;
@@ -188,7 +188,7 @@ static __always_inline void record_waking(struct task_struct *task, struct task_
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		detail |= IO_WAIT;
 	slot = slot_at(&claimed, 0);
-	slot->time = bpf_ktime_get_ns();
+	slot->time = now;
 	slot->tid = task->pid;
 	slot->other = origin.id;
 	commit(&claimed, KIND_WAKING, detail);
@@ -200,12 +200,14 @@ static __always_inline void handle_waking(struct task_struct *task)
 	struct task_struct *current = current_task();
 	u32 cpu = this_cpu();
 	u16 held;
+	u64 now;
 
 	if (!concerns_run(cpu, task, current))
 		return;
+	now = bpf_ktime_get_ns();
 	if (in_tree(current->pid) && in_tree(task->pid) && !in_interrupt(&cpus[cpu]))
-		record_waking_stack(cpu, current);
-	record_waking(task, current, cpu);
+		record_waking_stack(cpu, now, current);
+	record_waking(cpu, now, task, current);
 	if (!in_tree(task->pid))
 		return;
 	if (may_be_confined(task))

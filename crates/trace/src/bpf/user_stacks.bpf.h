@@ -24,9 +24,9 @@ const volatile u32 stack_group = 0;
 
 /* Length of a window of time as a power of two: 16.8 ms. */
 #define WINDOW_SHIFT 24
-/* Moments of one type in a window from which only a share has stacks: 2,000 a second on each CPU.
+/* Moments of one type in a window from which only a share has stacks: 1,000 a second on each CPU.
  * A copy takes one or two microseconds. */
-#define WINDOW_QUOTA 32
+#define WINDOW_QUOTA 16
 /* Run time before a wait from which the stack is always copied: the copy then takes less than a
  * hundredth of the thread's time. */
 #define LONG_RUN_NS 250000
@@ -72,6 +72,8 @@ static __always_inline bool takes_share(struct stack_share *share, u64 now, u32 
 	if (++share->seen >> share->log2 > WINDOW_QUOTA && share->log2 < MAX_SHARE_LOG2)
 		share->log2++;
 	*log2 = share->log2;
+	if (!share->log2)
+		return true;
 	return !(bpf_get_prandom_u32() & ((1U << (share->log2 & 31)) - 1));
 }
 
@@ -178,9 +180,8 @@ static __always_inline void record_wait_stack(u32 cpu, u64 now, struct task_stru
 }
 
 /* Copies the stack of a thread of the tree that wakes another one, if it is in the share. */
-static __always_inline void record_waking_stack(u32 cpu, struct task_struct *current)
+static __always_inline void record_waking_stack(u32 cpu, u64 now, struct task_struct *current)
 {
-	u64 now = bpf_ktime_get_ns();
 	u32 log2;
 
 	if (!stack_bits || current->flags & PF_KTHREAD)
