@@ -51,6 +51,8 @@ pub enum Part {
     LockVariable(&'static str),
     /// Time of the waits for this lock of a runtime.
     RuntimeLock(RuntimeLock),
+    /// Time for which this lock of a runtime was held while others waited.
+    RuntimeLockHeld(RuntimeLock),
     /// Waits of threads for each other in OpenMP's parallel regions.
     OpenMp,
     /// The same, in the regions that this function opens.
@@ -165,6 +167,10 @@ impl Part {
                 let is_runtime = |lock: &&UserLockView| lock.runtime == Some(runtime);
                 view.user_locks.iter().filter(is_runtime).map(|lock| lock.wait_s).sum()
             }
+            Self::RuntimeLockHeld(runtime) => {
+                let is_runtime = |lock: &&UserLockView| lock.runtime == Some(runtime);
+                view.user_locks.iter().filter(is_runtime).map(|lock| lock.held_s).sum()
+            }
             Self::OpenMp => view.openmp.iter().map(|row| row.waited_s).sum(),
             Self::OpenMpIn(name) => {
                 let regions = view.openmp.iter().flat_map(|row| &row.regions);
@@ -193,6 +199,7 @@ impl fmt::Display for Part {
             Self::HeldBy(name) => return write!(f, "held by {name}"),
             Self::LockVariable(name) => return write!(f, "waits for {name}"),
             Self::RuntimeLock(RuntimeLock::PythonGil) => "waits for Python's GIL",
+            Self::RuntimeLockHeld(RuntimeLock::PythonGil) => "Python's GIL held",
             Self::OpenMp => "waits in OpenMP",
             Self::OpenMpIn(name) => return write!(f, "OpenMP in {name}"),
             Self::Work => "work",
@@ -510,6 +517,7 @@ mod tests {
             (Part::HeldBy(STRIPPED), 32.0),
             (Part::LockVariable("table"), 48.0),
             (Part::RuntimeLock(RuntimeLock::PythonGil), 16.0),
+            (Part::RuntimeLockHeld(RuntimeLock::PythonGil), 64.0),
             (Part::OpenMp, 8.0),
             (Part::OpenMpIn(PARSE), 5.0),
         ];

@@ -59,6 +59,12 @@ impl PythonThreads {
             Share::from_own_clocks(Part::UserLock, waited).limit_idle(truth, 0.0),
             Share::from_construction(Part::TooLittleWork, f64::from(cpus.saturating_sub(2)) * self.seconds),
         ];
+        let mut shares = shares.to_vec();
+        if cpus > 1 {
+            // One of the two threads has the lock all the time, and the other waits.
+            let held = Part::RuntimeLockHeld(RuntimeLock::PythonGil);
+            shares.push(Share::from_own_clocks(held, waited));
+        }
         let gil = LockShare {
             part: Part::RuntimeLock(RuntimeLock::PythonGil),
             percent: GIL_PERCENT,
@@ -79,6 +85,7 @@ mod tests {
         let program = PythonThreads { seconds: 6.0 };
         let seconds =
             |cpus| program.expected(&truth, cpus).shares.iter().map(|s| s.seconds).collect::<Vec<_>>();
-        assert_eq!([1, 2, 3].map(seconds), [[6.0, 0.0, 0.0], [6.0, 5.5, 0.0], [6.0, 5.5, 6.0]]);
+        assert_eq!(seconds(1), [6.0, 0.0, 0.0]);
+        assert_eq!([2, 3].map(seconds), [[6.0, 5.5, 0.0, 5.5], [6.0, 5.5, 6.0, 5.5]]);
     }
 }

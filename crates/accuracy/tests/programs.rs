@@ -158,6 +158,29 @@ fn compiled_programs_know_their_functions() {
 }
 
 #[test]
+fn programs_with_openmp_know_their_waits() {
+    for build in [Build::GccOpenMp, Build::ClangOpenMp] {
+        let dir = tempfile::tempdir().unwrap();
+        let program = CompiledProgram { source: CompiledSource::OpenMp, build, seconds: 0.2 };
+        let path = dir.path().join("truth");
+        let executable = match program.compile(dir.path()) {
+            Err(error) if error.lacks_prerequisite() => {
+                report_skip("programs_with_openmp_know_their_waits", &error.to_string());
+                continue;
+            }
+            compiled => compiled.unwrap(),
+        };
+        let truth = run_other(&executable.command_line(&path, program.seconds), &path);
+        // One round: the long region alone has parts of 400 and 90 ms of CPU time.
+        let waited = |function| truth.in_function(function, |own| own.waited_s);
+        assert!(waited("solve") > 0.0 && waited("smooth") > 0.0, "{truth:?}");
+        assert!((waited("solve") + waited("smooth") - truth.waited_s.unwrap()).abs() < 1e-6, "{truth:?}");
+        assert!(truth.cpu_s > 0.49, "{truth:?}");
+        check_complete(&program.expected(&executable, &truth, 2, 0.7));
+    }
+}
+
+#[test]
 fn python_threads_compute_or_wait() {
     let (dir, program) = (tempfile::tempdir().unwrap(), PythonThreads { seconds: 0.2 });
     let path = dir.path().join("truth");

@@ -17,6 +17,7 @@ mod idle;
 mod lock_spans;
 mod span_parts;
 mod ticks;
+mod timed_holds;
 mod timeline;
 mod user_stacks;
 mod wait_forest;
@@ -31,6 +32,7 @@ pub use holders::{LockHold, WaitsByThread, lock_holds};
 pub use lock_spans::{LockSpan, lock_spans};
 pub(crate) use span_parts::SpanParts;
 pub(crate) use ticks::tick_spans;
+pub use timed_holds::timed_lock_holds;
 
 pub use idle::{BlockedPeriod, Charge, IdleAccounting, IdleTimes, apply_idle_rule};
 pub use timeline::{

@@ -20,8 +20,7 @@ const PROGRAM: u32 = 0;
 const RUNTIME: u32 = 1;
 const LIBRARY: u32 = 2;
 
-/// Functions of the modules, in their order; those of the runtime that it does not export have no
-/// symbol.
+/// Functions of the modules, in their order; one that the runtime does not export has no symbol.
 const FUNCTIONS: [Place; 11] = [
     (PROGRAM, "main"),
     (PROGRAM, "main._omp_fn.0"),

@@ -65,6 +65,9 @@ const LOCK_FUNCTIONS: [&str; 32] = [
     "syscall",
 ];
 
+/// Largest number of functions by which a runtime's lock is known.
+const MAX_FUNCTIONS: usize = 4;
+
 /// A function of the command, with its caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
@@ -158,6 +161,19 @@ impl<'a> CodeSites<'a> {
         calls.reverse();
         calls.dedup();
         calls
+    }
+
+    /// Functions of a wait outside the code that implements locks, the innermost first, with the
+    /// weight of the stack; `None` stands for a function without a symbol. `None` without a stack.
+    pub(super) fn wait_functions(&self, wait: WaitId) -> Option<(Vec<Option<&'a str>>, f64)> {
+        let stack = self.at_waits.get(&wait)?;
+        let Calls { from_place, .. } = self.calls(self.timeline.wait(wait).thread, stack)?;
+        let functions = &self.facts.functions;
+        let name = |code: Code| match code {
+            Code::Function(index) => functions.get(index)?.name.as_deref(),
+            _ => None,
+        };
+        Some((from_place.into_iter().take(MAX_FUNCTIONS).map(name).collect(), stack.weight))
     }
 
     /// Adds a wait.

@@ -68,6 +68,38 @@ pub(super) fn openmp_purpose(function: &str) -> Option<OpenMpPurpose> {
     OPENMP_FUNCTIONS.iter().find(|(start, _)| function.starts_with(start)).map(|(_, purpose)| *purpose)
 }
 
+/// Variable of CPython with the state of its interpreter. Its lock with time-outs is the global
+/// interpreter lock.
+pub(super) const PYTHON_RUNTIME: &str = "_PyRuntime";
+
+/// Length of the state of CPython's global lock in bytes, from the futexes of its condition
+/// variable on: the rest of that variable, a mutex, a second condition variable and a second mutex
+/// (`struct _gil_runtime_state`, with the types of glibc on 64-bit machines).
+pub(super) const PYTHON_LOCK_LENGTH: u64 = 8 + 40 + 48 + 40;
+
+/// Exported functions of CPython that take its global lock, by a call of `take_gil`: a static
+/// function, as is `eval_frame_handle_pending` between them.
+const PYTHON_LOCK_CALLERS: [&str; 4] =
+    ["PyEval_AcquireThread", "PyEval_RestoreThread", "PyGILState_Ensure", "_PyEval_EvalFrameDefault"];
+
+/// Largest number of static functions between a wait for the lock and an exported function.
+const MAX_STATIC: usize = 2;
+
+/// Whether a thread that waits below these functions, the innermost first, waits for CPython's
+/// global lock. `None` stands for a function without a symbol. It holds only for a wait for a lock
+/// with time-outs: these functions wait for other objects too.
+pub(super) fn waits_for_python_lock<'a>(functions: impl IntoIterator<Item = Option<&'a str>>) -> bool {
+    for (index, function) in functions.into_iter().enumerate() {
+        match function {
+            Some("take_gil") => return true,
+            Some(name) if PYTHON_LOCK_CALLERS.contains(&name) => return true,
+            None | Some("eval_frame_handle_pending") if index < MAX_STATIC => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +112,19 @@ mod tests {
         for file in ["libompd.so", "libomptarget.so.14", "libompitrace.so.40", "libgomp-plugin-nvptx.so.1"] {
             assert!(!is_openmp_file(file), "{file}");
         }
+    }
+
+    #[test]
+    fn the_lock_of_python_is_known_by_the_functions_that_take_it() {
+        let waits = |functions: &[Option<&'static str>]| waits_for_python_lock(functions.iter().copied());
+        assert!(waits(&[Some("take_gil"), None]));
+        // As in Debian's python3.11: two static functions without symbols.
+        assert!(waits(&[None, None, Some("_PyEval_EvalFrameDefault")]));
+        assert!(waits(&[None, Some("PyEval_RestoreThread"), Some("time_sleep")]));
+        assert!(waits(&[Some("PyEval_AcquireThread")]));
+        assert!(!waits(&[None, None, None, Some("_PyEval_EvalFrameDefault")]));
+        assert!(!waits(&[Some("PyThread_acquire_lock_timed"), Some("PyEval_RestoreThread")]));
+        assert!(!waits(&[None, None]) && !waits(&[]));
     }
 
     #[test]

@@ -1,22 +1,19 @@
 //! The table of the command's own locks: their waits, and the time for which each was held while
 //! threads waited for it. A lock has the name of its variable, and none if the trace has no name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use morecores_study::trace::{TraceFacts, Variable};
 use morecores_view::code::{RuntimeLock, UserLockView};
 
 use super::code_sites::{CodeSites, Durations, Place};
 use super::programs::Programs;
+use super::runtimes::{PYTHON_LOCK_LENGTH, PYTHON_RUNTIME, waits_for_python_lock};
 use crate::DecodedTrace;
 use crate::trace::{
     Cause, FutexId, Timeline, WaitId, awaited_futex, condition_id, futex_uses, idle_causes, lock_holds,
-    timed_locks,
+    timed_lock_holds, timed_locks,
 };
-
-/// Variable of CPython with the state of its interpreter. Its lock with time-outs is the global
-/// interpreter lock.
-const PYTHON_RUNTIME: &str = "_PyRuntime";
 
 /// Rows of all locks, longest waits first. `causes` are those of the idle rule: a wait counts if a
 /// lock of the program's own is its cause.
@@ -27,7 +24,7 @@ pub(super) fn user_locks(
     causes: &[Cause],
     sites: &CodeSites<'_>,
 ) -> Vec<UserLockView> {
-    let names = LockNames::new(facts, timeline);
+    let names = LockNames::new(facts, timeline, sites);
     let waits = lock_waits(timeline, causes);
     let identities = identities(&waits, &names, programs, sites);
     let mut rows: HashMap<Identity, Row> = HashMap::new();
@@ -38,7 +35,10 @@ pub(super) fn user_locks(
         row.max_wait_s = row.max_wait_s.max(wait.to.since(wait.from).as_secs_f64());
         sites.add_wait(id, &mut row.waits);
     }
-    for hold in lock_holds(timeline, &futex_uses(timeline)) {
+    let plain = lock_holds(timeline, &futex_uses(timeline));
+    let plain =
+        plain.into_iter().filter(|hold| names.lock(hold.lock) == hold.lock && !names.is_timed(hold.lock));
+    for hold in plain.chain(timed_lock_holds(timeline)) {
         let row = identities.get(&names.lock(hold.lock)).and_then(|identity| rows.get_mut(identity));
         if let Some(row) = row {
             sites.add_hold(&hold, &mut row.holds);
@@ -55,7 +55,8 @@ pub(super) fn user_locks(
 /// the function that waits for it.
 pub fn user_lock_names(trace: &DecodedTrace<'_>) -> HashMap<FutexId, String> {
     let (facts, timeline) = (&trace.header.facts, &trace.timeline);
-    let (names, sites) = (LockNames::new(facts, timeline), CodeSites::new(facts, timeline));
+    let sites = CodeSites::new(facts, timeline);
+    let names = LockNames::new(facts, timeline, &sites);
     let waits = lock_waits(timeline, &idle_causes(timeline));
     let identities = identities(&waits, &names, &Programs::from_timeline(timeline), &sites);
     let name = |futex: FutexId| {
@@ -86,12 +87,14 @@ fn identities(
         let lock = names.lock(*futex);
         identities.entry(lock).or_insert_with(|| {
             let wait = names.timeline.wait(*id);
-            let name = names.variable(*futex).map(place_in_variable);
-            let site = if name.is_none() { sites.wait_place(*id) } else { None };
+            let name = names.variable(lock).or_else(|| names.variable(*futex)).map(place_in_variable);
+            let runtime = names.runtime(lock);
+            let is_unnamed = name.is_none() && runtime.is_none();
+            let site = if is_unnamed { sites.wait_place(*id) } else { None };
             Identity {
                 command: programs.name(programs.program_at(wait.thread, wait.from)),
-                runtime: names.runtime(*futex),
-                lock: (name.is_none() && site.is_none()).then_some(lock),
+                runtime,
+                lock: (is_unnamed && site.is_none()).then_some(lock),
                 name,
                 site,
             }
@@ -142,34 +145,75 @@ struct LockNames<'a> {
     variables: HashMap<(u32, u64), &'a Variable>,
     /// Locks that are a condition variable with time-outs.
     timed: HashSet<FutexId>,
+    /// Those of them that are global locks of CPython.
+    python: BTreeSet<FutexId>,
 }
 
 impl<'a> LockNames<'a> {
-    fn new(facts: &'a TraceFacts, timeline: &'a Timeline) -> Self {
+    fn new(facts: &'a TraceFacts, timeline: &'a Timeline, sites: &CodeSites<'_>) -> Self {
         let variables = facts.variables.iter();
-        Self {
+        let mut names = Self {
             timeline,
             variables: variables.map(|variable| ((variable.process.0, variable.address), variable)).collect(),
             timed: timed_locks(timeline),
+            python: BTreeSet::new(),
+        };
+        let is_of_python =
+            |condition: &FutexId| names.variable(*condition).is_some_and(|own| own.name == PYTHON_RUNTIME);
+        let by_variable = names.timed.iter().filter(|condition| is_of_python(condition)).copied();
+        names.python = by_variable.chain(python_locks_by_stacks(timeline, sites, &names.timed)).collect();
+        names
+    }
+
+    /// Lock of a futex: both words of a condition variable are one, and all words of a global lock
+    /// of CPython.
+    fn lock(&self, futex: FutexId) -> FutexId {
+        let (process, address) = futex;
+        let condition = condition_id(futex);
+        let is_part = |(_, start): &&FutexId| (*start..*start + PYTHON_LOCK_LENGTH).contains(&address);
+        match self.python.range((process, 0)..=(process, address)).next_back().filter(is_part) {
+            Some(python) => *python,
+            None if self.timed.contains(&condition) => condition,
+            None => futex,
         }
     }
 
-    /// Lock of a futex: both words of a condition variable are one.
-    fn lock(&self, futex: FutexId) -> FutexId {
-        let condition = condition_id(futex);
-        if self.timed.contains(&condition) { condition } else { futex }
+    /// Whether a futex is a word of a lock with time-outs.
+    fn is_timed(&self, futex: FutexId) -> bool {
+        self.timed.contains(&condition_id(futex))
     }
 
-    /// Variable that contains a futex.
+    /// Variable that contains a futex, or a word of a condition variable.
     fn variable(&self, (process, address): FutexId) -> Option<&'a Variable> {
-        self.variables.get(&(self.timeline.thread(process).tid.0, address)).copied()
+        let process = self.timeline.thread(process).tid.0;
+        let at = |address: u64| self.variables.get(&(process, address)).copied();
+        let is_condition = self.timed.iter().any(|(_, condition)| *condition == address);
+        at(address).or_else(|| at(address + 4).filter(|_| is_condition))
     }
 
-    /// Lock of a runtime that a futex is.
-    fn runtime(&self, futex: FutexId) -> Option<RuntimeLock> {
-        let is_python = self.variable(futex)?.name == PYTHON_RUNTIME;
-        (is_python && self.timed.contains(&condition_id(futex))).then_some(RuntimeLock::PythonGil)
+    /// Lock of a runtime that a lock is.
+    fn runtime(&self, lock: FutexId) -> Option<RuntimeLock> {
+        self.python.contains(&lock).then_some(RuntimeLock::PythonGil)
     }
+}
+
+/// Locks with time-outs for which most threads wait in the functions of CPython that take its
+/// global lock.
+fn python_locks_by_stacks(
+    timeline: &Timeline,
+    sites: &CodeSites<'_>,
+    timed: &HashSet<FutexId>,
+) -> Vec<FutexId> {
+    let mut weights: HashMap<FutexId, (f64, f64)> = HashMap::new();
+    for (id, wait) in (0..).map(WaitId).zip(&timeline.waits) {
+        let lock = awaited_futex(timeline, wait).map(condition_id).filter(|lock| timed.contains(lock));
+        if let Some((lock, (functions, weight))) = lock.zip(sites.wait_functions(id)) {
+            let (python, all) = weights.entry(lock).or_default();
+            *all += weight;
+            *python += if waits_for_python_lock(functions) { weight } else { 0.0 };
+        }
+    }
+    weights.into_iter().filter(|(_, (python, all))| 2.0 * python > *all).map(|(lock, _)| lock).collect()
 }
 
 /// Name of a variable, with the offset of the futex in it.

@@ -77,6 +77,11 @@ fn waking_the_waiter_of_a_lock_belongs_to_the_lock() {
 /// Two threads take turns of 5 ms with a condition variable of two words. If `patience` is given,
 /// the waiter looks again after this time, as at the interpreter lock of CPython.
 fn turns_at_a_condition_variable(patience: Option<f64>) -> ScheduleTrace {
+    turns_with_looks(patience, 0.5)
+}
+
+/// The same; a look takes `look` milliseconds.
+fn turns_with_looks(patience: Option<f64>, look: f64) -> ScheduleTrace {
     let mut s = ScheduleTrace::new(2, 21.0);
     let cpu = |thread: u32| u32::from(thread != ROOT);
     let run = |s: &mut ScheduleTrace, thread: u32, from: f64, to: f64| {
@@ -90,7 +95,7 @@ fn turns_at_a_condition_variable(patience: Option<f64>) -> ScheduleTrace {
         let begin = 5.0 * f64::from(turn);
         if let Some(patience) = patience {
             s.wake(begin + patience, Waker::Interrupt(Interrupt::Timer), waiter);
-            run(&mut s, waiter, begin + patience, begin + patience + 0.5);
+            run(&mut s, waiter, begin + patience, begin + patience + look);
         }
         if turn < 3 {
             run(&mut s, holder, begin, begin + 5.0);
@@ -306,6 +311,67 @@ fn the_interpreter_lock_of_cpython_has_its_name() {
     let rows = named_locks(turns_at_a_condition_variable(Some(4.0)), &names);
     let runtimes: Vec<_> = rows.iter().map(|row| row.runtime).collect();
     assert_eq!(runtimes, [Some(RuntimeLock::PythonGil)]);
+}
+
+/// One thread always waits from 0.5 ms on, until the other wakes it at the end of its turn.
+#[test]
+fn a_lock_with_timeouts_is_held_while_its_waiters_look_at_it() {
+    let held_ms = |look| {
+        let rows = named_locks(turns_with_looks(Some(4.0), look), &[(0x1008, "_PyRuntime", 360)]);
+        assert_eq!(rows.len(), 1, "{rows:#?}");
+        (rows[0].held_s * 1e3 * 100.0).round() / 100.0
+    };
+    assert_eq!(held_ms(0.05), 4.5 + 3.0 * 5.0);
+    // A longer run after a time-out may be a turn: what is known begins with the next wait.
+    assert_eq!(held_ms(0.5), 4.0 * 0.5);
+}
+
+/// The mutex and the second condition variable behind the first are parts of the interpreter lock,
+/// and a mutex far behind is none.
+#[test]
+fn all_words_of_the_interpreter_lock_are_one_row() {
+    let with_mutex = |address: u64| {
+        let mut s = turns_with_looks(Some(4.0), 0.05);
+        s.thread(0.0, ROOT, 102);
+        s.run(1, 102, 6.0, 7.0).sleeps(FUTEX).awaits(Object::Futex(address)).futex_args(128, 2);
+        s.wake_by_thread(8.0, 101, 102);
+        s.run(1, 102, 11.0, 12.0).dies();
+        named_locks(s, &[(0x1008, "_PyRuntime", 360), (address, "_PyRuntime", address - 0x1008 + 360)])
+    };
+    let rows = with_mutex(0x1068);
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!(
+        (rows[0].runtime, rows[0].name.as_deref()),
+        (Some(RuntimeLock::PythonGil), Some("_PyRuntime+0x168"))
+    );
+    let rows = with_mutex(0x1098);
+    let runtimes: Vec<_> = rows.iter().map(|row| row.runtime).collect();
+    assert_eq!(runtimes, [Some(RuntimeLock::PythonGil), None], "{rows:#?}");
+}
+
+/// Without a variable, the functions that wait tell the interpreter lock.
+#[test]
+fn the_interpreter_lock_of_a_stripped_python_is_known_by_its_callers() {
+    let runtime = |caller: &str| {
+        let mut s = turns_at_a_condition_variable(Some(4.0));
+        let module = |path: &str| Module { path: path.to_owned(), build_id: None };
+        s.header.facts.modules = vec![module("/usr/bin/python3.11"), module("/usr/lib/libc.so.6")];
+        let function = |(index, name): (usize, Option<&str>)| Function {
+            module: 0,
+            start: 0x1000 + 0x100 * index as u64,
+            end: 0x1100 + 0x100 * index as u64,
+            name: name.map(str::to_owned),
+            source: None,
+        };
+        s.header.facts.functions =
+            [Some("main"), Some(caller), None].into_iter().enumerate().map(function).collect();
+        add_stack(&mut s, 0.499, 101, StackMoment::Wait, 0, [2, 1]);
+        let rows = named_locks(s, &[]);
+        assert_eq!(rows.len(), 1, "{rows:#?}");
+        rows[0].runtime
+    };
+    assert_eq!(runtime("_PyEval_EvalFrameDefault"), Some(RuntimeLock::PythonGil));
+    assert_eq!(runtime("wait_for_work"), None);
 }
 
 /// Adds a stack to a moment of a thread, with frames from the number `first` on: `inner` called
