@@ -164,6 +164,32 @@ fn generated_functions_have_the_names_of_their_map() {
     assert!(seconds(&rows[0], "user_work") > 0.1, "{rows:#?}");
 }
 
+/// Another program takes the place of the running one. Its functions, which lie at the same places,
+/// never ran.
+#[test]
+fn a_program_that_was_replaced_gives_no_wrong_names() {
+    const NAME: &str = "a_program_that_was_replaced_gives_no_wrong_names";
+    let (world, program) = (World::new(), CProgram::compile("stages", PROGRAM));
+    // Names alone make no other build-id.
+    let other = [("add_up", "adding"), ("parse_input", "parse_other"), ("sum *= i", "sum -= i")];
+    let other = other.iter().fold(PROGRAM.to_owned(), |text, (from, to)| text.replace(from, to));
+    let other = CProgram::compile("stages", &other);
+    let path = |program: &CProgram| program.path().to_str().expect("a path of letters").to_owned();
+    let replace = "cp \"$1\" running && cp \"$2\" other && { ./running 1 & mv other running; wait; }";
+    let Some(view) =
+        traced_functions(NAME, &world, &["sh", "-c", replace, "sh", &path(&program), &path(&other)])
+    else {
+        return;
+    };
+    let rows = view["functions"].as_array().expect("functions");
+    let of_program = |row: &&Value| row["module"].as_str().is_some_and(|module| module.ends_with("/running"));
+    let user_s: f64 = rows.iter().filter(of_program).map(|row| seconds(row, "user_work")).sum();
+    assert!(user_s > 0.2, "{rows:#?}");
+    let calls = view["call_tree"].as_array().expect("calls");
+    let is_wrong = |row: &&Value| ["adding", "parse_other"].iter().any(|name| row["function"] == *name);
+    assert_eq!(rows.iter().chain(calls).find(is_wrong), None);
+}
+
 /// The program lies in a file system that only its own mount namespace has, and only while it runs.
 #[test]
 fn files_of_other_mount_namespaces_have_functions() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use morecores_study::trace::{CodeAddress, EventKind, StackEnd, StackMoment, Tid, UserStack};
+use morecores_study::trace::{CodeAddress, Comm, EventKind, StackEnd, StackMoment, Tid, UserStack};
 use morecores_symbols::Symbolizer;
 use morecores_testkit::{CProgram, report_skip};
 use morecores_trace::{Options, StackOwner};
@@ -189,4 +189,108 @@ fn stacks_are_those_of_one_user_alone() {
         .collect();
     // The main thread of the first program, its second thread, and no other.
     assert_eq!(owners.len(), 2, "{owners:?}");
+}
+
+/// Sleeps below 300 calls of one function.
+const DEEP: &str = r#"
+#include <unistd.h>
+
+static volatile int sum;
+
+__attribute__((noinline, noclone)) static void descend(int left)
+{
+	if (left > 0)
+		descend(left - 1);
+	else
+		usleep(5000);
+	sum += left;
+}
+
+int main(void)
+{
+	for (int i = 0; i < 20; i++)
+		descend(299);
+	return 0;
+}
+"#;
+
+#[test]
+fn a_stack_of_300_frames_is_whole() {
+    const NAME: &str = "a_stack_of_300_frames_is_whole";
+    let program = CProgram::compile("deep", DEEP);
+    let Some(traced) = trace_with(NAME, &Options::new(all_cpus()), &mut Command::new(program.path())) else {
+        return;
+    };
+    if let Some(why) = traced.recorded.untraced.iter().find(|fact| fact.what.contains("functions")) {
+        return report_skip(NAME, &why.why);
+    }
+    let deep = stacks(&traced).into_iter().filter(|(_, names)| names.iter().any(|name| name == "descend"));
+    let frames: Vec<(StackEnd, usize, bool)> = deep
+        .map(|(stack, names)| {
+            let calls = names.iter().filter(|name| *name == "descend").count();
+            (stack.end, calls, names.iter().any(|name| name == "main"))
+        })
+        .collect();
+    let whole = frames.iter().filter(|frame| **frame == (StackEnd::Outermost, 300, true)).count();
+    assert!(whole >= 20, "{whole} of {frames:?}");
+}
+
+/// Starts itself 1,000 times, one after the other. Each process computes shortly and ends.
+const SHORT: &str = r#"
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile double sum;
+
+__attribute__((noinline, noclone)) static void compute_shortly(void)
+{
+	for (int i = 0; i < 100000; i++)
+		sum += i;
+	__asm__ volatile("" : : : "memory");
+}
+
+int main(int argc, char **argv)
+{
+	char *child[] = { argv[0], "child", 0 };
+
+	if (argc > 1) {
+		compute_shortly();
+		return 0;
+	}
+	for (int i = 0; i < 1000; i++) {
+		if (!vfork()) {
+			execv(argv[0], child);
+			_exit(1);
+		}
+		wait(0);
+	}
+	return 0;
+}
+"#;
+
+/// Short processes are gone when their stacks are unwound: their files were read for the first.
+#[test]
+fn many_short_processes_have_their_stacks() {
+    const NAME: &str = "many_short_processes_have_their_stacks";
+    let program = CProgram::compile("short", SHORT);
+    let Some(traced) = trace_with(NAME, &Options::new(all_cpus()), &mut Command::new(program.path())) else {
+        return;
+    };
+    if let Some(why) = traced.recorded.untraced.iter().find(|fact| fact.what.contains("functions")) {
+        return report_skip(NAME, &why.why);
+    }
+    let is_start =
+        |kind: &EventKind| matches!(kind, EventKind::Exec(exec) if exec.name == Comm::new("short"));
+    let started = traced.events.iter().filter(|event| is_start(&event.kind)).count();
+    assert_eq!((started, traced.recorded.missed), (1001, 0));
+    assert!(traced.recorded.lost.is_empty(), "{:?}", traced.recorded.lost);
+    let stacks = stacks(&traced);
+    let in_function = |function: &str| {
+        let has = |names: &[String]| names.iter().any(|name| name == function);
+        let found = stacks.iter().filter(|(_, names)| has(names));
+        let whole = found.clone().filter(|(stack, _)| stack.end == StackEnd::Outermost);
+        (whole.count(), found.count())
+    };
+    let (whole, found) = in_function("compute_shortly");
+    assert!(found >= 5 && 10 * whole >= 9 * found, "{whole} of {found} stacks in children are whole");
 }
