@@ -199,6 +199,8 @@ impl fmt::Display for Part {
             Self::HeldBy(name) => return write!(f, "held by {name}"),
             Self::LockVariable(name) => return write!(f, "waits for {name}"),
             Self::RuntimeLock(RuntimeLock::PythonGil) => "waits for Python's GIL",
+            Self::RuntimeLock(RuntimeLock::MallocArena) => "waits for malloc's arenas",
+            Self::RuntimeLockHeld(RuntimeLock::MallocArena) => "malloc's arenas held",
             Self::RuntimeLockHeld(RuntimeLock::PythonGil) => "Python's GIL held",
             Self::OpenMp => "waits in OpenMP",
             Self::OpenMpIn(name) => return write!(f, "OpenMP in {name}"),

@@ -274,6 +274,12 @@ fn wait_object(wait: &WaitView) -> String {
         Some(WaitKind::Join) => "end of a thread",
         Some(WaitKind::Park) => "unpark",
         Some(WaitKind::OpenMp) => "OpenMP",
+        Some(WaitKind::Mpi) => "MPI",
+        Some(WaitKind::Allocator) => "malloc's arena",
+        Some(WaitKind::Rayon) => "work (rayon)",
+        Some(WaitKind::Tokio) => "work (tokio)",
+        Some(WaitKind::GoScheduler) => "work (Go's scheduler)",
+        Some(WaitKind::Jvm) => "JVM",
         None => wait.call.as_deref().unwrap_or(ABSENT),
     };
     name.to_owned()
@@ -313,6 +319,7 @@ fn code_columns<'a>(
 pub(crate) const fn runtime_lock_name(lock: RuntimeLock) -> &'static str {
     match lock {
         RuntimeLock::PythonGil => "Python's global lock (GIL)",
+        RuntimeLock::MallocArena => "malloc's arenas",
     }
 }
 

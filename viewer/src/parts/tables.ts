@@ -19,7 +19,7 @@ interface TaggedRow {
   about: Component[];
 }
 
-const RUNTIME_LOCKS: Record<RuntimeLock, string> = { python_gil: "Python's global lock (GIL)" };
+const RUNTIME_LOCKS: Record<RuntimeLock, string> = { python_gil: "Python's global lock (GIL)", malloc_arena: "malloc's arenas" };
 
 const LOCKS: Component[] = ["kernel_lock_spin", "idle_kernel_lock"];
 

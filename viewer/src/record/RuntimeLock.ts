@@ -3,4 +3,4 @@
 /**
  * Known lock of a language's runtime.
  */
-export type RuntimeLock = "python_gil";
+export type RuntimeLock = "python_gil" | "malloc_arena";

@@ -3,4 +3,4 @@
 /**
  * Kind of an object of a program's own for which threads wait.
  */
-export type WaitKind = "mutex" | "read_write_lock" | "condition_variable" | "semaphore" | "barrier" | "join" | "park" | "open_mp";
+export type WaitKind = "mutex" | "read_write_lock" | "condition_variable" | "semaphore" | "barrier" | "join" | "park" | "open_mp" | "mpi" | "allocator" | "rayon" | "tokio" | "go_scheduler" | "jvm";

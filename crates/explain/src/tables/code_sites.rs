@@ -9,7 +9,7 @@ use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
 use morecores_view::code::{CodeSite, WaitKind};
 
 use super::functions::{Code, GeneratedCode, code_name, module_of, process_code, source_of};
-use super::runtimes::is_openmp_file;
+use super::runtimes::{is_allocator, kind_by_called_file, kind_by_place};
 use super::wait_kinds::{kind_by_arguments, kind_by_function};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
 
@@ -176,6 +176,11 @@ impl<'a> CodeSites<'a> {
         Some((from_place.into_iter().take(MAX_FUNCTIONS).map(name).collect(), stack.weight))
     }
 
+    /// Whether a wait is one of the C library's allocator for memory.
+    pub(super) fn is_in_allocator(&self, wait: WaitId) -> bool {
+        self.wait_place(wait).is_some_and(|place| place.kind == Some(WaitKind::Allocator))
+    }
+
     /// Adds a wait.
     pub(super) fn add_wait(&self, id: WaitId, durations: &mut Durations) {
         let wait = self.timeline.wait(id);
@@ -195,8 +200,9 @@ impl<'a> CodeSites<'a> {
         let Calls { kind, from_place } = self.calls(thread, stack)?;
         let mut calls = from_place.into_iter();
         let (function, caller) = (calls.next()?, calls.next());
+        let function_name = code_name(function, self.facts);
         Some(Place {
-            function: code_name(function, self.facts),
+            function: function_name,
             source: source_of(function, self.facts),
             module: module_of(function, self.facts),
             caller: caller.map(|caller| code_name(caller, self.facts)),
@@ -218,14 +224,18 @@ impl<'a> CodeSites<'a> {
         while let Some((code, function)) =
             frames.next_if(|(code, function)| self.implements_locks(*code, &name(*function)))
         {
-            kind = kind.or_else(|| kind_by_function(self.file(code), &name(function)));
+            let (file, function) = (self.file(code), name(function));
+            // A runtime implements its waits by other objects.
+            let of_runtime = is_allocator(&function).then_some(WaitKind::Allocator);
+            let of_runtime = of_runtime.or_else(|| kind_by_called_file(file));
+            kind = of_runtime.or(kind).or_else(|| kind_by_function(file, &function));
         }
+        let place = frames.peek().copied();
         let mut from_place: Vec<Code> = frames.map(|(_, function)| function).collect();
-        if from_place.is_empty() {
-            if stack.end != StackEnd::Outermost {
-                return None;
-            }
-            from_place.push(innermost);
+        match place {
+            Some((code, function)) => kind = kind_by_place(self.file(code), &name(function)).or(kind),
+            None if stack.end == StackEnd::Outermost => from_place.push(innermost),
+            None => return None,
         }
         Some(Calls { kind, from_place })
     }
@@ -238,7 +248,7 @@ impl<'a> CodeSites<'a> {
 
     fn implements_locks(&self, code: CodeAddress, function: &str) -> bool {
         let file = self.file(code);
-        is_openmp_file(file)
+        kind_by_called_file(file).is_some()
             || LOCK_FILES.iter().any(|start| file.starts_with(start))
             || LOCK_FUNCTIONS.iter().any(|start| function.starts_with(start))
     }

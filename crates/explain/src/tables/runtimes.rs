@@ -1,12 +1,78 @@
 //! Files and functions of the runtimes that programs run on. These are data on libraries; this
 //! module must not look at threads.
 
-/// Files of OpenMP's runtimes: gcc's, LLVM's and Intel's.
-const OPENMP_FILES: [&str; 4] = ["libgomp.so", "libomp.so", "libomp-", "libiomp5.so"];
+use morecores_view::code::WaitKind;
 
-/// Whether a file is an OpenMP runtime.
+/// Files whose waits are waits of their callers: a function of the program called them for
+/// something that takes time. The first match counts.
+const CALLED_FILES: [(&str, WaitKind); 9] = [
+    ("libgomp.so", WaitKind::OpenMp),
+    ("libomp.so", WaitKind::OpenMp),
+    ("libomp-", WaitKind::OpenMp),
+    ("libiomp5.so", WaitKind::OpenMp),
+    // Open MPI with the libraries of its progress loop; MPICH and its derivatives.
+    ("libmpi.so", WaitKind::Mpi),
+    ("libmpi_", WaitKind::Mpi),
+    ("libmpich.so", WaitKind::Mpi),
+    ("libopen-pal.so", WaitKind::Mpi),
+    ("libopen-rte.so", WaitKind::Mpi),
+];
+
+/// Kind of a wait in a file that the program called, if it is such a file.
+pub(super) fn kind_by_called_file(file: &str) -> Option<WaitKind> {
+    CALLED_FILES.iter().find(|(start, _)| file.starts_with(start)).map(|(_, kind)| *kind)
+}
+
+/// Beginnings of the names of functions in which a thread of a runtime waits for work. The runtime
+/// is the place of the wait: no function of the program called it.
+const IDLE_FUNCTIONS: [(&str, WaitKind); 9] = [
+    ("rayon_core::sleep::", WaitKind::Rayon),
+    ("tokio::runtime::", WaitKind::Tokio),
+    ("<tokio::runtime::", WaitKind::Tokio),
+    // `src/runtime/os_linux.go`, `lock_futex.go` and `netpoll_epoll.go` of Go.
+    ("runtime.futex", WaitKind::GoScheduler),
+    ("runtime.notesleep", WaitKind::GoScheduler),
+    ("runtime.notetsleep", WaitKind::GoScheduler),
+    ("runtime.netpoll", WaitKind::GoScheduler),
+    ("runtime.epollwait", WaitKind::GoScheduler),
+    ("runtime.usleep", WaitKind::GoScheduler),
+];
+
+/// Kind of a wait by its place: a function of a runtime in which its threads wait for work, or any
+/// function of the Java virtual machine.
+pub(super) fn kind_by_place(file: &str, function: &str) -> Option<WaitKind> {
+    let of_function = || IDLE_FUNCTIONS.iter().find(|(start, _)| function.starts_with(start));
+    if file.starts_with("libjvm.so") { Some(WaitKind::Jvm) } else { of_function().map(|(_, kind)| *kind) }
+}
+
+/// Functions of the C library's allocator, exported and with a debug file.
+const ALLOCATOR_FUNCTIONS: [&str; 15] = [
+    "__libc_calloc",
+    "__libc_free",
+    "__libc_malloc",
+    "__libc_memalign",
+    "__libc_realloc",
+    "_int_free",
+    "_int_malloc",
+    "_int_realloc",
+    "aligned_alloc",
+    "calloc",
+    "cfree",
+    "free",
+    "malloc",
+    "posix_memalign",
+    "realloc",
+];
+
+/// Whether a function of the C library allocates or frees memory: its waits are for the lock of an
+/// arena.
+pub(super) fn is_allocator(function: &str) -> bool {
+    ALLOCATOR_FUNCTIONS.contains(&function)
+}
+
+/// Whether a file is a runtime of OpenMP: gcc's, LLVM's or Intel's.
 pub(super) fn is_openmp_file(file: &str) -> bool {
-    OPENMP_FILES.iter().any(|start| file.starts_with(start))
+    kind_by_called_file(file) == Some(WaitKind::OpenMp)
 }
 
 /// Purpose of a function that OpenMP's runtime exports to compiled programs.
@@ -125,6 +191,22 @@ mod tests {
         assert!(!waits(&[None, None, None, Some("_PyEval_EvalFrameDefault")]));
         assert!(!waits(&[Some("PyThread_acquire_lock_timed"), Some("PyEval_RestoreThread")]));
         assert!(!waits(&[None, None]) && !waits(&[]));
+    }
+
+    #[test]
+    fn waits_of_runtimes_have_kinds() {
+        assert_eq!(kind_by_called_file("libmpi.so.40.30.4"), Some(WaitKind::Mpi));
+        assert_eq!(kind_by_called_file("libopen-pal.so.40"), Some(WaitKind::Mpi));
+        assert_eq!(kind_by_called_file("libmpfr.so.6"), None);
+        let by_function = |function| kind_by_place("program", function);
+        assert_eq!(by_function("rayon_core::sleep::Sleep::sleep"), Some(WaitKind::Rayon));
+        assert_eq!(by_function("rayon_core::join::join_context"), None);
+        assert_eq!(by_function("tokio::runtime::park::Inner::park"), Some(WaitKind::Tokio));
+        assert_eq!(by_function("tokio::sync::mutex::Mutex<T>::lock"), None);
+        assert_eq!(by_function("runtime.futexsleep"), Some(WaitKind::GoScheduler));
+        assert_eq!(by_function("runtime_of_the_program"), None);
+        assert_eq!(kind_by_place("libjvm.so", "libjvm.so+0x8000"), Some(WaitKind::Jvm));
+        assert!(is_allocator("malloc") && !is_allocator("malloc_in_program") && !is_allocator("fopen"));
     }
 
     #[test]

@@ -62,7 +62,10 @@ pub fn user_lock_names(trace: &DecodedTrace<'_>) -> HashMap<FutexId, String> {
     let name = |futex: FutexId| {
         let identity = identities.get(&names.lock(futex))?;
         let site = || identity.site.as_ref().map(Place::in_words);
-        let runtime = identity.runtime.map(|RuntimeLock::PythonGil| "Python's global lock (GIL)".to_owned());
+        let runtime = identity.runtime.map(|runtime| match runtime {
+            RuntimeLock::PythonGil => "Python's global lock (GIL)".to_owned(),
+            RuntimeLock::MallocArena => "malloc's arenas".to_owned(),
+        });
         runtime.or_else(|| identity.name.clone()).or_else(|| site().map(|place| format!("a lock in {place}")))
     };
     waits.into_iter().filter_map(|(_, futex)| Some((futex, name(futex)?))).collect()
@@ -82,13 +85,18 @@ fn identities(
     programs: &Programs,
     sites: &CodeSites<'_>,
 ) -> HashMap<FutexId, Identity> {
+    let in_allocator = waits.iter().filter(|(id, _)| sites.is_in_allocator(*id));
+    let arenas: HashSet<FutexId> = in_allocator.map(|(_, futex)| names.lock(*futex)).collect();
     let mut identities: HashMap<FutexId, Identity> = HashMap::new();
     for (id, futex) in waits {
         let lock = names.lock(*futex);
         identities.entry(lock).or_insert_with(|| {
             let wait = names.timeline.wait(*id);
-            let name = names.variable(lock).or_else(|| names.variable(*futex)).map(place_in_variable);
-            let runtime = names.runtime(lock);
+            let arena = arenas.contains(&lock).then_some(RuntimeLock::MallocArena);
+            let runtime = names.runtime(lock).or(arena);
+            // All arenas are one row.
+            let variable = names.variable(lock).or_else(|| names.variable(*futex));
+            let name = variable.filter(|_| arena.is_none()).map(place_in_variable);
             let is_unnamed = name.is_none() && runtime.is_none();
             let site = if is_unnamed { sites.wait_place(*id) } else { None };
             Identity {

@@ -4,7 +4,7 @@
 use morecores_study::trace::FutexWait;
 use morecores_view::code::WaitKind;
 
-use super::runtimes::is_openmp_file;
+use super::runtimes::kind_by_called_file;
 
 /// Beginnings of the names of waiting functions, in glibc (its exported names, and the names in its
 /// debug file), C++'s headers, Rust's standard library and `parking_lot`. The first match counts.
@@ -49,10 +49,8 @@ const FUNCTIONS: [(&str, WaitKind); 36] = [
 
 /// Kind by the name of a waiting function in this file, if it is a known one.
 pub(super) fn kind_by_function(file: &str, function: &str) -> Option<WaitKind> {
-    if is_openmp_file(file) {
-        return Some(WaitKind::OpenMp);
-    }
-    FUNCTIONS.iter().find(|(start, _)| function.starts_with(start)).map(|(_, kind)| *kind)
+    let by_function = || FUNCTIONS.iter().find(|(start, _)| function.starts_with(start));
+    kind_by_called_file(file).or_else(|| by_function().map(|(_, kind)| *kind))
 }
 
 /// `FUTEX_PRIVATE_FLAG`, and `FUTEX_WAIT_BITSET` with `FUTEX_CLOCK_REALTIME`

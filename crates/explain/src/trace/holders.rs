@@ -47,8 +47,7 @@ pub fn lock_holds(timeline: &Timeline, uses: &HashMap<FutexId, FutexUse>) -> Vec
     all
 }
 
-/// Spans with a known holder of one lock, by its waits in the order of time.
-pub(super) fn infer_holds(timeline: &Timeline, lock: FutexId, waits: &[&Wait]) -> Vec<LockHold> {
+fn infer_holds(timeline: &Timeline, lock: FutexId, waits: &[&Wait]) -> Vec<LockHold> {
     let mut wakes: Vec<WakeUp> = waits.iter().filter_map(|wait| WakeUp::from_wait(wait)).collect();
     wakes.sort_unstable();
     let (contended, starts) = (contended_spans(waits), wait_starts(waits));

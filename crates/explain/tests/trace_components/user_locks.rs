@@ -5,7 +5,7 @@ use morecores_study::trace::{
     CodeAddress, Decoded, EventKind, Function, Interrupt, Module, Object, PrevState, StackEnd, StackFrame,
     StackMoment, Tid, UserStack, Variable, Waker,
 };
-use morecores_view::code::{CodeSite, RuntimeLock, UserLockView};
+use morecores_view::code::{CodeSite, RuntimeLock, UserLockView, WaitKind};
 
 use super::schedule_trace::*;
 
@@ -313,6 +313,41 @@ fn the_interpreter_lock_of_cpython_has_its_name() {
     assert_eq!(runtimes, [Some(RuntimeLock::PythonGil)]);
 }
 
+/// A lock below `malloc` is that of an arena, also one in a variable. Its place is the caller.
+/// Below another function of the library it is a lock of the program.
+#[test]
+fn a_lock_of_the_allocator_is_known_by_its_callers() {
+    let lock = |library_function: &str| {
+        let mut s = futex_turns(false);
+        let module = |path: &str| Module { path: path.to_owned(), build_id: None };
+        s.header.facts.modules = vec![module("/usr/bin/main"), module("/usr/lib/libc.so.6")];
+        let function = |module: u32, index: u64, name: &str| Function {
+            module,
+            start: 0x1000 + 0x100 * index,
+            end: 0x1100 + 0x100 * index,
+            name: Some(name.to_owned()),
+            source: None,
+        };
+        s.header.facts.functions = vec![
+            function(0, 0, "main"),
+            function(0, 1, "update"),
+            function(0, 2, "make_node"),
+            function(1, 0, library_function),
+        ];
+        add_stack(&mut s, 0.999, 102, StackMoment::Wait, 0, [2, 1]);
+        let mut rows = named_locks(s, &[(0x1000, "main_arena", 0)]);
+        assert_eq!(rows.len(), 1, "{rows:#?}");
+        rows.remove(0)
+    };
+    let row = lock("malloc");
+    assert_eq!((row.runtime, row.name), (Some(RuntimeLock::MallocArena), None));
+    let site = (row.sites[0].function.as_str(), row.sites[0].kind);
+    assert_eq!(site, ("make_node", Some(WaitKind::Allocator)));
+    let row = lock("pthread_mutex_lock");
+    assert_eq!((row.runtime, row.name.as_deref()), (None, Some("main_arena")));
+    assert_eq!(row.sites[0].kind, Some(WaitKind::Mutex));
+}
+
 /// One thread always waits from 0.5 ms on, until the other wakes it at the end of its turn.
 #[test]
 fn a_lock_with_timeouts_is_held_while_its_waiters_look_at_it() {
@@ -322,8 +357,38 @@ fn a_lock_with_timeouts_is_held_while_its_waiters_look_at_it() {
         (rows[0].held_s * 1e3 * 100.0).round() / 100.0
     };
     assert_eq!(held_ms(0.05), 4.5 + 3.0 * 5.0);
-    // A longer run after a time-out may be a turn: what is known begins with the next wait.
-    assert_eq!(held_ms(0.5), 4.0 * 0.5);
+    // A longer run after a time-out may be a turn. Nobody waits for the lock meanwhile.
+    assert_eq!(held_ms(0.5), 4.5 - 0.5 + 3.0 * (5.0 - 0.5));
+}
+
+/// Turns of 5 ms. At the end of some, the waiter takes the lock after a time-out, and no thread
+/// wakes it.
+#[test]
+fn a_waiter_that_takes_the_lock_after_a_timeout_ends_the_hold_of_the_other_thread() {
+    let mut s = ScheduleTrace::new(2, 41.0);
+    let cpu = |thread: u32| u32::from(thread != ROOT);
+    let waits = |run: &mut CpuRun| {
+        run.sleeps(FUTEX).awaits(Object::Futex(0x1008)).futex_args(137, 0);
+    };
+    s.thread(0.0, ROOT, 101);
+    waits(s.run(1, 101, 0.0, 0.5));
+    let (mut holder, mut waiter) = (ROOT, 101);
+    for turn in 0..8 {
+        let end = 5.0 * f64::from(turn) + 5.0;
+        if turn == 2 || turn == 5 || turn == 6 {
+            s.wake(end, Waker::Interrupt(Interrupt::Timer), waiter);
+        } else {
+            s.wake_by_thread(end, holder, waiter);
+        }
+        // The next waiter begins to wait shortly after the other thread has taken the lock.
+        let late = if turn < 7 { 0.1 } else { 0.0 };
+        let begin = if turn == 0 { 0.0 } else { end - 5.0 };
+        waits(s.run(cpu(holder), holder, begin, end + late));
+        (holder, waiter) = (waiter, holder);
+    }
+    s.run(cpu(holder), holder, 40.0, 41.0).dies();
+    let rows = named_locks(s, &[(0x1008, "_PyRuntime", 360)]);
+    assert!((rows[0].held_s * 1e3 - (4.5 + 7.0 * 4.9)).abs() < 1e-6, "{rows:#?}");
 }
 
 /// The mutex and the second condition variable behind the first are parts of the interpreter lock,

@@ -177,6 +177,8 @@ impl FunctionLoss {
 pub enum RuntimeLock {
     /// Global interpreter lock of CPython.
     PythonGil,
+    /// Locks of the C library's memory allocator: one for each of its arenas.
+    MallocArena,
 }
 
 /// Lock of the command's own: a futex that the trace shows to be a lock.
@@ -229,6 +231,19 @@ pub enum WaitKind {
     Park,
     /// Runtime of OpenMP: most of all its barriers, which end each parallel region.
     OpenMp,
+    /// Library of MPI: messages, and other processes.
+    Mpi,
+    /// Memory allocator of the C library.
+    Allocator,
+    /// Work for a thread of rayon's pool.
+    Rayon,
+    /// Work or events for a thread of tokio.
+    Tokio,
+    /// Scheduler of Go: a thread without a goroutine that can run. The goroutines' own waits are
+    /// not seen.
+    GoScheduler,
+    /// Java virtual machine.
+    Jvm,
 }
 
 /// Waits of a command's threads in one system call at one place.
