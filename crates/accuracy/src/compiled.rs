@@ -200,7 +200,7 @@ impl CompiledProgram {
                 let idle = Share::from_kernel(Part::Idle, truth.idle_s.unwrap_or(f64::NAN));
                 // Without a CPU for each thread, the wall clock shows waits for a CPU too.
                 if cpus < 2 {
-                    return ExpectedReport::from_shares([work]);
+                    return ExpectedReport::from_shares([work, idle]);
                 }
                 let regions = self.source.functions().map(|function| {
                     let waited_s = truth.in_function(function, |own| own.waited_s);
