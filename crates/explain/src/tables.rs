@@ -5,6 +5,7 @@
 
 mod call_tree;
 mod callers;
+mod code;
 mod code_sites;
 mod code_times;
 mod commands;
@@ -30,16 +31,15 @@ use morecores_view::TraceView;
 use morecores_view::code::{CallNode, FunctionView};
 
 use call_tree::CallTree;
-
 use code_sites::CodeSites;
 use code_times::CodeInput;
+use functions::FunctionTimes;
+use programs::Programs;
 
 use crate::DecodedTrace;
 use crate::operational_laws::violations;
 use crate::trace::{Cause, IdleAccounting, account, apply_idle_rule, idle_causes};
-use functions::FunctionTimes;
 pub use lanes::{Lane, Lanes, lanes};
-use programs::Programs;
 pub use user_locks::user_lock_names;
 
 /// All figures derived from one traced run. The tracing overhead is absent, since it needs the

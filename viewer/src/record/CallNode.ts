@@ -15,8 +15,8 @@ caller: number | null,
  */
 function: string, 
 /**
- * Path of the file with the function's code; null for a command, `[kernel]` for the kernel,
- * null for unknown code.
+ * Path of the file with the function's code; `[kernel]` for the kernel, null for a command and
+ * for unknown code.
  */
 module: string | null, 
 /**

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use morecores_study::trace::TraceFacts;
 use morecores_view::code::CallNode;
 
+use super::code::{Code, code_name, module_of, source_of};
 use super::code_times::{CodeInput, ComponentTimes, Moment};
-use super::functions::{Code, code_name, module_of, source_of};
 use super::programs::ProgramId;
 
 /// Share of all CPU time, or of all idle time that code holds, from which a call has a node. A

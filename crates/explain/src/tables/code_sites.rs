@@ -8,7 +8,7 @@ use morecores_study::Nanos;
 use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
 use morecores_view::code::{CodeSite, WaitKind};
 
-use super::functions::{Code, GeneratedCode, code_name, module_of, process_code, source_of};
+use super::code::{Code, GeneratedCode, code_name, module_of, process_code, source_of};
 use super::runtimes::{is_allocator, kind_by_called_file, kind_by_place};
 use super::wait_kinds::{kind_by_arguments, kind_by_function};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};

@@ -7,8 +7,8 @@ use morecores_study::trace::{SampleMode, StackEnd, TraceFacts};
 use morecores_view::Component;
 use morecores_view::code::{CodeTime, CodeTimes};
 
+use super::code::{Code, GeneratedCode, process_code, sample_code};
 use super::code_sites::CodeSites;
-use super::functions::{Code, GeneratedCode, process_code, sample_code};
 use super::programs::{ProgramId, Programs};
 use crate::trace::{Cause, CpuSample, IdleAccounting, ThreadId, Timeline, WaitId};
 

@@ -14,7 +14,7 @@ use morecores_study::Nanos;
 use morecores_study::trace::{CodeAddress, SampleMode, TraceFacts};
 use morecores_view::{OpenMpRegion, OpenMpView};
 
-use super::functions::{Code, code_at, code_name, module_of, source_of};
+use super::code::{Code, code_at, code_name, module_of, source_of};
 use super::programs::{ProgramId, Programs};
 use crate::trace::{Cause, FutexId, State, Thread, ThreadId, Timeline, WaitId, awaited_futex};
 use activity::{Activity, StackReader};

@@ -78,8 +78,8 @@ pub struct CallNode {
     pub caller: Option<u32>,
     /// Name of the function, as in [`FunctionView`]; the name of the command without a caller.
     pub function: String,
-    /// Path of the file with the function's code; null for a command, `[kernel]` for the kernel,
-    /// null for unknown code.
+    /// Path of the file with the function's code; `[kernel]` for the kernel, null for a command and
+    /// for unknown code.
     pub module: Option<String>,
     /// Place in the source code, `file:line`; null if it is unknown.
     pub source: Option<String>,

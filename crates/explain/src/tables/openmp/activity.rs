@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
 
-use crate::tables::functions::{Code, code_at};
+use crate::tables::code::{Code, code_at};
 use crate::tables::runtimes::{OpenMpPurpose, is_openmp_file, openmp_purpose};
 use crate::trace::{Cause, RecordedStack, Timeline, WaitId};
 
