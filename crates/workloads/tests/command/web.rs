@@ -210,15 +210,31 @@ fn nothing_is_left_when_it_is_interrupted_or_killed() {
 /// Ends a run of this server by that signal, and waits until nothing of the run is left.
 fn check_end_by(server: &str, signal: Signal) {
     let scratch = Scratch::new(&format!("{server}-{}", signal.as_raw()));
-    let port = free_port();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
-    command.args(["web", "--server", server, "--requests", "4000000000", "--threads", "2"]);
-    command.args(["--port", &port.to_string()]).env("TMPDIR", &scratch.0).stdout(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    wait_until("the server answers", || is_answering(port));
+    let (mut child, port) = start_server(server, &scratch);
     rustix::process::kill_process(Pid::from_child(&child), signal).unwrap();
     child.wait().unwrap();
     wait_until("the server is gone", || !is_answering(port) && scratch.is_empty());
+}
+
+/// Starts a server, with its port. Another test may take a free port first: the program then ends,
+/// and is started again.
+fn start_server(server: &str, scratch: &Scratch) -> (Child, u16) {
+    for _ in 0..5 {
+        let port = free_port();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
+        command.args(["web", "--server", server, "--requests", "4000000000", "--threads", "2"]);
+        command.args(["--port", &port.to_string()]).env("TMPDIR", &scratch.0).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut has_ended = false;
+        wait_until("the server answers or ends", || {
+            has_ended = child.try_wait().unwrap().is_some();
+            has_ended || is_answering(port)
+        });
+        if !has_ended {
+            return (child, port);
+        }
+    }
+    panic!("{server} ended five times before it answered");
 }
 
 /// Answers connections for ever. The first `right` of all requests get another server's answer, the
