@@ -178,7 +178,8 @@ impl<'a> LockNames<'a> {
     fn lock(&self, futex: FutexId) -> FutexId {
         let (process, address) = futex;
         let condition = condition_id(futex);
-        let is_part = |(_, start): &&FutexId| (*start..*start + PYTHON_LOCK_LENGTH).contains(&address);
+        let is_part =
+            |(_, start): &&FutexId| (*start..start.saturating_add(PYTHON_LOCK_LENGTH)).contains(&address);
         match self.python.range((process, 0)..=(process, address)).next_back().filter(is_part) {
             Some(python) => *python,
             None if self.timed.contains(&condition) => condition,
@@ -196,7 +197,7 @@ impl<'a> LockNames<'a> {
         let process = self.timeline.thread(process).tid.0;
         let at = |address: u64| self.variables.get(&(process, address)).copied();
         let is_condition = self.timed.iter().any(|(_, condition)| *condition == address);
-        at(address).or_else(|| at(address + 4).filter(|_| is_condition))
+        at(address).or_else(|| at(address.saturating_add(4)).filter(|_| is_condition))
     }
 
     /// Lock of a runtime that a lock is.

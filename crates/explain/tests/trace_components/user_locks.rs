@@ -489,3 +489,28 @@ fn locks_have_the_places_of_their_waits_and_holds() {
     assert_eq!(places(&rows[0].sites), [place("take", "lookup", 11.0), place("take", "update", 5.0)]);
     assert_eq!(places(&rows[0].holders), [place("give", "update", 9.0)]);
 }
+
+/// A damaged trace may have any address.
+#[test]
+fn locks_at_the_last_addresses_have_rows() {
+    let mut s = turns_at_a_condition_variable(Some(4.0));
+    let last = |address: u64| u64::MAX - 0xf + (address & 0xf);
+    let variable = |address| Variable {
+        process: Tid(ROOT),
+        address: last(address),
+        module: 0,
+        name: "_PyRuntime".to_owned(),
+        offset: address,
+    };
+    s.header.facts.variables = [0x1008, 0x100c].map(variable).to_vec();
+    let mut events = s.events();
+    for event in &mut events {
+        if let EventKind::Awaits { object: Object::Futex(address), .. } = &mut event.kind {
+            *address = last(*address);
+        }
+    }
+    let decoded = Decoded { events, damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
+    let rows = trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64").user_locks;
+    let runtimes: Vec<_> = rows.iter().map(|row| row.runtime).collect();
+    assert_eq!(runtimes, [Some(RuntimeLock::PythonGil)]);
+}
