@@ -19,6 +19,7 @@ mod phases;
 mod programs;
 mod runtimes;
 mod stack_coverage;
+mod standard_library;
 mod user_locks;
 mod wait_kinds;
 mod waiting;
@@ -31,6 +32,7 @@ use morecores_view::TraceView;
 use morecores_view::code::{CallNode, FunctionView};
 
 use call_tree::CallTree;
+use code::CodeMap;
 use code_sites::CodeSites;
 use code_times::CodeInput;
 use functions::FunctionTimes;
@@ -55,8 +57,9 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let phases = phases::phases(header, timeline, &programs, &concurrency, &accounting.idle.blocked_periods);
     let lock_wait_times = accounting.locks_are_traced.then(|| waiting::lock_wait_times(timeline));
     let commands = commands::commands(header, timeline, span_parts, &programs, lock_wait_times.as_deref());
-    let sites = CodeSites::new(&header.facts, timeline);
-    let code = code_tables(trace, &programs, &causes, &accounting.idle, &sites);
+    let map = CodeMap::new(&header.facts);
+    let sites = CodeSites::new(&map, timeline);
+    let code = code_tables(trace, &map, &programs, &causes, &accounting.idle, &sites);
     let lost =
         header.facts.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.facts.missed + missing_events;
     TraceView {
@@ -93,7 +96,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         locks: locks::locks(header, timeline),
         user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes, &sites),
         waits: waits::waits(timeline, &programs, &sites, arch),
-        openmp: openmp::openmp(&header.facts, timeline, &programs, &causes),
+        openmp: openmp::openmp(&map, timeline, &programs, &causes),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
         call_tree: code.call_tree,
         sample_period_s: header.facts.sample_period_ns.map(Nanos::as_secs_f64),
@@ -117,6 +120,7 @@ struct CodeTables {
 /// tree is empty for a trace without stacks.
 fn code_tables(
     trace: &DecodedTrace<'_>,
+    map: &CodeMap<'_>,
     programs: &Programs,
     causes: &[Cause],
     idle: &IdleAccounting,
@@ -128,10 +132,10 @@ fn code_tables(
         return CodeTables::default();
     };
     let period_s = period.as_secs_f64();
-    let input = CodeInput { facts, timeline, programs, idle, causes, sites, period_s };
+    let input = CodeInput { map, timeline, programs, idle, causes, sites, period_s };
     let (mut functions, mut calls) = (FunctionTimes::default(), CallTree::default());
     input.visit_moments(|moment| {
-        functions.add(moment);
+        functions.add(moment, map);
         calls.add(moment);
     });
     let has_stacks = timeline.samples.iter().any(|sample| sample.stack.is_some());

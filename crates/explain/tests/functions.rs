@@ -5,8 +5,9 @@ mod schedule_trace;
 use morecores_explain::{DecodedTrace, trace_view};
 use morecores_study::Nanos;
 use morecores_study::trace::{
-    CodeAddress, Decoded, EventKind, Function, GeneratedFunction, Interrupt, Mapping, Module, PrevState,
-    Sample, SampleMode, SourceLine, StackEnd, StackFrame, StackMoment, Tid, UserStack, Waker, Waking,
+    CodeAddress, Decoded, EventKind, Function, GeneratedFunction, InlinedFunction, Interrupt, Mapping,
+    Module, PrevState, Sample, SampleMode, SourceLine, SourceMap, SourcePlace, StackEnd, StackFrame,
+    StackMoment, Tid, UserStack, Waker, Waking,
 };
 use morecores_view::Component;
 use morecores_view::code::{CallNode, CodeTimes, FunctionView};
@@ -252,6 +253,67 @@ fn calls_have_the_time_of_all_that_they_call() {
     assert_eq!(idle, [61.0, 61.0, 61.0, 0.0, 0.0]);
     let coverage = view.stack_coverage.expect("stacks");
     assert_eq!((coverage.samples, coverage.sample_stacks, coverage.complete), (14, 14, 14));
+}
+
+/// Functions inlined into another one have calls and rows of their own, except those of a standard
+/// library, which are part of their caller in the table. Each row has its longest line.
+#[test]
+fn inlined_functions_and_lines_are_found() {
+    let mut s = sampled_program();
+    let line = |line: u32| SourceLine { file: "/src/sum.c".to_owned(), line };
+    let inlined =
+        |name: &str, number: u32| InlinedFunction { name: name.to_owned(), line: Some(line(number)) };
+    let place = |start: u64, number: u32, inlined: Vec<InlinedFunction>| SourcePlace {
+        module: 0,
+        start,
+        end: start + 0x10,
+        line: line(number),
+        inlined,
+    };
+    s.header.facts.source_map = SourceMap::from_places([
+        place(0x1110, 8, vec![]),
+        place(0x1120, 9, vec![inlined("digit", 3), inlined("std::min(int, int)", 200)]),
+        place(0x1190, 21, vec![]),
+        // A function that has code of its own elsewhere.
+        place(0x1310, 31, vec![inlined("parse", 12)]),
+    ]);
+    for (index, (ms, offset)) in (0..).zip([(5.0, 0x1111), (15.0, 0x1121), (25.0, 0x112f), (35.0, 0x1311)]) {
+        stack_sample(&mut s, ms, 0, ROOT, index * 2, &[offset, 0x1191]);
+    }
+    // Between the ranges no line is known.
+    stack_sample(&mut s, 45.0, 0, ROOT, 20, &[0x1130, 0x11a1]);
+    let decoded =
+        Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
+    let view = trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64");
+    let ms = |times: &CodeTimes| (times.cpu().0 * 1e3).round();
+    let mut rows: Vec<_> = view
+        .functions
+        .iter()
+        .map(|row| (row.function.as_str(), row.source.as_deref().unwrap_or(""), ms(&row.times)))
+        .collect();
+    rows.sort_by(|one, other| one.0.cmp(other.0));
+    // `parse` has one sample at line 8, one at 12, and one without a line.
+    assert_eq!(rows, [("digit", "sum.c:3", 20.0), ("parse", rows[1].1, 30.0)]);
+    assert!(["sum.c:8", "sum.c:12"].contains(&rows[1].1), "{rows:?}");
+    let mut calls: Vec<_> = view
+        .call_tree
+        .iter()
+        .map(|node| {
+            let caller = node.caller.map_or("", |caller| &view.call_tree[caller as usize].function);
+            (caller, node.function.as_str(), node.source.as_deref().unwrap_or(""), ms(&node.times))
+        })
+        .collect();
+    calls.sort_by(|one, other| one.partial_cmp(other).expect("no NaN"));
+    let expected = [
+        ("", "main", "", 50.0),
+        ("add_up", "parse", "sum.c:12", 10.0),
+        ("digit", "std::min(int, int)", "sum.c:200", 20.0),
+        ("main", "sum+0x1180", "sum.c:21", 50.0),
+        ("parse", "digit", "sum.c:3", 20.0),
+        ("sum+0x1180", "add_up", "sum.c:31", 10.0),
+        ("sum+0x1180", "parse", "sum.c:9", 40.0),
+    ];
+    assert_eq!(calls, expected);
 }
 
 /// Calls of an incomplete stack, and a sample without a stack, are not below the command's first

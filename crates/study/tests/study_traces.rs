@@ -42,6 +42,13 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
             stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),
             modules: Vec::new(),
             functions: Vec::new(),
+            source_map: SourceMap::from_places([SourcePlace {
+                module: 0,
+                start: 0x40,
+                end: 0x44,
+                line: SourceLine { file: "/src/sum.c".into(), line: 7 },
+                inlined: vec![InlinedFunction { name: "square".into(), line: None }],
+            }]),
             generated: vec![GeneratedFunction {
                 process: Tid(41),
                 module: 0,

@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer as SymbolReader};
-use morecores_study::trace::{Function, Mapping, Module, SourceLine, Variable};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer as SymbolReader};
+use morecores_study::trace::{Function, InlinedFunction, Mapping, Module, SourceLine, SourcePlace, Variable};
 
 use crate::SymbolError;
 use crate::elf::ElfFile;
@@ -54,7 +54,7 @@ impl Symbolizer {
             // Without the language of a symbol, it would read the name `m` of C as a type of C++.
             .enable_demangling(false)
             .enable_code_info(true)
-            .enable_inlined_fns(false)
+            .enable_inlined_fns(true)
             .build();
         Self { reader, located: HashMap::new(), files: HashMap::new() }
     }
@@ -89,6 +89,38 @@ impl Symbolizer {
         functions.sort_unstable_by_key(|function| (function.start, function.end));
         functions.dedup_by_key(|function| function.start);
         Ok(functions)
+    }
+
+    /// Places in the source code of the instructions at these offsets in a module's file, sorted.
+    /// Neighbouring instructions with the same place have one element. An instruction has none if
+    /// the debug information has no line for it. `number` is the module's number in the result.
+    ///
+    /// # Errors
+    /// Those of [`functions`](Self::functions).
+    pub fn source_places(
+        &mut self,
+        number: u32,
+        module: &Module,
+        offsets: &BTreeSet<u64>,
+    ) -> Result<Vec<SourcePlace>, SymbolError> {
+        let file = open(&mut self.files, &self.located, module)?;
+        let mut places: Vec<SourcePlace> = Vec::new();
+        for offset in offsets {
+            let Some(address) = file.elf.address(*offset) else { continue };
+            let Some(symbol) = symbol_at(&self.reader, file, Symbols::Debug, address) else { continue };
+            let Some(line) = symbol.code_info.as_deref().and_then(source_line) else { continue };
+            let inlined = symbol.inlined.iter().map(|function| InlinedFunction {
+                name: source_name(&function.name),
+                line: function.code_info.as_ref().and_then(source_line),
+            });
+            let inlined: Vec<InlinedFunction> = inlined.collect();
+            let end = offset.saturating_add(1);
+            match places.last_mut() {
+                Some(last) if (&last.line, &last.inlined) == (&line, &inlined) => last.end = end,
+                _ => places.push(SourcePlace { module: number, start: *offset, end, line, inlined }),
+            }
+        }
+        Ok(places)
     }
 
     /// Variable of a module at an `address` of a process that has its code mapped as `code`. `None`
@@ -182,7 +214,7 @@ fn function_at(reader: &SymbolReader, file: &SymbolFile, number: u32, address: u
         module: number,
         start,
         end: start.checked_add(extent.end - extent.start)?,
-        source: name.is_some().then(|| source_line(reader, file, extent.start)).flatten(),
+        source: name.is_some().then(|| first_line(reader, file, extent.start)).flatten(),
         name,
     })
 }
@@ -237,8 +269,12 @@ fn symbol_at(
 }
 
 /// Line of the first instruction of a function.
-fn source_line(reader: &SymbolReader, file: &SymbolFile, start: u64) -> Option<SourceLine> {
-    let code = symbol_at(reader, file, Symbols::Debug, start)?.code_info?;
+fn first_line(reader: &SymbolReader, file: &SymbolFile, start: u64) -> Option<SourceLine> {
+    source_line(symbol_at(reader, file, Symbols::Debug, start)?.code_info.as_deref()?)
+}
+
+/// Line of an instruction; `None` if the file is known alone.
+fn source_line(code: &CodeInfo<'_>) -> Option<SourceLine> {
     let path: &Path = &code.to_path();
-    Some(SourceLine { file: path.to_string_lossy().into_owned(), line: code.line? })
+    Some(SourceLine { file: path.to_string_lossy().into_owned(), line: code.line.filter(|line| *line > 0)? })
 }

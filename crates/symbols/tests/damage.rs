@@ -23,8 +23,9 @@ fn functions(folder: &Path, bytes: &[u8]) -> Result<Vec<Function>, SymbolError> 
     let mut symbolizer = Symbolizer::new();
     let code = Mapping { process: Tid(1), start: 0x1000, length: 0x1000, offset: 0x1000, module: 0 };
     let variable = symbolizer.variable(&module(&damaged), &code, 0x4000);
+    let lines = symbolizer.source_places(0, &module(&damaged), &offsets);
     let functions = symbolizer.functions(0, &module(&damaged), &offsets)?;
-    variable.map(|_| functions)
+    variable.and(lines).map(|_| functions)
 }
 
 /// Place of a section in the file, and its length.

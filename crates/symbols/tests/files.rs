@@ -12,7 +12,7 @@ use morecores_study::trace::{Mapping, Module, Tid};
 use morecores_symbols::{SymbolError, Symbolizer};
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use support::{compile, module, place, strip};
+use support::{compile, module, place, strip, symbol_length};
 
 /// Names and starts of the functions at offsets in a file.
 fn names(path: &Path, offsets: &[u64]) -> Vec<(Option<String>, u64)> {
@@ -36,6 +36,66 @@ fn functions_have_the_names_and_extents_of_their_symbols() {
     assert!(functions[0].end > own + 5 && functions[0].end <= exported);
     let source = functions[0].source.as_ref().unwrap();
     assert!(source.file.ends_with("library.c") && (10..=11).contains(&source.line), "{source:?}");
+}
+
+/// The compiler inlines `square` into `own`; `addr2line` finds the same lines.
+#[test]
+fn instructions_have_the_lines_and_inlined_functions_of_the_debug_information() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("inlined.c");
+    let text = "\
+        static inline long square(long x)\n\
+        {\n\
+            return x * x;\n\
+        }\n\
+        long outer(long *x)\n\
+        {\n\
+            for (int i = 0; i < 100; i++)\n\
+                x[0] +=\n\
+                    square(x[i]);\n\
+            return x[1];\n\
+        }\n";
+    fs::write(&source, text).unwrap();
+    let library = folder.path().join("inlined.so");
+    let options = ["-g", "-O2", "-fno-tree-vectorize", "-shared", "-fPIC", "-o"];
+    assert!(Command::new("gcc").args(options).arg(&library).arg(&source).status().unwrap().success());
+    let (start, size) = (place(&library, "outer").0, symbol_length(&library, "outer"));
+    let offsets: BTreeSet<u64> = (start..start + size).collect();
+    let ranges = Symbolizer::new().source_places(4, &module(&library), &offsets).unwrap();
+    assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start), "{ranges:?}");
+    let inlined: Vec<_> = ranges.iter().filter(|range| !range.inlined.is_empty()).collect();
+    assert!(!inlined.is_empty(), "{ranges:?}");
+    for range in &inlined {
+        let [square] = &range.inlined[..] else { panic!("one function: {range:?}") };
+        let line = square.line.as_ref().unwrap();
+        assert_eq!((square.name.as_str(), line.line, range.module), ("square", 3, 4));
+        assert!(line.file.ends_with("inlined.c") && range.line.file == line.file, "{range:?}");
+        assert_eq!(range.line.line, 9, "{range:?}");
+    }
+    // One entry for each line that addr2line gives, at least where the entry begins.
+    for range in &ranges {
+        let address = format!("{:#x}", range.start);
+        let output =
+            Command::new("addr2line").args(["-i", "-e"]).arg(&library).arg(address).output().unwrap();
+        let output = String::from_utf8(output.stdout).unwrap();
+        let lines = output.lines().map(|line| {
+            let number = line.rsplit(':').next().unwrap();
+            number.split(' ').next().unwrap().parse::<u32>().unwrap()
+        });
+        let outermost_last: Vec<u32> = lines.collect();
+        let inner = range.inlined.iter().rev().map(|function| function.line.as_ref().unwrap().line);
+        let ours: Vec<u32> = inner.chain([range.line.line]).collect();
+        assert_eq!(ours, outermost_last, "{range:?}");
+    }
+}
+
+#[test]
+fn a_file_without_debug_information_has_no_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = compile(folder.path(), "library.so", &[]);
+    let (own, size) = (place(&library, "own").0, symbol_length(&library, "own"));
+    let offsets = (own..own + size).collect();
+    assert_eq!(Symbolizer::new().source_places(0, &module(&library), &offsets).unwrap(), []);
 }
 
 #[test]

@@ -283,6 +283,7 @@ impl BpfTracer {
             stacks: stacks::read_stacks(&self.skel.maps.stacks),
             modules: mappings.modules,
             functions: Vec::new(),
+            source_map: Default::default(),
             generated: Vec::new(),
             variables: Vec::new(),
             interrupts: system_state::interrupt_names().unwrap_or_default(),

@@ -220,6 +220,7 @@ fn facts_of_perf(summary: PerfSummary, refused: &TraceError) -> Result<TraceFact
         stacks: BTreeMap::new(),
         modules: Vec::new(),
         functions: Vec::new(),
+        source_map: Default::default(),
         generated: Vec::new(),
         variables: Vec::new(),
         interrupts: BTreeMap::new(),

@@ -82,14 +82,16 @@ fn alone_s(node: &CallNode, others: f64) -> f64 {
 }
 
 /// Adds the calls below `index` that say where the time alone went: the longer callees where a few
-/// hold nearly all of it, else the call itself.
+/// hold nearly all of it, else the call itself. An inlined callee is a part of its caller's loop.
 fn collect(nodes: &[CallNode], index: usize, others: f64, found: &mut Vec<usize>) {
     let alone = alone_s(&nodes[index], others);
     if alone < LEAST_ALONE_S {
         return;
     }
-    let is_long_callee =
-        |at: &usize| nodes[*at].caller == Some(index as u32) && alone_s(&nodes[*at], others) >= LEAST_ALONE_S;
+    let is_long_callee = |at: &usize| {
+        let callee = &nodes[*at];
+        callee.caller == Some(index as u32) && !callee.inlined && alone_s(callee, others) >= LEAST_ALONE_S
+    };
     let callees: Vec<usize> = (index + 1..nodes.len()).filter(is_long_callee).collect();
     let held: f64 = callees.iter().map(|at| alone_s(&nodes[*at], others)).sum();
     let is_command = nodes[index].caller.is_none();
@@ -121,6 +123,7 @@ mod tests {
         CallNode {
             caller,
             function: function.to_owned(),
+            inlined: false,
             module: None,
             source: None,
             times: CodeTimes(vec![CodeTime {
@@ -150,6 +153,11 @@ mod tests {
         // The callees of `parse` hold two thirds of it; `write_out` only calls `format`.
         assert_eq!(names, ["parse", "format"]);
         assert_eq!(command_of(&nodes, 6), "prog");
+        let mut inlined = nodes.clone();
+        inlined[6].inlined = true;
+        let mut found = Vec::new();
+        collect(&inlined, 0, 1.0, &mut found);
+        assert_eq!(found, [2, 5], "`format` is a part of `write_out`");
         let mut on_four = Vec::new();
         collect(&nodes, 0, 30.0, &mut on_four);
         assert_eq!(on_four, [1], "on 31 CPUs the same idle time is that of 33 ms alone");

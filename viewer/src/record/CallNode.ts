@@ -15,12 +15,17 @@ caller: number | null,
  */
 function: string, 
 /**
+ * Whether the compiler inlined the function into its caller; false for a command.
+ */
+inlined: boolean, 
+/**
  * Path of the file with the function's code; `[kernel]` for the kernel, null for a command and
  * for unknown code.
  */
 module: string | null, 
 /**
- * Place in the source code, `file:line`; null if it is unknown.
+ * Line with the most of the time, `file:line`, else the function's first line; null if neither
+ * is known.
  */
 source: string | null, 
 /**

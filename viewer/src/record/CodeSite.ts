@@ -2,8 +2,9 @@
 import type { WaitKind } from "./WaitKind.ts";
 
 /**
- * Place in the command's code that waits, or that releases a lock: the innermost function that
- * does not itself implement locks. The times are estimates from a random sample of the stacks.
+ * Place in the command's code that waits, or that releases a lock: a line of the innermost
+ * function outside the libraries of the language. The times are estimates from a random sample of
+ * the stacks.
  */
 export type CodeSite = { 
 /**

@@ -3,7 +3,7 @@ import type { CodeTimes } from "./CodeTimes.ts";
 
 /**
  * Function of a command, with the times that it holds itself. A sample stands for the time between
- * two samples. A wait counts at the innermost function that does not itself implement locks.
+ * two samples. A wait counts at the innermost function outside the libraries of the language.
  */
 export type FunctionView = { 
 /**
@@ -22,7 +22,8 @@ function: string,
  */
 module: string | null, 
 /**
- * Place in the source code, `file:line`; null if it is unknown.
+ * Line with the most of the function's time, `file:line`, else the function's first line; null
+ * if neither is known.
  */
 source: string | null, 
 /**

@@ -7,7 +7,9 @@ use std::os::fd::OwnedFd;
 use std::time::SystemTime;
 
 use morecores_explain::trace::{CodeEvents, FoundCode};
-use morecores_study::trace::{CodeAddress, GeneratedFunction, Module, Tid, TraceFacts, UntracedFact};
+use morecores_study::trace::{
+    CodeAddress, GeneratedFunction, Module, SourceMap, Tid, TraceFacts, UntracedFact,
+};
 use morecores_symbols::{KernelSymbols, PerfMap, Symbolizer};
 use tracing::debug;
 
@@ -22,11 +24,16 @@ pub(super) fn name_code(
     let FoundCode { instructions, generated, kernel, futexes } = events.locate(&facts.known, &facts.modules);
     let module = |(number, file)| Some((facts.modules.get(number as usize)?.clone(), file));
     let mut symbolizer = Symbolizer::with_located_files(located.into_iter().filter_map(module).collect());
+    let mut places = Vec::new();
     let mut failures: Vec<String> = Vec::new();
     for (number, offsets) in instructions {
         let Some(module) = facts.modules.get(number as usize) else { continue };
         match symbolizer.functions(number, module, &offsets) {
-            Ok(functions) => facts.functions.extend(functions),
+            Ok(functions) => {
+                facts.functions.extend(functions);
+                // The file has just been read.
+                places.extend(symbolizer.source_places(number, module, &offsets).unwrap_or_default());
+            }
             Err(error) => {
                 debug!("no function names for {}: {error}", module.path);
                 failures.push(error.to_string());
@@ -36,6 +43,7 @@ pub(super) fn name_code(
     failures.extend(name_generated_functions(facts, &generated, began));
     name_kernel_functions(facts, &kernel);
     facts.functions.sort_by_key(|function| (function.module, function.start));
+    facts.source_map = SourceMap::from_places(places);
     for futex in futexes {
         let Some(module) = facts.modules.get(futex.code.module as usize) else { continue };
         // A futex outside all variables is on a heap or a stack, and a file without names has been

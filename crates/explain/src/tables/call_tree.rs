@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::trace::TraceFacts;
+use morecores_study::trace::FileLine;
 use morecores_view::code::CallNode;
 
-use super::code::{Code, code_name, module_of, source_of};
-use super::code_times::{CodeInput, ComponentTimes, Moment};
+use super::code::{Code, CodeMap};
+use super::code_times::{CodeInput, LineTimes, Moment};
 use super::programs::ProgramId;
 
 /// Share of all CPU time, or of all idle time that code holds, from which a call has a node. A
@@ -19,16 +19,18 @@ const MOST_LEVELS: usize = 128;
 
 /// Sums over the moments in a function that was called by certain callers.
 #[derive(Debug, Default)]
-struct Call {
-    times: ComponentTimes,
+struct CallSums {
+    times: LineTimes,
+    /// Whether the function ran as one with code of its own.
+    has_own_code: bool,
     samples: u64,
     running: u64,
-    callees: BTreeMap<Code, Call>,
+    callees: BTreeMap<Code, CallSums>,
 }
 
-impl Call {
-    fn add(&mut self, moment: &Moment<'_>) {
-        self.times.add(moment.component, moment.time);
+impl CallSums {
+    fn add(&mut self, moment: &Moment<'_>, line: Option<FileLine>) {
+        self.times.add(moment, line);
         if let Some(running) = moment.running {
             self.samples += 1;
             self.running += u64::from(running);
@@ -36,32 +38,32 @@ impl Call {
     }
 
     fn seconds(&self) -> f64 {
-        let (cpu, idle) = self.times.cpu_and_idle();
-        cpu + idle
+        self.times.sum.seconds()
     }
 }
 
 /// Sums over all moments, by program and calls.
 #[derive(Debug, Default)]
-pub(super) struct CallTree(BTreeMap<ProgramId, Call>);
+pub(super) struct CallTree(BTreeMap<ProgramId, CallSums>);
 
 impl CallTree {
     pub(super) fn add(&mut self, moment: &Moment<'_>) {
         let mut call = self.0.entry(moment.program).or_default();
-        call.add(moment);
-        for code in moment.calls.iter().take(MOST_LEVELS) {
-            call = call.callees.entry(*code).or_default();
-            call.add(moment);
+        call.add(moment, None);
+        for called in moment.calls.iter().take(MOST_LEVELS) {
+            call = call.callees.entry(called.code).or_default();
+            call.has_own_code |= !called.is_inlined;
+            call.add(moment, called.line);
         }
     }
 
     /// Nodes in depth-first order, most time first: a root for each program.
     pub(super) fn nodes(self, input: &CodeInput<'_>) -> Vec<CallNode> {
-        let whole = self.0.values().map(|call| call.times.cpu_and_idle());
+        let whole = self.0.values().map(|call| call.times.sum.cpu_and_idle());
         let (cpu, idle) = whole.fold((0.0, 0.0), |(cpu, idle), call| (cpu + call.0, idle + call.1));
         let least = (cpu * LEAST_SHARE, idle * LEAST_SHARE);
-        let mut nodes = Nodes { facts: input.facts, least, nodes: Vec::new() };
-        let mut roots: Vec<(ProgramId, Call)> = self.0.into_iter().collect();
+        let mut nodes = Nodes { map: input.map, least, nodes: Vec::new() };
+        let mut roots: Vec<(ProgramId, CallSums)> = self.0.into_iter().collect();
         roots.sort_by(|(_, one), (_, other)| other.seconds().total_cmp(&one.seconds()));
         for (program, call) in &roots {
             nodes.add(None, (input.programs.name(*program), None, None), call);
@@ -72,15 +74,15 @@ impl CallTree {
 
 /// Nodes of the tree so far.
 struct Nodes<'a> {
-    facts: &'a TraceFacts,
+    map: &'a CodeMap<'a>,
     /// Least CPU time and least idle time of a node, in seconds; either suffices.
     least: (f64, f64),
     nodes: Vec<CallNode>,
 }
 
 impl Nodes<'_> {
-    fn add(&mut self, parent: Option<u32>, names: (String, Option<String>, Option<String>), call: &Call) {
-        let (cpu, idle) = call.times.cpu_and_idle();
+    fn add(&mut self, parent: Option<u32>, names: (String, Option<String>, Option<String>), call: &CallSums) {
+        let (cpu, idle) = call.times.sum.cpu_and_idle();
         let is_long = |seconds: f64, least: f64| seconds > 0.0 && seconds >= least;
         if !is_long(cpu, self.least.0) && !is_long(idle, self.least.1) {
             return;
@@ -90,16 +92,17 @@ impl Nodes<'_> {
         self.nodes.push(CallNode {
             caller: parent,
             function,
+            inlined: parent.is_some() && !call.has_own_code,
             module,
             source,
-            times: call.times.to_view(),
+            times: call.times.sum.to_view(),
             running: call.running as f64 / call.samples.max(1) as f64,
         });
-        let mut callees: Vec<(&Code, &Call)> = call.callees.iter().collect();
+        let mut callees: Vec<(&Code, &CallSums)> = call.callees.iter().collect();
         callees.sort_by(|(_, one), (_, other)| other.seconds().total_cmp(&one.seconds()));
         for (code, callee) in callees {
-            let names =
-                (code_name(*code, self.facts), module_of(*code, self.facts), source_of(*code, self.facts));
+            let source = self.map.source(*code, callee.times.longest());
+            let names = (self.map.name(*code), self.map.module(*code), source);
             self.add(Some(number), names, callee);
         }
     }

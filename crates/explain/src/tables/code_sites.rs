@@ -5,16 +5,19 @@
 use std::collections::HashMap;
 
 use morecores_study::Nanos;
-use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
+use morecores_study::trace::{CodeAddress, StackEnd};
 use morecores_view::code::{CodeSite, WaitKind};
 
-use super::code::{Code, GeneratedCode, code_name, module_of, process_code, source_of};
+use super::code::{Call, Code, CodeMap};
+use super::code_times::outermost_first;
 use super::runtimes::{is_allocator, kind_by_called_file, kind_by_place};
+use super::standard_library::is_of_standard_library;
 use super::wait_kinds::{kind_by_arguments, kind_by_function};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
 
-/// Files that implement locks and threads: a wait in them is a wait of their caller.
-const LOCK_FILES: [&str; 11] = [
+/// Files of the C library and of others that implement locks: a wait in them is a wait of their
+/// caller.
+const LIBRARY_FILES: [&str; 11] = [
     "[vdso]",
     "ld-linux",
     "ld-musl",
@@ -29,12 +32,9 @@ const LOCK_FILES: [&str; 11] = [
 ];
 
 /// Beginnings of the names of functions that implement locks and threads: those of C libraries in
-/// static programs, of C++'s headers, and of Rust's standard library and its crates for locks.
-const LOCK_FUNCTIONS: [&str; 32] = [
-    "<core::",
+/// static programs, and of Rust's crates for locks.
+const LOCK_FUNCTIONS: [&str; 17] = [
     "<parking_lot",
-    "<std::sync::",
-    "<std::sys::",
     "___pthread_",
     "__futex_",
     "__gthread_",
@@ -43,7 +43,6 @@ const LOCK_FUNCTIONS: [&str; 32] = [
     "__new_sem_",
     "__pthread_",
     "__syscall_cancel",
-    "core::",
     "futex_",
     "lll_",
     "lock_api::",
@@ -51,17 +50,6 @@ const LOCK_FUNCTIONS: [&str; 32] = [
     "parking_lot_core::",
     "pthread_",
     "sem_",
-    "std::__",
-    "std::condition_variable",
-    "std::lock_guard",
-    "std::mutex",
-    "std::recursive_mutex",
-    "std::scoped_lock",
-    "std::shared_lock",
-    "std::shared_mutex",
-    "std::sync::",
-    "std::sys::",
-    "std::unique_lock",
     "syscall",
 ];
 
@@ -87,12 +75,16 @@ impl Place {
             None => self.function.clone(),
         }
     }
+
+    /// The function and its caller, without the line.
+    pub(super) fn without_line(self) -> Self {
+        Self { source: None, ..self }
+    }
 }
 
 /// Places of the stacks at waits and wake-ups.
 pub(super) struct CodeSites<'a> {
-    facts: &'a TraceFacts,
-    generated: GeneratedCode<'a>,
+    map: &'a CodeMap<'a>,
     timeline: &'a Timeline,
     at_waits: HashMap<WaitId, &'a RecordedStack>,
     /// Stacks of wake-ups by the waker and the time.
@@ -101,10 +93,10 @@ pub(super) struct CodeSites<'a> {
 
 /// Calls of a stack.
 struct Calls {
-    /// Kind by the functions that implement locks.
+    /// Kind by the functions of the libraries.
     kind: Option<WaitKind>,
-    /// Functions from the place to the outermost one.
-    from_place: Vec<Code>,
+    /// Calls from the place to the outermost one.
+    from_place: Vec<Call>,
 }
 
 /// Durations at one lock, some of them with a stack.
@@ -126,15 +118,14 @@ struct WeightedSums {
 }
 
 impl<'a> CodeSites<'a> {
-    pub(super) fn new(facts: &'a TraceFacts, timeline: &'a Timeline) -> Self {
+    pub(super) fn new(map: &'a CodeMap<'a>, timeline: &'a Timeline) -> Self {
         let stacks = &timeline.user_stacks;
         let waker = |(wait, stack): &'a (WaitId, RecordedStack)| {
             let wake = WakeUp::from_wait(timeline.wait(*wait))?;
             Some(((wake.by, wake.at), stack))
         };
         Self {
-            facts,
-            generated: GeneratedCode::new(&facts.generated),
+            map,
             timeline,
             at_waits: stacks.at_waits.iter().map(|(wait, stack)| (*wait, stack)).collect(),
             at_wakes: stacks.at_wakes.iter().filter_map(waker).collect(),
@@ -148,32 +139,27 @@ impl<'a> CodeSites<'a> {
         Some(Place { kind: place.kind.or_else(by_arguments), ..place })
     }
 
-    /// Functions from the outermost to the place of a wait, after [`Code::UnknownCallers`] if the
+    /// Calls from the outermost to the place of a wait, after [`Code::UnknownCallers`] if the
     /// stack is incomplete; empty if the place is unknown. A function that calls itself occurs once
     /// in a row.
-    pub(super) fn calls_to_wait(&self, wait: WaitId) -> Vec<Code> {
+    pub(super) fn calls_to_wait(&self, wait: WaitId) -> Vec<Call> {
         let thread = self.timeline.wait(wait).thread;
         let Some(stack) = self.at_waits.get(&wait) else { return Vec::new() };
         let Some(Calls { from_place: mut calls, .. }) = self.calls(thread, stack) else { return Vec::new() };
         if stack.end != StackEnd::Outermost {
-            calls.push(Code::UnknownCallers);
+            calls.push(Call::without_line(Code::UnknownCallers));
         }
-        calls.reverse();
-        calls.dedup();
-        calls
+        outermost_first(calls)
     }
 
-    /// Functions of a wait outside the code that implements locks, the innermost first, with the
+    /// Functions of a wait outside the libraries, the innermost first, with the
     /// weight of the stack; `None` stands for a function without a symbol. `None` without a stack.
     pub(super) fn wait_functions(&self, wait: WaitId) -> Option<(Vec<Option<&'a str>>, f64)> {
         let stack = self.at_waits.get(&wait)?;
         let Calls { from_place, .. } = self.calls(self.timeline.wait(wait).thread, stack)?;
-        let functions = &self.facts.functions;
-        let name = |code: Code| match code {
-            Code::Function(index) => functions.get(index)?.name.as_deref(),
-            _ => None,
-        };
-        Some((from_place.into_iter().take(MAX_FUNCTIONS).map(name).collect(), stack.weight))
+        let with_symbols = from_place.iter().filter(|call| !call.is_inlined);
+        let names = with_symbols.map(|call| self.map.symbol(call.code));
+        Some((names.take(MAX_FUNCTIONS).collect(), stack.weight))
     }
 
     /// Whether a wait is one of the C library's allocator for memory.
@@ -200,57 +186,49 @@ impl<'a> CodeSites<'a> {
         let Calls { kind, from_place } = self.calls(thread, stack)?;
         let mut calls = from_place.into_iter();
         let (function, caller) = (calls.next()?, calls.next());
-        let function_name = code_name(function, self.facts);
         Some(Place {
-            function: function_name,
-            source: source_of(function, self.facts),
-            module: module_of(function, self.facts),
-            caller: caller.map(|caller| code_name(caller, self.facts)),
+            function: self.map.name(function.code),
+            source: self.map.source(function.code, function.line),
+            module: self.map.module(function.code),
+            caller: caller.map(|caller| self.map.name(caller.code)),
             kind,
         })
     }
 
-    /// Calls of a thread's stack from the innermost function that does not implement locks; from
-    /// the innermost one if all do. `None` if the stack ends before such a function.
+    /// Calls of a thread's stack from the innermost function outside the libraries; from the
+    /// innermost one if all are in them. `None` if the stack ends before such a function.
     fn calls(&self, thread: ThreadId, stack: &RecordedStack) -> Option<Calls> {
         let process = self.timeline.thread(thread).process;
-        let functions = &self.facts.functions;
-        let frames = self.timeline.user_stacks.code(stack);
-        let mut frames =
-            frames.map(|code| (code, process_code(functions, &self.generated, process, code))).peekable();
-        let innermost = frames.peek()?.1;
-        let name = |function: Code| code_name(function, self.facts);
+        let in_file = |code: CodeAddress| {
+            self.map.calls_at(process, code).map(move |call| (self.map.file(code.module), call))
+        };
+        let mut calls = self.timeline.user_stacks.code(stack).flat_map(in_file).peekable();
+        let innermost = calls.peek()?.1;
         let mut kind = None;
-        while let Some((code, function)) =
-            frames.next_if(|(code, function)| self.implements_locks(*code, &name(*function)))
-        {
-            let (file, function) = (self.file(code), name(function));
+        while let Some((file, call)) = calls.next_if(|(file, call)| self.is_of_library(file, *call)) {
+            let function = self.map.name(call.code);
             // A runtime implements its waits by other objects.
             let of_runtime = is_allocator(&function).then_some(WaitKind::Allocator);
             let of_runtime = of_runtime.or_else(|| kind_by_called_file(file));
             kind = of_runtime.or(kind).or_else(|| kind_by_function(file, &function));
         }
-        let place = frames.peek().copied();
-        let mut from_place: Vec<Code> = frames.map(|(_, function)| function).collect();
+        let place = calls.peek().copied();
+        let mut from_place: Vec<Call> = calls.map(|(_, call)| call).collect();
         match place {
-            Some((code, function)) => kind = kind_by_place(self.file(code), &name(function)).or(kind),
+            Some((file, call)) => kind = kind_by_place(file, &self.map.name(call.code)).or(kind),
             None if stack.end == StackEnd::Outermost => from_place.push(innermost),
             None => return None,
         }
         Some(Calls { kind, from_place })
     }
 
-    /// Name of the file with this code.
-    fn file(&self, code: CodeAddress) -> &'a str {
-        let path = self.facts.modules.get(code.module as usize).map_or("", |module| module.path.as_str());
-        path.rsplit('/').next().unwrap_or(path)
-    }
-
-    fn implements_locks(&self, code: CodeAddress, function: &str) -> bool {
-        let file = self.file(code);
+    /// Whether a function implements locks, threads, or a language's standard library.
+    fn is_of_library(&self, file: &str, call: Call) -> bool {
+        let function = self.map.name(call.code);
         kind_by_called_file(file).is_some()
-            || LOCK_FILES.iter().any(|start| file.starts_with(start))
+            || LIBRARY_FILES.iter().any(|start| file.starts_with(start))
             || LOCK_FUNCTIONS.iter().any(|start| function.starts_with(start))
+            || is_of_standard_library(&function)
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::trace::{SampleMode, StackEnd, TraceFacts};
+use morecores_study::trace::{FileLine, SampleMode, StackEnd};
 use morecores_view::Component;
 use morecores_view::code::{CodeTime, CodeTimes};
 
-use super::code::{Code, GeneratedCode, process_code, sample_code};
+use super::code::{Call, Code, CodeMap};
 use super::code_sites::CodeSites;
 use super::programs::{ProgramId, Programs};
 use crate::trace::{Cause, CpuSample, IdleAccounting, ThreadId, Timeline, WaitId};
@@ -15,9 +15,9 @@ use crate::trace::{Cause, CpuSample, IdleAccounting, ThreadId, Timeline, WaitId}
 /// A sample or a wait: its calls, and the time for which it stands.
 pub(super) struct Moment<'m> {
     pub(super) program: ProgramId,
-    /// Functions, the outermost first, after [`Code::UnknownCallers`] if the stack is incomplete. A
+    /// Calls, the outermost first, after [`Code::UnknownCallers`] if the stack is incomplete. A
     /// function that calls itself occurs once in a row. Empty if the place is unknown.
-    pub(super) calls: &'m [Code],
+    pub(super) calls: &'m [Call],
     pub(super) component: Component,
     pub(super) time: TimeSum,
     /// Number of running threads at a sample of CPU time.
@@ -35,9 +35,17 @@ pub(super) struct TimeSum {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ComponentTimes(Vec<(Component, TimeSum)>);
 
+/// Times by component, and by the line that ran or called.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LineTimes {
+    pub(super) sum: ComponentTimes,
+    /// Seconds of the known lines.
+    lines: BTreeMap<FileLine, f64>,
+}
+
 /// Input of the tables of code.
 pub(super) struct CodeInput<'a> {
-    pub(super) facts: &'a TraceFacts,
+    pub(super) map: &'a CodeMap<'a>,
     pub(super) timeline: &'a Timeline,
     pub(super) programs: &'a Programs,
     pub(super) idle: &'a IdleAccounting,
@@ -66,6 +74,12 @@ impl ComponentTimes {
         })
     }
 
+    /// CPU time and idle time together, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        let (cpu, idle) = self.cpu_and_idle();
+        cpu + idle
+    }
+
     pub(super) fn to_view(&self) -> CodeTimes {
         let time = |(component, time): &(Component, TimeSum)| CodeTime {
             component: *component,
@@ -76,6 +90,21 @@ impl ComponentTimes {
             self.0.iter().filter(|(_, time)| time.seconds != 0.0).map(time).collect();
         times.sort_by_key(|time| time.component);
         CodeTimes(times)
+    }
+}
+
+impl LineTimes {
+    pub(super) fn add(&mut self, moment: &Moment<'_>, line: Option<FileLine>) {
+        self.sum.add(moment.component, moment.time);
+        if let Some(line) = line {
+            *self.lines.entry(line).or_default() += moment.time.seconds;
+        }
+    }
+
+    /// Line with the most time; `None` if no line is known.
+    pub(super) fn longest(&self) -> Option<FileLine> {
+        let longest = self.lines.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
+        longest.map(|(line, _)| *line)
     }
 }
 
@@ -92,7 +121,6 @@ impl CodeInput<'_> {
     }
 
     fn visit_samples(&self, visit: &mut impl FnMut(&Moment<'_>)) {
-        let generated = GeneratedCode::new(&self.facts.generated);
         let scales = self.idle_scales();
         let period_s = self.period_s;
         let one = TimeSum { seconds: period_s, variance: period_s * period_s };
@@ -104,7 +132,7 @@ impl CodeInput<'_> {
                 SampleMode::Interrupt => continue,
             };
             let program = self.programs.program_at(id, sample.at);
-            let calls = self.sample_calls(&generated, sample, id);
+            let calls = self.sample_calls(sample, id);
             let running = Some(self.idle.sample_running[index]);
             visit(&Moment { program, calls: &calls, component, time: one, running });
             let scale = scales.get(&program).copied().unwrap_or(0.0);
@@ -117,23 +145,19 @@ impl CodeInput<'_> {
         }
     }
 
-    /// Functions of a sample, as in [`Moment::calls`].
-    fn sample_calls(&self, generated: &GeneratedCode<'_>, sample: &CpuSample, id: ThreadId) -> Vec<Code> {
+    /// Calls of a sample, as in [`Moment::calls`].
+    fn sample_calls(&self, sample: &CpuSample, id: ThreadId) -> Vec<Call> {
         let process = self.timeline.thread(id).process;
-        let functions = &self.facts.functions;
-        let callers = sample.stack.iter().flat_map(|stack| self.timeline.user_stacks.code(stack));
-        let mut calls: Vec<Code> =
-            callers.map(|code| process_code(functions, generated, process, code)).collect();
-        if sample.stack.is_none_or(|stack| stack.end != StackEnd::Outermost) {
-            calls.push(Code::UnknownCallers);
-        }
-        calls.reverse();
+        let code = sample.stack.iter().flat_map(|stack| self.timeline.user_stacks.code(stack));
+        let of_stack = code.flat_map(|code| self.map.calls_at(process, code));
         // The stack of a sample in user mode begins with the sampled function.
-        if sample.mode == SampleMode::Kernel || sample.stack.is_none() {
-            calls.extend(sample_code(functions, generated, process, sample));
+        let is_in_stack = sample.mode == SampleMode::User && sample.stack.is_some();
+        let mut calls = if is_in_stack { Vec::new() } else { self.map.sample_calls(process, sample) };
+        calls.extend(of_stack);
+        if sample.stack.is_none_or(|stack| stack.end != StackEnd::Outermost) {
+            calls.push(Call::without_line(Code::UnknownCallers));
         }
-        calls.dedup();
-        calls
+        outermost_first(calls)
     }
 
     /// Idle time charged to each program, over the estimate of it by the program's samples.
@@ -195,6 +219,14 @@ impl CodeInput<'_> {
             visit(&Moment { program, calls: &calls, component, time, running: None });
         }
     }
+}
+
+/// Calls from the outermost one, from those that begin with the innermost. A function that calls
+/// itself occurs once in a row.
+pub(super) fn outermost_first(mut calls: Vec<Call>) -> Vec<Call> {
+    calls.reverse();
+    calls.dedup_by_key(|call| call.code);
+    calls
 }
 
 /// Known sums over their estimates; zero for an estimate of zero.

@@ -11,10 +11,10 @@ mod activity;
 use std::collections::{BTreeMap, HashMap};
 
 use morecores_study::Nanos;
-use morecores_study::trace::{CodeAddress, SampleMode, TraceFacts};
+use morecores_study::trace::{CodeAddress, SampleMode};
 use morecores_view::{OpenMpRegion, OpenMpView};
 
-use super::code::{Code, code_at, code_name, module_of, source_of};
+use super::code::{Code, CodeMap};
 use super::programs::{ProgramId, Programs};
 use crate::trace::{Cause, FutexId, State, Thread, ThreadId, Timeline, WaitId, awaited_futex};
 use activity::{Activity, StackReader};
@@ -29,12 +29,12 @@ const LEAST_KNOWN: f64 = 0.5;
 /// Rows of the commands with a team of threads, longest waits first. `causes` are those of the idle
 /// rule.
 pub(super) fn openmp(
-    facts: &TraceFacts,
+    map: &CodeMap<'_>,
     timeline: &Timeline,
     programs: &Programs,
     causes: &[Cause],
 ) -> Vec<OpenMpView> {
-    let Some(reader) = StackReader::new(facts, timeline, causes) else { return Vec::new() };
+    let Some(reader) = StackReader::new(map, timeline, causes) else { return Vec::new() };
     let histories = histories(timeline, &reader);
     let mut sums: BTreeMap<ProgramId, TeamSums> = BTreeMap::new();
     for (master, members) in teams(timeline, &histories) {
@@ -42,7 +42,7 @@ pub(super) fn openmp(
         sums.entry(program).or_default().add_team(timeline, &histories[&master], &members);
     }
     let mut rows: Vec<OpenMpView> =
-        sums.into_iter().map(|(program, sums)| sums.into_view(programs.name(program), facts)).collect();
+        sums.into_iter().map(|(program, sums)| sums.into_view(programs.name(program), map)).collect();
     rows.sort_by(|one, other| other.waited_s.total_cmp(&one.waited_s));
     rows
 }
@@ -388,17 +388,17 @@ impl TeamSums {
         }
     }
 
-    fn into_view(self, command: String, facts: &TraceFacts) -> OpenMpView {
+    fn into_view(self, command: String, map: &CodeMap<'_>) -> OpenMpView {
         let waited_s = self.waited_s.max(0.0);
         let slept_s = self.slept_s.clamp(0.0, waited_s);
         let region = |(site, sums): (CodeAddress, RegionSums)| {
-            let caller = code_at(&facts.functions, site);
+            let caller = map.code_at(site);
             let function = sums.functions.iter().max_by(|one, other| one.1.total_cmp(other.1));
             OpenMpRegion {
-                function: function.map(|(function, _)| code_name(*function, facts)),
-                caller: code_name(caller, facts),
-                source: source_of(caller, facts),
-                module: module_of(caller, facts),
+                function: function.map(|(function, _)| map.name(*function)),
+                caller: map.name(caller),
+                source: map.source(caller, map.line_at(site)),
+                module: map.module(caller),
                 waited_s: sums.waited_s,
                 waited_error_s: sums.variance.sqrt(),
             }

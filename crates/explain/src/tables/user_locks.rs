@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use morecores_study::trace::{TraceFacts, Variable};
 use morecores_view::code::{RuntimeLock, UserLockView};
 
+use super::code::CodeMap;
 use super::code_sites::{CodeSites, Durations, Place};
 use super::programs::Programs;
 use super::runtimes::{PYTHON_LOCK_LENGTH, PYTHON_RUNTIME, waits_for_python_lock};
@@ -55,7 +56,8 @@ pub(super) fn user_locks(
 /// the function that waits for it.
 pub fn user_lock_names(trace: &DecodedTrace<'_>) -> HashMap<FutexId, String> {
     let (facts, timeline) = (&trace.header.facts, &trace.timeline);
-    let sites = CodeSites::new(facts, timeline);
+    let map = CodeMap::new(facts);
+    let sites = CodeSites::new(&map, timeline);
     let names = LockNames::new(facts, timeline, &sites);
     let waits = lock_waits(timeline, &idle_causes(timeline));
     let identities = identities(&waits, &names, &Programs::from_timeline(timeline), &sites);
@@ -98,7 +100,7 @@ fn identities(
             let variable = names.variable(lock).or_else(|| names.variable(*futex));
             let name = variable.filter(|_| arena.is_none()).map(place_in_variable);
             let is_unnamed = name.is_none() && runtime.is_none();
-            let site = if is_unnamed { sites.wait_place(*id) } else { None };
+            let site = if is_unnamed { sites.wait_place(*id).map(Place::without_line) } else { None };
             Identity {
                 command: programs.name(programs.program_at(wait.thread, wait.from)),
                 runtime,

@@ -71,6 +71,7 @@ impl EventTrace {
                 stacks: Default::default(),
                 modules: Vec::new(),
                 functions: Vec::new(),
+                source_map: Default::default(),
                 generated: Vec::new(),
                 variables: Vec::new(),
                 interrupts: Default::default(),

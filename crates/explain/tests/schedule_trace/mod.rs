@@ -138,6 +138,7 @@ impl ScheduleTrace {
                 stacks: BTreeMap::new(),
                 modules: Vec::new(),
                 functions: Vec::new(),
+                source_map: Default::default(),
                 generated: Vec::new(),
                 variables: Vec::new(),
                 interrupts: BTreeMap::new(),

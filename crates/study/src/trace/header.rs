@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::SourceMap;
 use super::code::{Function, GeneratedFunction, Module, Variable};
 use super::event::Tid;
 use crate::{CpuId, Nanos, Run};
@@ -172,6 +173,9 @@ pub struct TraceFacts {
     /// Functions in which samples found the processes, by module and start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Function>,
+    /// Places of the instructions in the source code.
+    #[serde(default, skip_serializing_if = "SourceMap::is_empty")]
+    pub source_map: SourceMap,
     /// Functions in which samples found the processes that generated them, by process, module and
     /// start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

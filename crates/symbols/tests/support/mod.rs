@@ -9,7 +9,8 @@ use std::process::Command;
 use morecores_study::trace::Module;
 use object::{Object, ObjectSymbol};
 
-/// A library with a function of its own, one that others may call, and a variable.
+/// A library with a function of its own, one that others may call, with an inlined one, and a
+/// variable.
 pub(crate) const LIBRARY: &str = r#"
 #ifndef INSIDE
 #define INSIDE
@@ -27,9 +28,14 @@ __attribute__((noinline)) static long own(long number)
 	return number;
 }
 
+static long half(long number)
+{
+	return number / 2 - shared.lock;
+}
+
 long exported(long number)
 {
-	return own(number) - shared.lock;
+	return half(own(number));
 }
 "#;
 
@@ -72,6 +78,13 @@ pub(crate) fn place(library: &Path, name: &str) -> (u64, u64) {
         .last()
         .unwrap();
     (symbol.address() - address + offset, symbol.address())
+}
+
+/// Length of a symbol in bytes.
+pub(crate) fn symbol_length(library: &Path, name: &str) -> u64 {
+    let data = fs::read(library).unwrap();
+    let file = object::File::parse(&*data).unwrap();
+    file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().size()
 }
 
 /// Generator of the same damage in each test run: a linear congruential generator.

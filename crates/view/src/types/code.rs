@@ -50,7 +50,7 @@ impl CodeTimes {
 }
 
 /// Function of a command, with the times that it holds itself. A sample stands for the time between
-/// two samples. A wait counts at the innermost function that does not itself implement locks.
+/// two samples. A wait counts at the innermost function outside the libraries of the language.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FunctionView {
@@ -63,7 +63,8 @@ pub struct FunctionView {
     pub function: String,
     /// Path of the file with the function's code; `[kernel]` for the kernel, null for unknown code.
     pub module: Option<String>,
-    /// Place in the source code, `file:line`; null if it is unknown.
+    /// Line with the most of the function's time, `file:line`, else the function's first line; null
+    /// if neither is known.
     pub source: Option<String>,
     /// Times of the function without those that it calls.
     pub times: CodeTimes,
@@ -78,10 +79,14 @@ pub struct CallNode {
     pub caller: Option<u32>,
     /// Name of the function, as in [`FunctionView`]; the name of the command without a caller.
     pub function: String,
+    /// Whether the compiler inlined the function into its caller; false for a command.
+    #[serde(default)]
+    pub inlined: bool,
     /// Path of the file with the function's code; `[kernel]` for the kernel, null for a command and
     /// for unknown code.
     pub module: Option<String>,
-    /// Place in the source code, `file:line`; null if it is unknown.
+    /// Line with the most of the time, `file:line`, else the function's first line; null if neither
+    /// is known.
     pub source: Option<String>,
     /// Times of the function and of all that it calls.
     pub times: CodeTimes,
@@ -259,8 +264,9 @@ pub struct WaitView {
     pub site: CodeSite,
 }
 
-/// Place in the command's code that waits, or that releases a lock: the innermost function that
-/// does not itself implement locks. The times are estimates from a random sample of the stacks.
+/// Place in the command's code that waits, or that releases a lock: a line of the innermost
+/// function outside the libraries of the language. The times are estimates from a random sample of
+/// the stacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CodeSite {

@@ -72,6 +72,7 @@ fn call(caller: Option<u32>, name: &str, work_s: f64, disk_s: f64) -> CallNode {
     CallNode {
         caller,
         function: name.to_owned(),
+        inlined: false,
         module: None,
         source: None,
         times: CodeTimes(times.into_iter().filter(|time| time.seconds > 0.0).collect()),

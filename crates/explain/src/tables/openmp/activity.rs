@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use morecores_study::trace::{CodeAddress, StackEnd, TraceFacts};
+use morecores_study::trace::{CodeAddress, StackEnd};
 
-use crate::tables::code::{Code, code_at};
+use crate::tables::code::{Code, CodeMap};
 use crate::tables::runtimes::{OpenMpPurpose, is_openmp_file, openmp_purpose};
 use crate::trace::{Cause, RecordedStack, Timeline, WaitId};
 
@@ -56,7 +56,7 @@ struct Run {
 
 /// Reader of the stacks of a trace.
 pub(super) struct StackReader<'a> {
-    facts: &'a TraceFacts,
+    map: &'a CodeMap<'a>,
     timeline: &'a Timeline,
     /// Owners of the modules.
     owners: Vec<Owner>,
@@ -69,18 +69,18 @@ pub(super) struct StackReader<'a> {
 impl<'a> StackReader<'a> {
     /// Reader of the stacks; `None` if the trace shows no runtime of OpenMP. `causes` are those of
     /// the idle rule.
-    pub(super) fn new(facts: &'a TraceFacts, timeline: &'a Timeline, causes: &[Cause]) -> Option<Self> {
-        let owner = |path: &str| match path.rsplit('/').next().unwrap_or(path) {
+    pub(super) fn new(map: &'a CodeMap<'a>, timeline: &'a Timeline, causes: &[Cause]) -> Option<Self> {
+        let owner = |file: &str| match file {
             file if is_openmp_file(file) => Owner::Runtime,
             file if SYSTEM_FILES.iter().any(|start| file.starts_with(start)) => Owner::System,
             _ => Owner::Program,
         };
-        let owners: Vec<Owner> = facts.modules.iter().map(|module| owner(&module.path)).collect();
+        let owners: Vec<Owner> = map.files().map(owner).collect();
         if !owners.contains(&Owner::Runtime) {
             return None;
         }
         let (sites, lock_functions) = (HashSet::new(), BTreeSet::new());
-        let mut reader = Self { facts, timeline, owners, sites, lock_functions };
+        let mut reader = Self { map, timeline, owners, sites, lock_functions };
         let stacks = &timeline.user_stacks;
         let of_samples = timeline.samples.iter().filter_map(|sample| sample.stack.as_ref());
         for stack in of_samples.chain(stacks.at_waits.iter().map(|(_, stack)| stack)) {
@@ -99,7 +99,7 @@ impl<'a> StackReader<'a> {
             let runs =
                 if causes[*wait as usize] == Cause::UserLock { reader.runs(stack) } else { Vec::new() };
             let last = runs.last().filter(|run| run.owner == Owner::Runtime && runs.len() > 1);
-            reader.lock_functions.extend(last.map(|run| code_at(&facts.functions, run.outermost)));
+            reader.lock_functions.extend(last.map(|run| map.code_at(run.outermost)));
         }
         Some(reader)
     }
@@ -119,10 +119,10 @@ impl<'a> StackReader<'a> {
         let runs = self.runs(stack);
         let waits_in = |entry: CodeAddress| match self.purpose(entry) {
             Some(purpose) => purpose == OpenMpPurpose::Wait,
-            None => seems_to_wait && !self.lock_functions.contains(&code_at(&self.facts.functions, entry)),
+            None => seems_to_wait && !self.lock_functions.contains(&self.map.code_at(entry)),
         };
         let in_body = |site: Option<CodeAddress>, body: &[Run]| {
-            let function = body.first().map(|run| code_at(&self.facts.functions, run.outermost));
+            let function = body.first().map(|run| self.map.code_at(run.outermost));
             let region = Region { site, function };
             match body {
                 [_, last] if waits_in(last.outermost) => Activity::Wait(region),
@@ -144,8 +144,7 @@ impl<'a> StackReader<'a> {
 
     /// Purpose of the function with this code of the runtime.
     fn purpose(&self, code: CodeAddress) -> Option<OpenMpPurpose> {
-        let Code::Function(index) = code_at(&self.facts.functions, code) else { return None };
-        openmp_purpose(self.facts.functions.get(index)?.name.as_deref()?)
+        openmp_purpose(self.map.symbol(self.map.code_at(code))?)
     }
 
     /// Frames by their owners, the outermost first, without those of the system.

@@ -220,6 +220,7 @@ impl Tracer {
                 stacks: locks.map(|(index, _)| (index as u32, stack(index))).collect(),
                 modules: Vec::new(),
                 functions: Vec::new(),
+                source_map: Default::default(),
                 generated: Vec::new(),
                 variables: Vec::new(),
                 interrupts: device.into_iter().collect(),

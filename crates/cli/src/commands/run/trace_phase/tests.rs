@@ -186,6 +186,7 @@ impl RunObserver for Pretending {
             stacks: Default::default(),
             modules: Vec::new(),
             functions: Vec::new(),
+            source_map: Default::default(),
             generated: Vec::new(),
             variables: Vec::new(),
             interrupts: Default::default(),
