@@ -113,6 +113,7 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
         ("two mutexes", CompiledSource::TwoMutexes, &builds[..]),
         ("serial 30%", CompiledSource::SerialPhase, &builds[..]),
         ("false sharing", CompiledSource::FalseSharing, &builds[..1]),
+        ("lock owners", CompiledSource::LockOwners, &builds[..1]),
     ] {
         for &build in builds {
             let seconds =

@@ -23,6 +23,8 @@ pub enum CompiledSource {
     SerialPhase,
     /// Two threads with counters in one cache line, and in turn in two; in C only.
     FalseSharing,
+    /// Three threads with names and one mutex; in C only.
+    LockOwners,
     /// Parallel regions of OpenMP in two functions, with unequal work.
     OpenMp,
 }
@@ -79,17 +81,19 @@ impl CompiledSource {
             Self::TwoMutexes => "two_mutexes",
             Self::SerialPhase => "serial_phase",
             Self::FalseSharing => "false_sharing",
+            Self::LockOwners => "lock_owners",
             Self::OpenMp => "openmp",
         }
     }
 
-    /// Functions with a truth of their own.
-    const fn functions(self) -> [&'static str; 2] {
+    /// Functions, or threads, with a truth of their own.
+    const fn functions(self) -> &'static [&'static str] {
         match self {
-            Self::TwoMutexes => MUTEX_FUNCTIONS,
-            Self::SerialPhase => SERIAL_FUNCTIONS,
-            Self::FalseSharing => ["count_side_by_side", "count_apart"],
-            Self::OpenMp => ["solve", "smooth"],
+            Self::TwoMutexes => &MUTEX_FUNCTIONS,
+            Self::SerialPhase => &SERIAL_FUNCTIONS,
+            Self::FalseSharing => &["count_side_by_side", "count_apart"],
+            Self::LockOwners => &["brief", "steady", "rare"],
+            Self::OpenMp => &["solve", "smooth"],
         }
     }
 
@@ -99,6 +103,7 @@ impl CompiledSource {
             (Self::TwoMutexes, _) => include_str!("../programs/two_mutexes.c"),
             (Self::SerialPhase, Build::Cpp) => include_str!("../programs/serial_phase.cpp"),
             (Self::SerialPhase, _) => include_str!("../programs/serial_phase.c"),
+            (Self::LockOwners, _) => include_str!("../programs/lock_owners.c"),
             (Self::FalseSharing, _) => include_str!("../programs/false_sharing.c"),
             (Self::OpenMp, _) => include_str!("../programs/openmp.c"),
         }
@@ -186,14 +191,23 @@ impl CompiledProgram {
             CompiledSource::SerialPhase => expected_serial_functions(truth, &name, cpus),
             CompiledSource::FalseSharing => {
                 let work = Share::from_own_clocks(Part::Work, truth.cpu_s);
-                let functions = self.source.functions().map(|function| {
+                let functions = self.source.functions().iter().map(|function| {
                     let cpu_s = truth.in_function(function, |own| own.cpu_s);
                     Share::from_own_clocks(Part::Function(name(function)), cpu_s)
                 });
                 // CPUs beyond the number of threads have no work.
                 let without_thread = f64::from(cpus.saturating_sub(2)) * elapsed_s;
                 let idle = Share::from_construction(Part::TooLittleWork, without_thread);
-                ExpectedReport::from_shares([&[work, idle], &functions[..]].concat())
+                ExpectedReport::from_shares([work, idle].into_iter().chain(functions).collect::<Vec<Share>>())
+            }
+            CompiledSource::LockOwners => {
+                let work = Share::from_own_clocks(Part::Work, truth.cpu_s);
+                let idle = Share::from_kernel(Part::Idle, truth.idle_s.unwrap_or(f64::NAN));
+                let owners = self.source.functions().iter().map(|thread| {
+                    let held_s = truth.in_function(thread, |own| own.held_s);
+                    Share::from_own_clocks(Part::OwnedBy(thread), held_s)
+                });
+                ExpectedReport::from_shares([work, idle].into_iter().chain(owners).collect::<Vec<Share>>())
             }
             CompiledSource::OpenMp => {
                 let work = Share::from_own_clocks(Part::Work, truth.cpu_s);
@@ -202,13 +216,15 @@ impl CompiledProgram {
                 if cpus < 2 {
                     return ExpectedReport::from_shares([work, idle]);
                 }
-                let regions = self.source.functions().map(|function| {
+                let regions = self.source.functions().iter().map(|function| {
                     let waited_s = truth.in_function(function, |own| own.waited_s);
                     Share::from_own_clocks(Part::OpenMpIn(name(function)), waited_s)
                 });
                 let all = truth.waited_s.unwrap_or(f64::NAN);
                 let all = Share::from_own_clocks(Part::OpenMp, all);
-                ExpectedReport::from_shares([&[work, idle, all], &regions[..]].concat())
+                ExpectedReport::from_shares(
+                    [work, idle, all].into_iter().chain(regions).collect::<Vec<Share>>(),
+                )
             }
         }
     }
@@ -218,7 +234,7 @@ impl CompiledProgram {
 fn function_places(
     path: &Path,
     file: &'static str,
-    symbols: [&'static str; 2],
+    symbols: &[&'static str],
 ) -> Result<Vec<FunctionName>, AccuracyError> {
     let failed = |error| AccuracyError::File { what: "read the symbols of", path: path.to_owned(), error };
     let bytes = fs::read(path).map_err(failed)?;
@@ -234,7 +250,7 @@ fn function_places(
         });
         Ok(FunctionName::Stripped { symbol: name, file, start: start.ok_or_else(missing)? })
     };
-    symbols.into_iter().map(place).collect()
+    symbols.iter().copied().map(place).collect()
 }
 
 #[cfg(test)]
@@ -258,7 +274,7 @@ mod tests {
             }
         };
         let names = MUTEX_FUNCTIONS.map(|symbol| without.function(symbol));
-        assert_eq!(function_places(&with.path, "two_mutexes", MUTEX_FUNCTIONS).unwrap(), names);
+        assert_eq!(function_places(&with.path, "two_mutexes", &MUTEX_FUNCTIONS).unwrap(), names);
         assert_eq!(with.function("update_index"), FunctionName::Symbol("update_index"));
         let bytes = [&with, &without].map(|executable| fs::read(&executable.path).unwrap());
         assert!(object::File::parse(&*bytes[1]).unwrap().symbols().next().is_none());

@@ -47,6 +47,8 @@ pub enum Part {
     /// Time for which locks of the program that the function releases were held while others
     /// waited.
     HeldBy(FunctionName),
+    /// Time for which threads of this name held locks of the program while others waited.
+    OwnedBy(&'static str),
     /// Time of the waits for the lock in the variable of this name.
     LockVariable(&'static str),
     /// Time of the waits for this lock of a runtime.
@@ -154,6 +156,10 @@ impl Part {
             Self::IdleBeside(name) => sum_of_functions(view, name, |row| row.times.others_idle().0),
             Self::WaitsIn(name) => seconds_at_places(view, name, |lock| &lock.sites),
             Self::HeldBy(name) => seconds_at_places(view, name, |lock| &lock.holders),
+            Self::OwnedBy(name) => {
+                let owners = view.user_locks.iter().flat_map(|lock| &lock.owners);
+                owners.filter(|owner| owner.thread == name).map(|owner| owner.held_s).sum()
+            }
             Self::LockVariable(name) => {
                 // The path of the variable's module and the place in the variable are ignored.
                 let variable = |lock: &UserLockView| {
@@ -197,6 +203,7 @@ impl fmt::Display for Part {
             Self::IdleBeside(name) => return write!(f, "idle beside {name}"),
             Self::WaitsIn(name) => return write!(f, "waits in {name}"),
             Self::HeldBy(name) => return write!(f, "held by {name}"),
+            Self::OwnedBy(name) => return write!(f, "owned by {name}"),
             Self::LockVariable(name) => return write!(f, "waits for {name}"),
             Self::RuntimeLock(RuntimeLock::PythonGil) => "waits for Python's GIL",
             Self::RuntimeLock(RuntimeLock::MallocArena) => "waits for malloc's arenas",
@@ -394,7 +401,7 @@ impl ExpectedReport {
 #[cfg(test)]
 mod tests {
     use morecores_view::Component;
-    use morecores_view::code::{CodeTime, CodeTimes};
+    use morecores_view::code::{CodeTime, CodeTimes, LockOwner};
     use morecores_view::{OpenMpRegion, OpenMpView};
 
     use super::*;
@@ -442,6 +449,10 @@ mod tests {
             held_s: 64.0,
             sites,
             holders,
+            owners: vec![
+                LockOwner { thread: "writer".to_owned(), held_s: 40.0 },
+                LockOwner { thread: "reader".to_owned(), held_s: 24.0 },
+            ],
         };
         view.user_locks = vec![
             lock(
@@ -517,6 +528,8 @@ mod tests {
             (Part::WaitsIn(PARSE), 3.0),
             (Part::HeldBy(PARSE), 16.0),
             (Part::HeldBy(STRIPPED), 32.0),
+            // Both locks have these owners.
+            (Part::OwnedBy("reader"), 48.0),
             (Part::LockVariable("table"), 48.0),
             (Part::RuntimeLock(RuntimeLock::PythonGil), 16.0),
             (Part::RuntimeLockHeld(RuntimeLock::PythonGil), 64.0),

@@ -127,6 +127,7 @@ fn a_runtime_lock_has_at_least_its_share_of_the_waits() {
         held_s: 0.0,
         sites: Vec::new(),
         holders: Vec::new(),
+        owners: Vec::new(),
     };
     let gil = |percent: f64| {
         let user_locks = vec![lock(Some(RuntimeLock::PythonGil), percent), lock(None, 100.0 - percent)];

@@ -234,6 +234,7 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
         names(0, "lock", rows.iter().map(lock_name)),
         names(3, "waited in", rows.iter().map(|lock| first_site(&lock.sites))),
         names(4, "released in", rows.iter().map(|lock| first_site(&lock.holders))),
+        names(5, "held by", rows.iter().map(main_owner)),
         names(2, "command", rows.iter().map(|lock| lock.command.clone())),
         Column::figures(3, "waits", cell(Quantity::Count, |lock| lock.waits as f64)),
         Column::figures(0, "waited", cell(Quantity::Time, |lock| lock.wait_s)),
@@ -241,6 +242,14 @@ pub(crate) fn user_locks_table(trace: &TraceView) -> Option<Table> {
         Column::figures(4, "longest", cell(Quantity::Time, |lock| lock.max_wait_s)),
     ];
     Some(Table::new(format!("locks of the command on {}", cpus(trace.cpus)), columns))
+}
+
+/// Name of the threads that held a lock longest while others waited, with their share.
+fn main_owner(lock: &UserLockView) -> String {
+    lock.owners.first().filter(|_| lock.held_s > 0.0).map_or_else(
+        || ABSENT.to_owned(),
+        |owner| format!("{} {:.0}%", owner.thread, 100.0 * owner.held_s / lock.held_s),
+    )
 }
 
 /// Places with the longest waits of the command's threads; none without stacks.

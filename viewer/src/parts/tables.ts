@@ -11,6 +11,7 @@ import type { Component } from "../record/Component.ts";
 import type { RuntimeLock } from "../record/RuntimeLock.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
+import type { UserLockView } from "../record/UserLockView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 import { sortableTable } from "./texts.ts";
 
@@ -121,6 +122,7 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("lock", (l) => l.runtime ? RUNTIME_LOCKS[l.runtime] : l.name ?? "(no variable)"),
     column("waited in", (l) => place(l.sites)),
     column("released in", (l) => place(l.holders)),
+    column("held by", mainOwner),
     column("command", (l) => l.command),
     column("waits", (l) => String(l.waits), (l) => l.waits),
     column("waited", (l) => time(l.wait_s), (l) => l.wait_s),
@@ -176,6 +178,12 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
 /** Place with the most time, and its caller. */
 function place([first]: CodeSite[]): string {
   return first ? `${first.function}${first.caller === null ? "" : ` (${first.caller})`}` : "–";
+}
+
+/** Threads that held a lock longest while others waited, with their share. */
+function mainOwner(lock: UserLockView): string {
+  const [first] = lock.owners;
+  return first && lock.held_s > 0 ? `${first.thread} ${Math.round(100 * first.held_s / lock.held_s)}%` : "–";
 }
 
 /** Band by its ends. */

@@ -1,10 +1,10 @@
 //! The table of the command's own locks: their waits, and the time for which each was held while
 //! threads waited for it. A lock has the name of its variable, and none if the trace has no name.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use morecores_study::trace::{TraceFacts, Variable};
-use morecores_view::code::{RuntimeLock, UserLockView};
+use morecores_study::trace::{Comm, TraceFacts, Variable};
+use morecores_view::code::{LockOwner, RuntimeLock, UserLockView};
 
 use super::code::CodeMap;
 use super::code_sites::{CodeSites, Durations, Place};
@@ -43,6 +43,8 @@ pub(super) fn user_locks(
         let row = identities.get(&names.lock(hold.lock)).and_then(|identity| rows.get_mut(identity));
         if let Some(row) = row {
             sites.add_hold(&hold, &mut row.holds);
+            let owner = timeline.thread(hold.holder).name_at(hold.to);
+            *row.held_by.entry(owner).or_default() += hold.to.since(hold.from).as_secs_f64();
         }
     }
     let mut rows: Vec<(Identity, Row)> = rows.into_iter().collect();
@@ -129,11 +131,16 @@ struct Identity {
 struct Row {
     waits: Durations,
     holds: Durations,
+    /// Time of the holds in seconds, by the name of the thread.
+    held_by: BTreeMap<Comm, f64>,
     max_wait_s: f64,
 }
 
 impl Row {
     fn into_view(self, identity: Identity) -> UserLockView {
+        let owner = |(thread, held_s): (Comm, f64)| LockOwner { thread: thread.to_string(), held_s };
+        let mut owners: Vec<LockOwner> = self.held_by.into_iter().map(owner).collect();
+        owners.sort_by(|one, other| other.held_s.total_cmp(&one.held_s));
         UserLockView {
             command: identity.command,
             name: identity.name,
@@ -144,6 +151,7 @@ impl Row {
             held_s: self.holds.total_s(),
             sites: self.waits.sites(),
             holders: self.holds.sites(),
+            owners,
         }
     }
 }

@@ -213,6 +213,19 @@ pub struct UserLockView {
     /// Places that released the lock, by the time for which it was held while others waited.
     #[serde(default)]
     pub holders: Vec<CodeSite>,
+    /// Threads that held the lock while others waited for it, by name, longest time first.
+    #[serde(default)]
+    pub owners: Vec<LockOwner>,
+}
+
+/// Threads of one name that held a lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct LockOwner {
+    /// Name of the threads.
+    pub thread: String,
+    /// Time in seconds for which they held the lock while others waited for it.
+    pub held_s: f64,
 }
 
 /// Kind of an object of a program's own for which threads wait.
