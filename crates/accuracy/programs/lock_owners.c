@@ -1,9 +1,9 @@
 /* Three threads with names and one mutex. The truth: the time for which each thread held the mutex
- * while another thread waited for it. Each thread writes down the times at which it wants the mutex,
- * has it and gives it back; after the run the notes of all threads are put in order.
+ * while another thread waited for it. Each thread writes down the times at which it wants the
+ * mutex, has it and gives it back. After the run, the notes of all threads are put in order.
  *
- * glibc gives a mutex to whoever comes first, so a wait sees several owners, also ones that never
- * waited. */
+ * glibc gives a mutex to the first thread that asks, so a wait sees several owners, also ones that
+ * never waited. */
 #include "known.h"
 #include <pthread.h>
 
