@@ -22,6 +22,7 @@ mod stack_coverage;
 mod standard_library;
 mod user_locks;
 mod wait_kinds;
+mod wait_places;
 mod waiting;
 mod waits;
 mod workers;

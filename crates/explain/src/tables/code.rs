@@ -28,6 +28,13 @@ pub(super) enum Code {
     UnknownCallers,
 }
 
+impl Code {
+    /// Whether it is a function that the trace knows.
+    pub(super) const fn is_function(self) -> bool {
+        matches!(self, Self::Function(_) | Self::Inlined { .. } | Self::Generated(_))
+    }
+}
+
 /// Function that ran or called, at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {

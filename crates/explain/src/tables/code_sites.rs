@@ -5,53 +5,14 @@
 use std::collections::HashMap;
 
 use morecores_study::Nanos;
-use morecores_study::trace::{CodeAddress, StackEnd};
+use morecores_study::trace::{Call as KernelCall, CodeAddress, StackEnd};
 use morecores_view::code::{CodeSite, WaitKind};
 
 use super::code::{Call, Code, CodeMap};
 use super::code_times::outermost_first;
-use super::runtimes::{is_allocator, kind_by_called_file, kind_by_place};
-use super::standard_library::is_of_standard_library;
-use super::wait_kinds::{kind_by_arguments, kind_by_function};
+use super::wait_kinds::kind_by_arguments;
+use super::wait_places::{NamedFrame, WaitPlace, find_place};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};
-
-/// Files of the C library and of others that implement locks: a wait in them is a wait of their
-/// caller.
-const LIBRARY_FILES: [&str; 11] = [
-    "[vdso]",
-    "ld-linux",
-    "ld-musl",
-    "libc.so",
-    "libc-2.",
-    "libc.musl",
-    "libc++.so",
-    "libgcc_s.so",
-    "libpthread",
-    "libstdc++.so",
-    "libtsan.so",
-];
-
-/// Beginnings of the names of functions that implement locks and threads: those of C libraries in
-/// static programs, and of Rust's crates for locks.
-const LOCK_FUNCTIONS: [&str; 17] = [
-    "<parking_lot",
-    "___pthread_",
-    "__futex_",
-    "__gthread_",
-    "__internal_syscall",
-    "__lll_",
-    "__new_sem_",
-    "__pthread_",
-    "__syscall_cancel",
-    "futex_",
-    "lll_",
-    "lock_api::",
-    "parking_lot::",
-    "parking_lot_core::",
-    "pthread_",
-    "sem_",
-    "syscall",
-];
 
 /// Largest number of functions by which a runtime's lock is known.
 const MAX_FUNCTIONS: usize = 4;
@@ -135,8 +96,10 @@ impl<'a> CodeSites<'a> {
     /// Place of a wait; `None` without a stack.
     pub(super) fn wait_place(&self, wait: WaitId) -> Option<Place> {
         let place = self.place(self.timeline.wait(wait).thread, self.at_waits.get(&wait)?)?;
-        let by_arguments = || self.timeline.wait(wait).futex.and_then(kind_by_arguments);
-        Some(Place { kind: place.kind.or_else(by_arguments), ..place })
+        let wait = self.timeline.wait(wait);
+        let by_arguments = || wait.futex.and_then(kind_by_arguments);
+        let kind = place.kind.or_else(by_arguments).filter(|_| wait.call != KernelCall::Fault);
+        Some(Place { kind, ..place })
     }
 
     /// Calls from the outermost to the place of a wait, after [`Code::UnknownCallers`] if the
@@ -177,7 +140,10 @@ impl<'a> CodeSites<'a> {
     /// Adds a hold, which ended when the holder woke a thread.
     pub(super) fn add_hold(&self, hold: &LockHold, durations: &mut Durations) {
         let stack = self.at_wakes.get(&(hold.holder, hold.to)).copied();
-        let place = stack.and_then(|stack| Some((stack.weight, self.place(hold.holder, stack)?)));
+        let place = stack.and_then(|stack| {
+            let place = self.place(hold.holder, stack)?;
+            Some((stack.weight, Place { kind: None, ..place }))
+        });
         durations.add(hold.to.since(hold.from), place);
     }
 
@@ -195,40 +161,19 @@ impl<'a> CodeSites<'a> {
         })
     }
 
-    /// Calls of a thread's stack from the innermost function outside the libraries; from the
-    /// innermost one if all are in them. `None` if the stack ends before such a function.
+    /// Calls of a thread's stack from the place on; `None` if the stack ends before it.
     fn calls(&self, thread: ThreadId, stack: &RecordedStack) -> Option<Calls> {
         let process = self.timeline.thread(thread).process;
-        let in_file = |code: CodeAddress| {
-            self.map.calls_at(process, code).map(move |call| (self.map.file(code.module), call))
-        };
-        let mut calls = self.timeline.user_stacks.code(stack).flat_map(in_file).peekable();
-        let innermost = calls.peek()?.1;
-        let mut kind = None;
-        while let Some((file, call)) = calls.next_if(|(file, call)| self.is_of_library(file, *call)) {
-            let function = self.map.name(call.code);
-            // A runtime implements its waits by other objects.
-            let of_runtime = is_allocator(&function).then_some(WaitKind::Allocator);
-            let of_runtime = of_runtime.or_else(|| kind_by_called_file(file));
-            kind = of_runtime.or(kind).or_else(|| kind_by_function(file, &function));
-        }
-        let place = calls.peek().copied();
-        let mut from_place: Vec<Call> = calls.map(|(_, call)| call).collect();
-        match place {
-            Some((file, call)) => kind = kind_by_place(file, &self.map.name(call.code)).or(kind),
-            None if stack.end == StackEnd::Outermost => from_place.push(innermost),
-            None => return None,
-        }
-        Some(Calls { kind, from_place })
-    }
-
-    /// Whether a function implements locks, threads, or a language's standard library.
-    fn is_of_library(&self, file: &str, call: Call) -> bool {
-        let function = self.map.name(call.code);
-        kind_by_called_file(file).is_some()
-            || LIBRARY_FILES.iter().any(|start| file.starts_with(start))
-            || LOCK_FUNCTIONS.iter().any(|start| function.starts_with(start))
-            || is_of_standard_library(&function)
+        let calls_at =
+            |code: CodeAddress| self.map.calls_at(process, code).map(move |call| (code.module, call));
+        let mut calls: Vec<(u32, Call)> = self.timeline.user_stacks.code(stack).flat_map(calls_at).collect();
+        let names = calls.iter().map(|(module, call)| NamedFrame {
+            file: self.map.file(*module),
+            function: self.map.name(call.code),
+            is_known: call.code.is_function(),
+        });
+        let WaitPlace { index, kind } = find_place(names, stack.end)?;
+        Some(Calls { kind, from_place: calls.drain(index..).map(|(_, call)| call).collect() })
     }
 }
 

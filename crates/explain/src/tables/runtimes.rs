@@ -5,17 +5,24 @@ use morecores_view::code::WaitKind;
 
 /// Files whose waits are waits of their callers: a function of the program called them for
 /// something that takes time. The first match counts.
-const CALLED_FILES: [(&str, WaitKind); 9] = [
+const CALLED_FILES: [(&str, WaitKind); 15] = [
     ("libgomp.so", WaitKind::OpenMp),
     ("libomp.so", WaitKind::OpenMp),
     ("libomp-", WaitKind::OpenMp),
     ("libiomp5.so", WaitKind::OpenMp),
-    // Open MPI with the libraries of its progress loop; MPICH and its derivatives.
+    // Open MPI with its components and the libraries of its progress loop and of its start; MPICH
+    // and its derivatives.
     ("libmpi.so", WaitKind::Mpi),
     ("libmpi_", WaitKind::Mpi),
     ("libmpich.so", WaitKind::Mpi),
     ("libopen-pal.so", WaitKind::Mpi),
     ("libopen-rte.so", WaitKind::Mpi),
+    ("libpmix.so", WaitKind::Mpi),
+    ("mca_", WaitKind::Mpi),
+    ("libjemalloc.so", WaitKind::Allocator),
+    ("libmimalloc.so", WaitKind::Allocator),
+    ("libtcmalloc.so", WaitKind::Allocator),
+    ("libtcmalloc_", WaitKind::Allocator),
 ];
 
 /// Kind of a wait in a file that the program called, if it is such a file.
@@ -23,26 +30,111 @@ pub(super) fn kind_by_called_file(file: &str) -> Option<WaitKind> {
     CALLED_FILES.iter().find(|(start, _)| file.starts_with(start)).map(|(_, kind)| *kind)
 }
 
-/// Beginnings of the names of functions in which a thread of a runtime waits for work. The runtime
-/// is the place of the wait: no function of the program called it.
-const IDLE_FUNCTIONS: [(&str, WaitKind); 9] = [
-    ("rayon_core::sleep::", WaitKind::Rayon),
-    ("tokio::runtime::", WaitKind::Tokio),
-    ("<tokio::runtime::", WaitKind::Tokio),
-    // `src/runtime/os_linux.go`, `lock_futex.go` and `netpoll_epoll.go` of Go.
-    ("runtime.futex", WaitKind::GoScheduler),
-    ("runtime.notesleep", WaitKind::GoScheduler),
-    ("runtime.notetsleep", WaitKind::GoScheduler),
-    ("runtime.netpoll", WaitKind::GoScheduler),
-    ("runtime.epollwait", WaitKind::GoScheduler),
-    ("runtime.usleep", WaitKind::GoScheduler),
+/// Runtime that is compiled into the program: crates of Rust.
+#[derive(Debug)]
+pub(super) struct CompiledRuntime {
+    pub(super) kind: WaitKind,
+    /// Beginnings of the names of the functions in which its threads wait for work, and its callers
+    /// for results. The compiler may have put code of the program into any other function.
+    waits: &'static [&'static str],
+    /// Beginnings of the names of all its functions.
+    functions: &'static [&'static str],
+}
+
+const COMPILED_RUNTIMES: [CompiledRuntime; 2] = [
+    CompiledRuntime {
+        kind: WaitKind::Rayon,
+        waits: &["rayon_core::latch::LockLatch::", "rayon_core::sleep::"],
+        functions: &["rayon::", "rayon_core::"],
+    },
+    CompiledRuntime {
+        kind: WaitKind::Tokio,
+        waits: &[
+            "tokio::runtime::blocking::pool::Inner::run",
+            "tokio::runtime::driver::",
+            "tokio::runtime::io::driver::",
+            "tokio::runtime::park::",
+            "tokio::runtime::scheduler::current_thread::Context::park",
+            "tokio::runtime::scheduler::multi_thread::park::",
+            "tokio::runtime::scheduler::multi_thread::worker::Context::park",
+            "tokio::runtime::time::",
+        ],
+        functions: &["tokio::"],
+    },
 ];
 
-/// Kind of a wait by its place: a function of a runtime in which its threads wait for work, or any
-/// function of the Java virtual machine.
-pub(super) fn kind_by_place(file: &str, function: &str) -> Option<WaitKind> {
-    let of_function = || IDLE_FUNCTIONS.iter().find(|(start, _)| function.starts_with(start));
-    if file.starts_with("libjvm.so") { Some(WaitKind::Jvm) } else { of_function().map(|(_, kind)| *kind) }
+impl CompiledRuntime {
+    /// Runtime of a function in which threads wait for it.
+    pub(super) fn by_wait(function: &str) -> Option<&'static Self> {
+        let function = without_bracket(function);
+        COMPILED_RUNTIMES.iter().find(|runtime| runtime.waits.iter().any(|start| function.starts_with(start)))
+    }
+
+    /// Whether a function is one of the runtime.
+    pub(super) fn contains(&self, function: &str) -> bool {
+        let function = without_bracket(function);
+        self.functions.iter().any(|start| function.starts_with(start))
+    }
+}
+
+/// Name of a function of Rust without the bracket around its type: `<a::B>::c` or `<a::B as D>::c`.
+pub(super) fn without_bracket(function: &str) -> &str {
+    function.strip_prefix('<').unwrap_or(function)
+}
+
+/// Beginnings of the names of the functions with which Go's threads wait. Their caller is the place
+/// of the wait. They are those of `os_linux.go`, `lock_futex.go`, `lock_spinbit.go`,
+/// `netpoll_epoll.go` and `proc.go` in `src/runtime` of Go.
+const GO_WAITS: [(&str, Option<WaitKind>); 10] = [
+    ("internal/runtime/syscall", None),
+    ("runtime.futex", None),
+    ("runtime.semasleep", None),
+    ("runtime.lock2", Some(WaitKind::Mutex)),
+    ("runtime.epollwait", Some(WaitKind::GoScheduler)),
+    ("runtime.mPark", Some(WaitKind::GoScheduler)),
+    ("runtime.netpoll", Some(WaitKind::GoScheduler)),
+    ("runtime.note", Some(WaitKind::GoScheduler)),
+    ("runtime.stopm", Some(WaitKind::GoScheduler)),
+    ("runtime.usleep", Some(WaitKind::GoScheduler)),
+];
+
+/// Beginnings of the names of the functions with which the Java virtual machine waits. Their caller
+/// is the place of the wait: a function of the machine, or of the Java program. Functions without a
+/// kind here serve objects of several kinds.
+const JVM_WAITS: [(&str, Option<WaitKind>); 21] = [
+    ("InterpreterRuntime::monitorenter", None),
+    ("JVM_MonitorWait", None),
+    ("LinuxWaitBarrier::", None),
+    ("ObjectSynchronizer::", None),
+    ("Runtime1::monitorenter", None),
+    ("Semaphore::", None),
+    ("SharedRuntime::complete_monitor_locking_C", None),
+    ("SharedRuntime::monitor_enter_helper", None),
+    ("os::Platform", None),
+    ("Monitor::", Some(WaitKind::Jvm)),
+    ("PosixSemaphore::", Some(WaitKind::Jvm)),
+    ("VMThread::execute", Some(WaitKind::Jvm)),
+    ("VMThread::wait_until_executed", Some(WaitKind::Jvm)),
+    ("Mutex::", Some(WaitKind::Mutex)),
+    ("ObjectMonitor::EnterI", Some(WaitKind::Mutex)),
+    ("ObjectMonitor::ReenterI", Some(WaitKind::Mutex)),
+    ("ObjectMonitor::enter", Some(WaitKind::Mutex)),
+    ("ObjectMonitor::", Some(WaitKind::ConditionVariable)),
+    ("Parker::", Some(WaitKind::Park)),
+    ("Unsafe_Park", Some(WaitKind::Park)),
+    ("JVM_Sleep", Some(WaitKind::Jvm)),
+];
+
+/// Function of a runtime with which its threads wait, and the kind of object if it has only one.
+/// `None` for another function.
+pub(super) fn waiting_function(file: &str, function: &str) -> Option<Option<WaitKind>> {
+    let waits: &[(&str, Option<WaitKind>)] = if is_jvm(file) { &JVM_WAITS } else { &GO_WAITS };
+    waits.iter().find(|(start, _)| function.starts_with(start)).map(|(_, kind)| *kind)
+}
+
+/// Whether a file is the Java virtual machine.
+pub(super) fn is_jvm(file: &str) -> bool {
+    file.starts_with("libjvm.so")
 }
 
 /// Functions of the C library's allocator, exported and with a debug file.
@@ -194,18 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn waits_of_runtimes_have_kinds() {
+    fn files_that_the_program_calls_have_kinds() {
         assert_eq!(kind_by_called_file("libmpi.so.40.30.4"), Some(WaitKind::Mpi));
-        assert_eq!(kind_by_called_file("libopen-pal.so.40"), Some(WaitKind::Mpi));
+        assert_eq!(kind_by_called_file("mca_btl_vader.so"), Some(WaitKind::Mpi));
+        assert_eq!(kind_by_called_file("libtcmalloc_minimal.so.4.5.10"), Some(WaitKind::Allocator));
         assert_eq!(kind_by_called_file("libmpfr.so.6"), None);
-        let by_function = |function| kind_by_place("program", function);
-        assert_eq!(by_function("rayon_core::sleep::Sleep::sleep"), Some(WaitKind::Rayon));
-        assert_eq!(by_function("rayon_core::join::join_context"), None);
-        assert_eq!(by_function("tokio::runtime::park::Inner::park"), Some(WaitKind::Tokio));
-        assert_eq!(by_function("tokio::sync::mutex::Mutex<T>::lock"), None);
-        assert_eq!(by_function("runtime.futexsleep"), Some(WaitKind::GoScheduler));
-        assert_eq!(by_function("runtime_of_the_program"), None);
-        assert_eq!(kind_by_place("libjvm.so", "libjvm.so+0x8000"), Some(WaitKind::Jvm));
         assert!(is_allocator("malloc") && !is_allocator("malloc_in_program") && !is_allocator("fopen"));
     }
 

@@ -4,7 +4,7 @@
 use morecores_study::trace::FutexWait;
 use morecores_view::code::WaitKind;
 
-use super::runtimes::kind_by_called_file;
+use super::runtimes::without_bracket;
 
 /// Beginnings of the names of waiting functions, in glibc (its exported names, and the names in its
 /// debug file), C++'s headers, Rust's standard library and `parking_lot`. The first match counts.
@@ -24,6 +24,7 @@ const FUNCTIONS: [(&str, WaitKind); 36] = [
     ("__pthread_barrier_", WaitKind::Barrier),
     ("___pthread_barrier_", WaitKind::Barrier),
     ("std::sync::barrier", WaitKind::Barrier),
+    ("std::thread::scoped::scope", WaitKind::Join),
     ("pthread_join", WaitKind::Join),
     ("pthread_clockjoin", WaitKind::Join),
     ("pthread_timedjoin", WaitKind::Join),
@@ -41,16 +42,15 @@ const FUNCTIONS: [(&str, WaitKind); 36] = [
     ("__lll_mutex_", WaitKind::Mutex),
     ("std::sys::sync::mutex", WaitKind::Mutex),
     ("parking_lot::raw_mutex", WaitKind::Mutex),
-    ("<parking_lot::raw_mutex", WaitKind::Mutex),
     ("std::thread::park", WaitKind::Park),
     ("std::thread::current", WaitKind::Park),
     ("std::sys::sync::thread_parking", WaitKind::Park),
 ];
 
-/// Kind by the name of a waiting function in this file, if it is a known one.
-pub(super) fn kind_by_function(file: &str, function: &str) -> Option<WaitKind> {
-    let by_function = || FUNCTIONS.iter().find(|(start, _)| function.starts_with(start));
-    kind_by_called_file(file).or_else(|| by_function().map(|(_, kind)| *kind))
+/// Kind by the name of a waiting function, if it is a known one.
+pub(super) fn kind_by_function(function: &str) -> Option<WaitKind> {
+    let function = without_bracket(function);
+    FUNCTIONS.iter().find(|(start, _)| function.starts_with(start)).map(|(_, kind)| *kind)
 }
 
 /// `FUTEX_PRIVATE_FLAG`, and `FUTEX_WAIT_BITSET` with `FUTEX_CLOCK_REALTIME`
@@ -103,11 +103,20 @@ mod tests {
 
     #[test]
     fn functions_tell_the_kinds_that_arguments_leave_open() {
-        let kind = |function| kind_by_function("libc.so.6", function);
+        let kind = kind_by_function;
         assert_eq!(kind("pthread_cond_timedwait"), Some(WaitKind::ConditionVariable));
         assert_eq!(kind("sem_wait"), Some(WaitKind::Semaphore));
         assert_eq!(kind("pthread_barrier_wait"), Some(WaitKind::Barrier));
         assert_eq!((kind("semaphore_of_the_program"), kind("read")), (None, None));
-        assert_eq!(kind_by_function("libgomp.so.1", "libgomp.so.1+0x1e420"), Some(WaitKind::OpenMp));
+        // As recorded of Rust 1.95.
+        assert_eq!(
+            kind("<std::sys::sync::condvar::futex::Condvar>::wait"),
+            Some(WaitKind::ConditionVariable)
+        );
+        assert_eq!(kind("<std::sys::sync::mutex::futex::Mutex>::lock_contended"), Some(WaitKind::Mutex));
+        assert_eq!(
+            kind("<std::sys::sync::rwlock::futex::RwLock>::write_contended"),
+            Some(WaitKind::ReadWriteLock)
+        );
     }
 }

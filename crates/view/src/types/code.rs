@@ -251,11 +251,11 @@ pub enum WaitKind {
     OpenMp,
     /// Library of MPI: messages, and other processes.
     Mpi,
-    /// Memory allocator of the C library.
+    /// Memory allocator.
     Allocator,
-    /// Work for a thread of rayon's pool.
+    /// Pool of rayon: work for its thread, or the end of work that it does for the waiting thread.
     Rayon,
-    /// Work or events for a thread of tokio.
+    /// Runtime of tokio: work or events for its thread, or the end of a future.
     Tokio,
     /// Scheduler of Go: a thread without a goroutine that can run. The goroutines' own waits are
     /// not seen.
