@@ -105,11 +105,15 @@ impl PerfMap {
     }
 }
 
-/// Addresses and name of the function in a line, if there is one. The name may contain spaces.
+/// Addresses and name of the function in a line, if there is one. The name may contain spaces, and
+/// OpenJDK writes `0x` before the numbers.
 fn parse_line(line: &str) -> Option<(Range<u64>, &str)> {
     let (start, rest) = line.trim_ascii().split_once(' ')?;
     let (size, name) = rest.trim_ascii_start().split_once(' ')?;
-    let [start, size] = [start, size].map(|number| u64::from_str_radix(number, 16).ok());
+    let [start, size] = [start, size].map(|number| {
+        let digits = number.strip_prefix("0x").unwrap_or(number);
+        u64::from_str_radix(digits, 16).ok()
+    });
     let (start, size) = (start?, size.filter(|size| *size > 0)?);
     Some((start..start.checked_add(size)?, name.trim_ascii_start()))
 }
@@ -148,6 +152,13 @@ mod tests {
         for address in [0, 0x7eff, 0x7f10, 0x7f28, 0x7f30, 0x7f40, u64::MAX] {
             assert_eq!(map.function(address), None, "{address:#x}");
         }
+    }
+
+    /// As recorded of OpenJDK 17.0.15.
+    #[test]
+    fn numbers_may_have_a_prefix() {
+        let map = read(b"0x00007f9198ecc1a0 0x0000000000000338 long Sync.work(int)\n");
+        assert_eq!(map.function(0x7f91_98ec_c1a8).map(|(_, name)| name), Some("long Sync.work(int)"));
     }
 
     #[test]

@@ -75,9 +75,17 @@ impl CodeEvents {
         let mut spaces = AddressSpaces::new(known);
         let mut found = FoundCode { kernel: self.kernel, ..FoundCode::default() };
         let mut futexes: BTreeMap<(Tid, u64), Mapping> = BTreeMap::new();
+        let mut generators: BTreeSet<Tid> = BTreeSet::new();
+        let mut generated_frames: BTreeSet<CodeAddress> = BTreeSet::new();
         for event in &self.events {
             spaces.apply(&event.kind);
             match &event.kind {
+                EventKind::Mapping(mapping) if is_generated(mapping.module) => {
+                    generators.insert(mapping.process);
+                }
+                EventKind::Frame(frame) if is_generated(frame.code.module) => {
+                    generated_frames.insert(frame.code);
+                }
                 EventKind::Sample(sample) => {
                     let Some(code) = spaces.locate(sample.tid, sample.address) else { continue };
                     if is_generated(code.module) {
@@ -100,6 +108,14 @@ impl CodeEvents {
                 _ => {}
             }
         }
+        // A frame names no process. The kernel's offset in anonymous memory is the address.
+        for (process, code) in
+            generators.iter().flat_map(|tid| generated_frames.iter().map(|code| (*tid, *code)))
+        {
+            if spaces.locate(process, code.offset) == Some(code) {
+                found.generated.entry(process).or_default().insert(code.offset, code);
+            }
+        }
         found.futexes =
             futexes.into_iter().map(|((_, address), code)| FoundFutex { address, code }).collect();
         found
@@ -108,7 +124,7 @@ impl CodeEvents {
 
 #[cfg(test)]
 mod tests {
-    use morecores_study::trace::Sample;
+    use morecores_study::trace::{Sample, StackFrame};
     use morecores_study::{CpuId, Nanos};
 
     use super::*;
@@ -132,11 +148,16 @@ mod tests {
         let awaits = EventKind::Awaits { tid: Tid(1), object: Object::Futex(0x3008) };
         sampled.add(&[at(40, 0, awaits)]);
         sampled.add(&[at(50, 0, mapping(1, 0x5000, 0x1000, 0x5000, 1)), at(60, 0, sample(0x5010, user))]);
+        let frame = |number, offset| {
+            EventKind::Frame(StackFrame { number, code: CodeAddress { module: 1, offset }, caller: None })
+        };
+        // The second one is in no mapping of the process.
+        sampled.add(&[at(70, 0, frame(0, 0x5020)), at(80, 0, frame(1, 0x7020))]);
         let modules = ["/bin/a", "//anon", "/bin/b", "/bin/c"];
         let modules = modules.map(|path| Module { path: path.to_owned(), build_id: None });
         let found = sampled.locate(&[], &modules);
-        let generated = CodeAddress { module: 1, offset: 0x5010 };
-        assert_eq!(found.generated, [(Tid(1), [(0x5010, generated)].into())].into());
+        let generated = [0x5010, 0x5020].map(|offset| (offset, CodeAddress { module: 1, offset }));
+        assert_eq!(found.generated, [(Tid(1), generated.into())].into());
         assert_eq!(found.instructions, [(3, [0x410].into())].into());
         assert_eq!(found.kernel, [0x1020].into());
         let code = Mapping { process: Tid(1), start: 0x1000, length: 0x1000, offset: 0x400, module: 3 };
