@@ -79,7 +79,8 @@ enum Step {
     Table(u64),
     /// Frame pointer, in code of a module that has no unwind table at all.
     FramePointer,
-    /// First instructions of a program: there is no caller.
+    /// First instructions of a program, or a frame pointer of zero in a file without an unwind
+    /// table: there is no caller.
     Entry,
     /// None of these.
     Unknown,
@@ -120,7 +121,7 @@ impl Unwinder {
             if frames.len() == MOST_FRAMES {
                 break StackEnd::MissingMemory;
             }
-            let next = match self.step(code, files) {
+            let next = match self.step(code, files, registers.bp()) {
                 Step::Table(place) => {
                     registers.set_ip(place + before);
                     let frame = match before {
@@ -169,7 +170,7 @@ impl Unwinder {
         catch_unwind(AssertUnwindSafe(|| rules.unwind_frame(frame, registers, cache, &mut read))).ok()
     }
 
-    fn step(&mut self, code: CodeAddress, mapped: &MappedFiles<'_>) -> Step {
+    fn step(&mut self, code: CodeAddress, mapped: &MappedFiles<'_>, frame_pointer: u64) -> Step {
         let (files, rules) = (&mut self.files, &mut self.rules);
         let number = files.len() as u32;
         let file = files.entry(code.module).or_insert_with(|| {
@@ -188,6 +189,9 @@ impl Unwinder {
                     (None, _) => Step::Unknown,
                 }
             }
+            // The first functions of Go's stacks have no caller's frame pointer. Code that is made
+            // at run time may use the register for something else.
+            Ok(_) if frame_pointer == 0 => Step::Entry,
             // The compiler of Go and those of code at run time keep frame pointers.
             Ok(_) | Err(SymbolError::NoFile { .. }) => Step::FramePointer,
             Err(_) => Step::Unknown,

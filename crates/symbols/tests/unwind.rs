@@ -76,6 +76,25 @@ fn code_without_a_file_has_frame_pointers() {
     }
 }
 
+/// As in a program of Go.
+#[test]
+fn a_file_without_unwind_tables_has_frame_pointers_that_end_with_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = [
+        "-nostdlib",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-unwind-tables",
+        "-Wl,--no-ld-generated-unwind-info",
+    ];
+    let library = module(&compile(folder.path(), "library.so", &options));
+    let mut unwinder = Unwinder::new();
+    let stack = [7, 7, TOP - 2 * 8, BASE + 0x200, 0, BASE + 0x300];
+    let found = unwind(&mut unwinder, &library, BASE + 0x100, &stack, TOP - 4 * 8);
+    assert_eq!((offsets(&found), found.end), (vec![0x100, 0x1ff, 0x2ff], StackEnd::Outermost));
+    let found = unwind(&mut unwinder, &library, BASE + 0x100, &stack, 3);
+    assert_eq!((offsets(&found), found.end), (vec![0x100], StackEnd::UnknownCode));
+}
+
 #[test]
 fn a_replaced_file_ends_the_stack() {
     let folder = tempfile::tempdir().unwrap();
