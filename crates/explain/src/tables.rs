@@ -18,6 +18,7 @@ mod openmp;
 mod phases;
 mod programs;
 mod runtimes;
+mod spinning;
 mod stack_coverage;
 mod standard_library;
 mod user_locks;
@@ -61,6 +62,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let map = CodeMap::new(&header.facts);
     let sites = CodeSites::new(&map, timeline);
     let code = code_tables(trace, &map, &programs, &causes, &accounting.idle, &sites);
+    let user_spin_s = spinning::user_spin_s(&map, timeline, &accounting);
     let lost =
         header.facts.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.facts.missed + missing_events;
     TraceView {
@@ -80,7 +82,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         components_ci95: None,
         unexplained_by_cpu: accounting.unexplained,
         overaccounted_s: accounting.overaccounted_s,
-        user_spin_s: accounting.user_spin_s,
+        user_spin_s,
         outside_cpu_s: accounting.outside_cpu_s,
         outside_tree_s: accounting.outside_tree_s,
         kernel_ratio: accounting.kernel_ratio,

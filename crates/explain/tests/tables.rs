@@ -188,6 +188,40 @@ fn spinning_is_a_share_of_the_work_in_each_mode() {
     assert_eq!(two_command_trace().view().user_spin_s, None);
 }
 
+/// Four samples of a program of Open MPI 4.1.4: in its own code, in the loop that looks for
+/// messages, in a component that the loop calls, and in a component outside the loop.
+#[test]
+fn the_loop_of_mpi_that_looks_for_messages_spins() {
+    let mut t = EventTrace::new(1, S);
+    let module = |path: &str| Module { path: path.to_owned(), build_id: None };
+    t.header.facts.modules =
+        ["/bin/main", "/lib/libopen-pal.so.40.30.2", "/lib/mca_btl_vader.so"].map(module).to_vec();
+    let function = |module: u32, name: &str| Function {
+        module,
+        start: 0x1000,
+        end: 0x1100,
+        name: Some(name.to_owned()),
+        source: None,
+    };
+    t.header.facts.functions = vec![function(0, "main"), function(1, "opal_progress")];
+    let mut frames = 0;
+    for (index, modules) in [[0].as_slice(), &[0, 1], &[0, 1, 2], &[0, 2]].into_iter().enumerate() {
+        let us = 5_000 * (index as u64 + 1);
+        let mut caller = None;
+        for module in modules {
+            let code = CodeAddress { module: *module, offset: 0x1010 };
+            t.push(us, 0, EventKind::Frame(StackFrame { number: frames, caller, code }));
+            caller = Some(frames);
+            frames += 1;
+        }
+        let (moment, end) = (StackMoment::Sample, StackEnd::Outermost);
+        let stack = UserStack { tid: Tid(ROOT), moment, frame: caller, end, weight_log2: 0 };
+        t.push(us, 0, EventKind::UserStack(stack));
+        t.sample(us, 0, ROOT, SampleMode::User, false);
+    }
+    assert_near(t.view().user_spin_s.unwrap(), 2.0 / 4.0);
+}
+
 /// The run has no source for the kernel ratio: no tick, no sample, and no account of the run.
 #[test]
 fn undivided_work_is_user_work() {

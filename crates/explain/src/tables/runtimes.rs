@@ -30,6 +30,9 @@ pub(super) fn kind_by_called_file(file: &str) -> Option<WaitKind> {
     CALLED_FILES.iter().find(|(start, _)| file.starts_with(start)).map(|(_, kind)| *kind)
 }
 
+/// Function of Open MPI that looks for messages. All waits of MPI call it in a loop.
+pub(super) const MPI_PROGRESS: &str = "opal_progress";
+
 /// Runtime that is compiled into the program: crates of Rust.
 #[derive(Debug)]
 pub(super) struct CompiledRuntime {

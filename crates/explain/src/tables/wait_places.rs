@@ -26,9 +26,9 @@ const LOCK_FILES: [&str; 12] = [
     "libtsan.so",
 ];
 
-/// Beginnings of the names of functions that implement locks, threads, channels and events: those of
-/// C libraries in static programs, and of crates of Rust. All functions of the standard libraries
-/// count too.
+/// Beginnings of the names of functions that implement locks, threads, channels and events: those
+/// of C libraries in static programs, and of crates of Rust. All functions of the standard
+/// libraries count too.
 const LOCK_FUNCTIONS: [&str; 19] = [
     "___pthread_",
     "__futex_",
