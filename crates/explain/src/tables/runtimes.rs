@@ -135,6 +135,39 @@ pub(super) fn waiting_function(file: &str, function: &str) -> Option<Option<Wait
     waits.iter().find(|(start, _)| function.starts_with(start)).map(|(_, kind)| *kind)
 }
 
+/// Beginnings of the names of Java's methods that implement waits, without the type of the result.
+const JAVA_WAITS: [&str; 5] = [
+    "java.lang.Object.",
+    "java.lang.Thread.",
+    "java.util.concurrent.",
+    "jdk.internal.misc.Blocker.",
+    "jdk.internal.misc.Unsafe.",
+];
+
+/// Function that the Java virtual machine generated, between Java's program and its own functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JavaGlue {
+    /// Method of Java's library that implements waits.
+    Method,
+    /// The interpreter, whose methods have no names, or a stub.
+    Stub,
+}
+
+impl JavaGlue {
+    /// Glue by the name in the map that the machine writes; `None` for a method of the program.
+    pub(super) fn by_name(function: &str) -> Option<Self> {
+        let method = function.split_whitespace().nth(1).unwrap_or(function);
+        if JAVA_WAITS.iter().any(|start| method.starts_with(start)) {
+            return Some(Self::Method);
+        }
+        let is_stub = function == "Interpreter"
+            || function == "_complete_monitor_locking_Java"
+            || function.starts_with("StubRoutines ")
+            || function.ends_with(" stub");
+        is_stub.then_some(Self::Stub)
+    }
+}
+
 /// Whether a file is the Java virtual machine.
 pub(super) fn is_jvm(file: &str) -> bool {
     file.starts_with("libjvm.so")

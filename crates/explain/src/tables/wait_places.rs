@@ -5,7 +5,7 @@ use morecores_study::trace::StackEnd;
 use morecores_view::code::WaitKind;
 
 use super::runtimes::{
-    CompiledRuntime, is_allocator, is_jvm, kind_by_called_file, waiting_function, without_bracket,
+    CompiledRuntime, JavaGlue, is_allocator, is_jvm, kind_by_called_file, waiting_function, without_bracket,
 };
 use super::standard_library::is_of_standard_library;
 use super::wait_kinds::kind_by_function;
@@ -96,7 +96,8 @@ pub(super) fn find_place<'a>(
         innermost_file.get_or_insert(frame.file);
         if !library.add(frame.file, &frame.function) {
             // Code that a runtime generated may have no name. The runtime's function has one.
-            let instead = library.waiting.filter(|_| !frame.is_known);
+            let is_nameless = !frame.is_known || library.is_below_java && is_jvm(frame.file);
+            let instead = library.java_method.or(library.waiting).filter(|_| is_nameless);
             let (index, file) = instead.unwrap_or((library.count, frame.file));
             return Some(library.place(index, file));
         }
@@ -116,6 +117,10 @@ struct LibraryCalls<'a> {
     of_library: Option<WaitKind>,
     /// Index and file of the outermost of the functions, if it is one with which a runtime waits.
     waiting: Option<(usize, &'a str)>,
+    /// Whether the Java virtual machine waits for code that it generated.
+    is_below_java: bool,
+    /// Index and file of the innermost method of Java's library.
+    java_method: Option<(usize, &'a str)>,
     /// Runtime in the program's own file that waits.
     compiled: Option<&'static CompiledRuntime>,
     /// Index of the innermost function of a runtime.
@@ -127,6 +132,15 @@ struct LibraryCalls<'a> {
 impl<'a> LibraryCalls<'a> {
     /// Adds the next function outwards; false if it is none of these.
     fn add(&mut self, file: &'a str, function: &str) -> bool {
+        let is_below_jvm = self.is_below_java || self.waiting.is_some_and(|(_, file)| is_jvm(file));
+        if let Some(glue) = JavaGlue::by_name(function).filter(|_| is_below_jvm && !is_jvm(file)) {
+            self.is_below_java = true;
+            if glue == JavaGlue::Method {
+                self.java_method.get_or_insert((self.count, file));
+            }
+            self.count += 1;
+            return true;
+        }
         let called = kind_by_called_file(file);
         let waits = waiting_function(file, function);
         self.compiled = self.compiled.or_else(|| CompiledRuntime::by_wait(function));
@@ -323,6 +337,25 @@ mod tests {
         assert_eq!(enter("[anon]@//anon"), (last, Some(WaitKind::Mutex)));
         let lock = ["Parker::park(bool, long)@libjvm.so", "Unsafe_Park@libjvm.so", "[anon]@//anon"];
         assert_eq!(whole(&lock), ("Unsafe_Park", Some(WaitKind::Park)));
+        let park = ["Parker::park(bool, long)@libjvm.so", "Unsafe_Park@libjvm.so"];
+        let glue = [
+            "void jdk.internal.misc.Unsafe.park(boolean, long)@//anon",
+            "void java.util.concurrent.locks.LockSupport.park(java.lang.Object)@//anon",
+            "Interpreter@//anon",
+        ];
+        let program = ["long Sync.update()@//anon", "Interpreter@//anon"];
+        let all = [&park[..], &glue, &program].concat();
+        assert_eq!(whole(&all), ("long Sync.update()", Some(WaitKind::Park)));
+        let stub = "monitorenter_nofpu Runtime1 stub@//anon";
+        let all = [&monitor[1..], &[stub], &program].concat();
+        assert_eq!(whole(&all), ("long Sync.update()", Some(WaitKind::Mutex)));
+        // No method of the program has a name.
+        let start =
+            ["StubRoutines (1)@//anon", "JavaCalls::call_helper(JavaValue*, methodHandle const&)@libjvm.so"];
+        let all = [&park[..], &glue, &start].concat();
+        let method = "void jdk.internal.misc.Unsafe.park(boolean, long)";
+        assert_eq!(whole(&all), (method, Some(WaitKind::Park)));
+        assert_eq!(whole(&[&park[..], &glue[2..], &start].concat()), ("Unsafe_Park", Some(WaitKind::Park)));
         let wait = "os::PlatformMonitor::wait(long)@libjvm.so";
         let idle = [wait, "Monitor::wait(long)@libjvm.so", "CompileQueue::get()@libjvm.so"];
         assert_eq!(whole(&idle), ("CompileQueue::get()", Some(WaitKind::Jvm)));
