@@ -196,6 +196,22 @@ fn workers_of_a_pool_are_the_threads_ready_at_once() {
     assert_eq!(found(two_command_trace()), None, "one after the other");
 }
 
+/// As recorded of rayon-core 1.13 on one CPU: during a serial part, the thread of the pool looks
+/// for work after each time slice of 4 ms, and yields after 5 µs.
+#[test]
+fn an_idle_thread_that_yields_is_no_worker() {
+    let mut t = EventTrace::new(1, S);
+    t.thread(0, 0, ROOT, 101, ROOT);
+    t.wake(0, 0, 101, ROOT);
+    for turn in (4_000..S).step_by(4_000) {
+        t.leave(turn, 0, PrevState::Preempted, 101);
+        t.leave(turn + 5, 0, PrevState::Preempted, ROOT);
+    }
+    let view = t.view();
+    assert!(view.parallelism.runnable[2] > 0.9, "{:?}", view.parallelism);
+    assert_eq!(view.workers, None);
+}
+
 /// Two processes send each other messages: the waking one is ready beside the other, for 300 µs
 /// each time.
 #[test]

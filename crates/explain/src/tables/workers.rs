@@ -10,12 +10,16 @@ use morecores_study::Nanos;
 use morecores_study::trace::Comm;
 use morecores_view::Workers;
 
-use crate::trace::{State, Timeline};
+use crate::trace::{Segment, State, Timeline};
 
 /// Shortest time for which threads must be ready together to count. A thread that wakes another and
 /// then sleeps is ready beside it for microseconds. Threads that share a CPU are ready together for
 /// a time slice, 3 ms or more (`sched_base_slice`, sched(7)).
 const MIN_READY_TIME: Nanos = Nanos::from_millis(1);
+
+/// Longest time on a CPU of a thread that only looks for work and yields: with rayon 1.13 some
+/// microseconds. It is a choice: a small part of a time slice.
+const MAX_LOOK: Nanos = Nanos::from_micros(50);
 
 /// Share of the elapsed time for which the threads must be ready together. It is a choice: a
 /// condition that holds for less of a run changes the elapsed time by less.
@@ -51,8 +55,8 @@ struct ReadyThreads {
 fn ready_threads(timeline: &Timeline) -> HashMap<Comm, ReadyThreads> {
     let mut ready: HashMap<Comm, ReadyThreads> = HashMap::new();
     for (_, thread) in timeline.tree().filter(|(_, thread)| !thread.kernel) {
-        for segment in &thread.segments {
-            if matches!(segment.state, State::Blocked(_)) {
+        for (index, segment) in thread.segments.iter().enumerate() {
+            if matches!(segment.state, State::Blocked(_)) || only_looks(&thread.segments[index..]) {
                 continue;
             }
             // The name at the end of the segment counts: a child has its parent's program only
@@ -67,6 +71,17 @@ fn ready_threads(timeline: &Timeline) -> HashMap<Comm, ReadyThreads> {
         }
     }
     ready
+}
+
+/// Whether a thread that is ready now will look for work, and then give its CPU away: an idle
+/// thread of a pool calls `sched_yield` in a loop, and another thread runs for a time slice between
+/// two looks.
+fn only_looks(segments: &[Segment]) -> bool {
+    let [ready, look, after, ..] = segments else { return false };
+    ready.state == State::Runnable
+        && matches!(look.state, State::Running { .. })
+        && look.to.since(look.from) <= MAX_LOOK
+        && after.state == State::Runnable
 }
 
 /// Total times for which at least 1, 2, … threads were ready at once, without times shorter than
