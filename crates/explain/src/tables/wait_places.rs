@@ -52,7 +52,8 @@ const LOCK_FUNCTIONS: [&str; 19] = [
 ];
 
 /// First functions of a thread in a static program.
-const THREAD_STARTS: [&str; 4] = ["__clone", "__clone3", "clone3", "start_thread"];
+const THREAD_STARTS: [&str; 5] =
+    ["__clone", "__clone3", "clone3", "execute_native_thread_routine", "start_thread"];
 
 /// Beginnings of the names of library functions that contain the code of a thread if the compiler
 /// puts it there.
@@ -406,6 +407,19 @@ mod tests {
         // The innermost runtime counts.
         let both = ["__libc_malloc@libc.so.6", "MPI_Init@libmpi.so.40.30.4", "main"];
         assert_eq!(whole(&both), ("main", Some(WaitKind::Allocator)));
+    }
+
+    /// As recorded of static programs of gcc 12 with glibc 2.36.
+    #[test]
+    fn static_programs_have_the_libraries_in_their_own_file() {
+        let body =
+            "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run()";
+        let start = ["execute_native_thread_routine", "start_thread", "clone3"];
+        let wait = ["__futex_abstimed_wait_common", "__pthread_cond_wait"];
+        let thread = [&wait[..], &[body], &start].concat();
+        assert_eq!(whole(&thread), (body, Some(WaitKind::ConditionVariable)));
+        let join = ["__pthread_clockjoin_ex", "std::thread::join()", "main"];
+        assert_eq!(whole(&join), ("main", Some(WaitKind::Join)));
     }
 
     #[test]
