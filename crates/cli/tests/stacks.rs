@@ -157,3 +157,81 @@ fn waits_have_their_place_and_kind() {
     world.morecores(&["report", "-o", "page.html", "study"]).success();
     play(NAME, "calls", &world.path("page.html").to_string_lossy());
 }
+
+/// Two threads that wake each other in turn from deep stacks, each after a fifth of a millisecond of
+/// computation. The tracer is stopped for the first third of the turns.
+const FASTER_THAN_THE_TRACER: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+static sem_t there, back;
+
+/* A stack of 40 kB. */
+__attribute__((noinline, noclone)) static void take_turn(sem_t *own, sem_t *other, int depth)
+{
+	volatile char memory[4000];
+
+	memory[0] = depth;
+	if (depth > 0) {
+		take_turn(own, other, depth - 1);
+	} else {
+		sem_post(other);
+		sem_wait(own);
+		for (volatile int i = 0; i < 200000; i++)
+			;
+	}
+	memory[1] = memory[0];
+}
+
+static void *second(void *unused)
+{
+	sem_wait(&there);
+	for (int turn = 0; turn < 11999; turn++)
+		take_turn(&there, &back, 10);
+	sem_post(&back);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	sem_init(&there, 0, 0);
+	sem_init(&back, 0, 0);
+	pthread_create(&thread, NULL, second, NULL);
+	kill(getppid(), SIGSTOP);
+	for (int turn = 0; turn < 12000; turn++) {
+		if (turn == 4000)
+			kill(getppid(), SIGCONT);
+		take_turn(&back, &there, 10);
+	}
+	return pthread_join(thread, NULL) != 0;
+}
+"#;
+
+/// While the tracer cannot read, the memory for stacks fills up. That costs these stacks alone, and
+/// the report gives their number.
+#[test]
+fn a_tracer_that_cannot_follow_loses_stacks_alone() {
+    const NAME: &str = "a_tracer_that_cannot_follow_loses_stacks_alone";
+    let (world, program) = (World::new(), CProgram::compile("turns", FASTER_THAN_THE_TRACER));
+    let path = program.path().to_str().expect("a path of letters");
+    let ran = world.morecores(&["trace", "--json", "--", path]);
+    let view: Value = serde_json::from_str(&ran.success().stdout).unwrap_or_else(|e| panic!("{e}\n{ran}"));
+    if view["source"] != "bpf" || view["stack_coverage"].is_null() {
+        return report_skip(NAME, "no stacks here");
+    }
+    assert_eq!(view["lost_events"], 0, "{view}");
+    let coverage = |what: &str| view["stack_coverage"][what].as_f64().expect("a number");
+    assert!(coverage("waits") >= 5_000.0, "{}", view["stack_coverage"]);
+    let facts = view["untraced"].as_array().expect("a list");
+    let lost = facts.iter().find(|fact| fact["why"].as_str().is_some_and(|why| why.contains("faster")));
+    let what = lost.unwrap_or_else(|| panic!("{facts:#?}"))["what"].as_str().expect("a text");
+    let mut numbers = what.split(' ').filter_map(|word| word.parse::<f64>().ok());
+    let (Some(dropped), Some(all)) = (numbers.next(), numbers.next()) else { panic!("{what}") };
+    // Stacks of the first turns have no room; those after the pause have.
+    assert!(dropped > 0.0 && dropped < 0.5 * all, "{what}");
+    assert!(coverage("complete") > 0.3 * all, "{what} {}", view["stack_coverage"]);
+}

@@ -295,8 +295,10 @@ impl ReaderState {
                     rest = after;
                 }
                 let lost = if more { 0 } else { dropped - std::mem::replace(&mut self.lost[index], dropped) };
-                if let Some(StackCopy { record, .. }) = stacks.last() {
-                    self.buffers.free_stack_pages(cpu.0, record.position + u64::from(record.pages));
+                // A stack without room in the buffer has no pages, and no position either.
+                let with_pages = stacks.iter().map(|stack| &stack.record).filter(|record| record.pages > 0);
+                if let Some(read) = with_pages.map(|record| record.position + u64::from(record.pages)).max() {
+                    self.buffers.free_stack_pages(cpu.0, read);
                 }
                 if !slots.is_empty() || lost > 0 {
                     let chunk = Chunk { index, slots, stacks, memory, lost };
