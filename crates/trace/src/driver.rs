@@ -10,10 +10,10 @@ mod libbpf;
 mod reader;
 mod ring;
 mod samples;
+mod stack_copy;
 mod stacks;
 mod system_state;
 mod tid_query;
-mod user_stacks;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -13,6 +13,7 @@
 mod driver;
 mod error;
 pub mod perf;
+mod user_stacks;
 mod wake;
 mod wire;
 

@@ -18,10 +18,11 @@ use morecores_symbols::MappedFiles;
 use procfs::Current as _;
 
 use super::ring::Buffers;
+use super::stack_copy::StackCopy;
 use super::tid_query::TidQuery;
-use super::user_stacks::{StackCopy, UserStacks};
 use crate::TraceError;
 use crate::perf::{MappingReader, ReadMappings};
+use crate::user_stacks::UserStacks;
 use crate::wire::{Decoder, PROBES, Slot, StackRecord, slot_count, space_change};
 
 /// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which fit in the
