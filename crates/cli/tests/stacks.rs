@@ -158,8 +158,8 @@ fn waits_have_their_place_and_kind() {
     play(NAME, "calls", &world.path("page.html").to_string_lossy());
 }
 
-/// Two threads that wake each other in turn from deep stacks, each after a fifth of a millisecond of
-/// computation. The tracer is stopped for the first third of the turns.
+/// Two threads that wake each other in turn from deep stacks, each after a fifth of a millisecond
+/// of computation. The tracer is stopped for the first third of the turns.
 const FASTER_THAN_THE_TRACER: &str = r#"
 #include <pthread.h>
 #include <semaphore.h>

@@ -61,6 +61,11 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let commands = commands::commands(header, timeline, span_parts, &programs, lock_wait_times.as_deref());
     let map = CodeMap::new(&header.facts);
     let sites = CodeSites::new(&map, timeline);
+    // The waits of perf events have no stacks, and their samples no kernel mode.
+    let openmp = match header.facts.source {
+        TraceSource::Perf => Vec::new(),
+        _ => openmp::openmp(&map, timeline, &programs, &causes),
+    };
     let code = code_tables(trace, &map, &programs, &causes, &accounting.idle, &sites);
     let user_spin_s = spinning::user_spin_s(&map, timeline, &accounting);
     let lost =
@@ -99,7 +104,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         locks: locks::locks(header, timeline),
         user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes, &sites),
         waits: waits::waits(timeline, &programs, &sites, arch),
-        openmp: openmp::openmp(&map, timeline, &programs, &causes),
+        openmp,
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
         call_tree: code.call_tree,
         sample_period_s: header.facts.sample_period_ns.map(Nanos::as_secs_f64),
@@ -135,7 +140,8 @@ fn code_tables(
         return CodeTables::default();
     };
     let period_s = period.as_secs_f64();
-    let input = CodeInput { map, timeline, programs, idle, causes, sites, period_s };
+    let source = facts.source;
+    let input = CodeInput { source, map, timeline, programs, idle, causes, sites, period_s };
     let (mut functions, mut calls) = (FunctionTimes::default(), CallTree::default());
     input.visit_moments(|moment| {
         functions.add(moment, map);

@@ -7,7 +7,7 @@ use morecores_study::Nanos;
 use morecores_study::trace::{
     CodeAddress, Decoded, EventKind, Function, GeneratedFunction, InlinedFunction, Interrupt, Mapping,
     Module, PrevState, Sample, SampleMode, SourceLine, SourceMap, SourcePlace, StackEnd, StackFrame,
-    StackMoment, Tid, UserStack, Waker, Waking,
+    StackMoment, Tid, TraceSource, UserStack, Waker, Waking,
 };
 use morecores_view::Component;
 use morecores_view::code::{CallNode, CodeTimes, FunctionView};
@@ -106,6 +106,30 @@ fn samples_divide_cpu_time_and_idle_time_among_functions() {
     // The functions together hold all idle time that the idle rule charges to the program.
     let charged: f64 = rows.iter().map(|row| row.times.others_idle().0).sum();
     assert!((charged - 0.061).abs() < 1e-9, "{charged}");
+}
+
+/// Samples in user mode alone hold only the idle time of that mode, and say nothing of the kernel.
+#[test]
+fn samples_of_perf_events_do_not_stand_for_work_in_the_kernel() {
+    let mut s = sampled_program();
+    s.header.facts.source = TraceSource::Perf;
+    // In user mode for 30 ms of the 60 ms alone.
+    for ms in [5.0, 15.0, 25.0] {
+        sample(&mut s, ms, 0, ROOT, SampleMode::User, 0x1110);
+    }
+    let found = times(&s);
+    assert_eq!(found, [("parse".to_owned(), 30.0, 30.0)]);
+    let decoded =
+        Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
+    let view = trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64");
+    // The ratio would be zero by these samples; the run's own account gives it, or nothing does.
+    assert_ne!(view.kernel_ratio, Some(0.0));
+    assert_eq!(view.user_spin_s, None);
+    // Samples that would stand for more than the idle time share what there is.
+    for ms in [35.0, 45.0, 52.0, 55.0, 57.0, 58.0] {
+        sample(&mut s, ms, 0, ROOT, SampleMode::User, 0x1110);
+    }
+    assert_eq!(times(&s), [("parse".to_owned(), 90.0, 61.0)]);
 }
 
 /// A trace that names the kernel's functions divides the samples in the kernel among them.

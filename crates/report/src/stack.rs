@@ -154,7 +154,8 @@ pub(crate) fn untraced_note(traces: &[TraceView]) -> Option<String> {
             if traces.len() == 1 { "Without BPF this trace shows" } else { "The traces without BPF show" };
         return Some(format!(
             "{show} when threads ran, not why they waited: kernel locks, interrupts and steal count as \
-             work, other programs as idle time. `morecores doctor` says how to enable BPF."
+             work, other programs as idle time. Functions have user-mode time only. `morecores doctor` \
+             says how to enable BPF."
         ));
     }
     let mut what: Vec<&str> = Vec::new();
@@ -212,7 +213,7 @@ pub(crate) fn source_name(source: TraceSource) -> &'static str {
     match source {
         TraceSource::Bpf => "eBPF",
         TraceSource::BpfWithSystemCalls => "eBPF with every system call",
-        TraceSource::Perf => "perf events (switches only)",
+        TraceSource::Perf => "perf events",
     }
 }
 

@@ -148,7 +148,7 @@ fn each_source_of_the_traces_is_named() {
     let mut view = support::build();
     view.traces[0].source = TraceSource::Perf;
     let text = report(&view, Style { width: 100, ..PLAIN }).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("by perf events (switches only) and eBPF, at most"), "{text}");
+    assert!(text.contains("by perf events and eBPF, at most"), "{text}");
     // One sentence instead of the long list of what perf events do not show.
     assert!(text.contains("The traces without BPF show when threads ran, not why they waited"), "{text}");
     view.traces[0].untraced = vec![UntracedFact { what: "wake-ups".to_owned(), why: "no BPF".to_owned() }];

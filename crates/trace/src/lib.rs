@@ -7,8 +7,8 @@
 //! [`TraceFacts`] are returned at the end.
 //!
 //! Two sources exist: BPF programs at the kernel's tracepoints (`driver` over `bpf/`), and the
-//! context-switch records of perf events for an ordinary user (`perf`). This crate must not
-//! analyse, print, start the command, or depend on studies.
+//! records of perf events for an ordinary user (`perf`). Both unwind user stacks with
+//! `user_stacks`. This crate must not analyse, print, start the command, or depend on studies.
 
 mod driver;
 mod error;
@@ -28,7 +28,11 @@ pub use driver::libbpf_version;
 pub use error::TraceError;
 
 use driver::BpfTracer;
-use perf::{PerfSummary, PerfTracer};
+use perf::PerfTracer;
+
+/// Time between two samples of a CPU, for 197 Hz: below 200, and prime, so that samples drift past
+/// events that occur 100, 250 or 1,000 times a second.
+pub(crate) const SAMPLE_PERIOD: Nanos = Nanos(1_000_000_000 / 197);
 
 /// Settings of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,8 +106,17 @@ pub struct Tracer {
 #[derive(Debug)]
 enum Source {
     Bpf(Box<BpfTracer>),
-    /// Perf events, and the reason why BPF programs are not used.
-    Perf(PerfTracer, TraceError),
+    Perf(Box<PerfSource>),
+}
+
+/// Perf events as the source of a trace.
+#[derive(Debug)]
+struct PerfSource {
+    tracer: PerfTracer,
+    /// Reason why BPF programs are not used.
+    refusal: TraceError,
+    /// Files of other mount namespaces in the last trace, by the number of their module.
+    located: HashMap<u32, OwnedFd>,
 }
 
 impl Tracer {
@@ -125,7 +138,7 @@ impl Tracer {
     pub fn bpf_refusal(&self) -> Option<&TraceError> {
         match &self.source {
             Source::Bpf(_) => None,
-            Source::Perf(_, refused) => Some(refused),
+            Source::Perf(source) => Some(&source.refusal),
         }
     }
 
@@ -146,7 +159,7 @@ impl Tracer {
     pub fn begin(&mut self, sink: EventSink) -> Result<(), TraceError> {
         match &mut self.source {
             Source::Bpf(tracer) => tracer.begin(sink),
-            Source::Perf(tracer, _) => Ok(tracer.begin(sink)?),
+            Source::Perf(source) => Ok(source.tracer.begin(sink)?),
         }
     }
 
@@ -158,7 +171,7 @@ impl Tracer {
     pub fn end(&mut self) -> Result<TraceFacts, TraceError> {
         let facts = match &mut self.source {
             Source::Bpf(tracer) => tracer.end(),
-            Source::Perf(tracer, refused) => facts_of_perf(tracer.end()?, refused),
+            Source::Perf(source) => source.end(),
         }?;
         Ok(TraceFacts { wake_latency_ns: self.wake_latency, ..facts })
     }
@@ -168,7 +181,7 @@ impl Tracer {
     pub fn take_located_files(&mut self) -> HashMap<u32, OwnedFd> {
         match &mut self.source {
             Source::Bpf(tracer) => tracer.take_located_files(),
-            Source::Perf(..) => HashMap::new(),
+            Source::Perf(source) => std::mem::take(&mut source.located),
         }
     }
 }
@@ -188,8 +201,8 @@ impl Source {
         }
         match PerfTracer::open(&options.allotted) {
             Ok(tracer) => {
-                info!("traces come from the context switches of perf events");
-                Ok(Self::Perf(tracer, refused))
+                info!("traces come from perf events");
+                Ok(Self::Perf(Box::new(PerfSource { tracer, refusal: refused, located: HashMap::new() })))
             }
             Err(perf) => {
                 info!("no perf events: {perf}");
@@ -199,32 +212,36 @@ impl Source {
     }
 }
 
-/// Facts about a trace of context switches, made for want of BPF programs.
-fn facts_of_perf(summary: PerfSummary, refused: &TraceError) -> Result<TraceFacts, TraceError> {
-    let mut untraced = summary.untraced;
-    untraced.insert(0, UntracedFact { what: "BPF programs".to_owned(), why: refused.to_string() });
-    Ok(TraceFacts {
-        source: TraceSource::Perf,
-        root: summary.root.ok_or(TraceError::NoRoot)?,
-        known: Vec::new(),
-        events: summary.events,
-        lost: summary.lost,
-        missed: 0,
-        tracer: summary.tracer,
-        costs: Vec::new(),
-        sample_period_ns: None,
-        tick_ns: morecores_machine::clock::kernel_tick(),
-        interrupts_accounted: false,
-        held_is_told: false,
-        wake_latency_ns: None,
-        stack_share: None,
-        stacks: BTreeMap::new(),
-        modules: Vec::new(),
-        functions: Vec::new(),
-        source_map: Default::default(),
-        generated: Vec::new(),
-        variables: Vec::new(),
-        interrupts: BTreeMap::new(),
-        untraced,
-    })
+impl PerfSource {
+    fn end(&mut self) -> Result<TraceFacts, TraceError> {
+        let summary = self.tracer.end()?;
+        self.located = summary.located;
+        let mut untraced = summary.untraced;
+        let why = self.refusal.to_string();
+        untraced.insert(0, UntracedFact { what: "BPF programs".to_owned(), why });
+        Ok(TraceFacts {
+            source: TraceSource::Perf,
+            root: summary.root.ok_or(TraceError::NoRoot)?,
+            known: Vec::new(),
+            events: summary.events,
+            lost: summary.lost,
+            missed: 0,
+            tracer: summary.tracer,
+            costs: Vec::new(),
+            sample_period_ns: summary.sample_period,
+            tick_ns: morecores_machine::clock::kernel_tick(),
+            interrupts_accounted: false,
+            held_is_told: false,
+            wake_latency_ns: None,
+            stack_share: None,
+            stacks: BTreeMap::new(),
+            modules: summary.modules,
+            functions: Vec::new(),
+            source_map: Default::default(),
+            generated: Vec::new(),
+            variables: Vec::new(),
+            interrupts: BTreeMap::new(),
+            untraced,
+        })
+    }
 }

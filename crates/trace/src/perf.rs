@@ -1,5 +1,6 @@
-//! The source of traces that needs no privilege: the context-switch records of perf events, which
-//! the kernel gives every user for the user's own processes (`perf_event_open(2)`; Linux 4.3).
+//! The source of traces that needs no privilege: the records of perf events, which the kernel gives
+//! every user for the user's own processes (`perf_event_open(2)`; Linux 4.3). They show context
+//! switches, mappings of code, and samples with registers and stack memory.
 //!
 //! The events are opened on the thread that starts the command, for itself and all its descendants
 //! (`inherit`). A descendant stays traced after it makes threads, calls exec, or starts a new
@@ -12,15 +13,19 @@
 //! states.
 
 mod buffer;
+mod code;
 mod counter;
 mod decode;
 mod error;
 mod mappings;
 mod reader;
 mod record;
+mod samples;
 mod untraced;
 
+use std::collections::HashMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -28,9 +33,10 @@ use std::thread::JoinHandle;
 use buffer::Buffer;
 use counter::{Counter, Records};
 use decode::Caller;
-use morecores_study::trace::{CpuLoss, Event, Tid, UntracedFact};
+use morecores_study::trace::{CpuLoss, Event, Module, Tid, UntracedFact};
 use morecores_study::{CpuId, CpuSet, Nanos};
-use reader::{Channel, StopSignal};
+use reader::{Channel, ChannelSet, StopSignal};
+use samples::Sampling;
 
 pub(crate) use counter::{ALL_THREADS, open};
 pub use error::PerfError;
@@ -56,12 +62,11 @@ const MAX_TOTAL_BYTES: usize = 64 << 20;
 /// enough for a reader that gets no CPU for a while.
 const WAKES_PER_BUFFER: usize = 8;
 
-/// Tracer that records the context switches of one command.
+/// Tracer that records the context switches and samples of one command.
 #[derive(Debug)]
 pub struct PerfTracer {
     cpus: CpuSet,
-    /// Data bytes of each CPU's buffer.
-    bytes: usize,
+    settings: Settings,
     active: Option<ActiveRecording>,
 }
 
@@ -72,8 +77,17 @@ struct ActiveRecording {
     reader: JoinHandle<Result<PerfSummary, PerfError>>,
 }
 
+/// Settings of the events, as far as the kernel permits them.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// Data bytes of each CPU's buffer.
+    bytes: usize,
+    /// Whether the kernel makes samples with registers and stack memory.
+    has_samples: bool,
+}
+
 /// Header data of a recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct PerfSummary {
     /// First process that the calling thread started; absent if it started none.
     pub root: Option<Tid>,
@@ -86,6 +100,13 @@ pub struct PerfSummary {
     pub tracer: Vec<Tid>,
     /// CPU time of that thread.
     pub tracer_runtime: Nanos,
+    /// Time between two samples of a thread; absent without samples.
+    pub sample_period: Option<Nanos>,
+    /// Files that the processes mapped as code.
+    pub modules: Vec<Module>,
+    /// Files among them in other mount namespaces, by their number. They were located while their
+    /// processes lived.
+    pub located: HashMap<u32, OwnedFd>,
     /// Information that the events lack.
     pub untraced: Vec<UntracedFact>,
 }
@@ -98,12 +119,12 @@ impl PerfTracer {
     /// Fails if the kernel has no perf events, denies them to this user, or has no memory for them.
     pub fn open(allotted: &CpuSet) -> Result<Self, PerfError> {
         let cpus = allotted.union(&online_cpus());
-        let mut bytes = buffer_bytes(cpus.len());
+        let mut settings = Settings { bytes: buffer_bytes(cpus.len()), has_samples: true };
         // A rehearsal with all channels, so that a failure occurs here and not in the middle of a
         // study.
-        let channels = open_channels(&cpus, &mut bytes)?;
+        let channels = open_channels(&cpus, &mut settings)?;
         drop(channels);
-        Ok(Self { cpus, bytes, active: None })
+        Ok(Self { cpus, settings, active: None })
     }
 
     /// Begins to record the descendants of the calling thread that are made from now on. The caller
@@ -129,16 +150,16 @@ impl PerfTracer {
         let caller = Caller::this_thread();
         // The reader starts before the events, since a thread made after them would be traced
         // itself.
-        let (channel_sender, channels) = mpsc::sync_channel::<Vec<Channel>>(1);
+        let (channel_sender, channels) = mpsc::sync_channel::<ChannelSet>(1);
         let reader = std::thread::Builder::new()
             .name("perf-reader".to_owned())
             // If the channels could not be opened, the reader drains none and returns at once,
             // because `stop` is set.
             .spawn(move || reader::drain(channels.recv().unwrap_or_default(), caller, &reader_stop, sink))
             .map_err(PerfError::Thread)?;
-        let mut bytes = self.bytes;
-        let opened = open_channels(&self.cpus, &mut bytes).and_then(|channels| {
-            channels.iter().try_for_each(|channel| channel.counter.enable())?;
+        let mut settings = self.settings;
+        let opened = open_channels(&self.cpus, &mut settings).and_then(|channels| {
+            channels.channels.iter().try_for_each(|channel| channel.counter.enable())?;
             Ok(channels)
         });
         match opened {
@@ -204,18 +225,30 @@ fn buffer_bytes(cpus: usize) -> usize {
     power.clamp(MIN_BYTES, MAX_BYTES)
 }
 
-/// Opens an event of the calling thread and its descendants for each CPU, with a buffer of `bytes`.
-/// If the kernel allows this user less memory, it halves the size repeatedly. On return, `bytes`
-/// holds the final size.
-fn open_channels(cpus: &CpuSet, bytes: &mut usize) -> Result<Vec<Channel>, PerfError> {
+/// Opens an event of the calling thread and its descendants for each CPU. If the kernel allows this
+/// user less memory, it halves the size of the buffers repeatedly; a kernel without samples gives
+/// context switches alone. On return, `settings` are the final ones.
+fn open_channels(cpus: &CpuSet, settings: &mut Settings) -> Result<ChannelSet, PerfError> {
     loop {
-        match cpus.iter().map(|cpu| Channel::open(cpu, Records::Switches, *bytes)).collect() {
-            Err(PerfError::MemoryLimit { .. }) if *bytes > MIN_BYTES => *bytes /= 2,
+        let Settings { bytes, .. } = *settings;
+        let sampling = settings.sampling();
+        match cpus.iter().map(|cpu| Channel::open(cpu, Records::Command(sampling), bytes)).collect() {
+            Ok(channels) => return Ok(ChannelSet { channels, sampling }),
+            Err(PerfError::MemoryLimit { .. }) if bytes > MIN_BYTES => settings.bytes /= 2,
             Err(PerfError::MemoryLimit { .. }) => {
                 return Err(PerfError::MemoryLimit { kib: MIN_BYTES / 1024, cpus: cpus.len() });
             }
-            other => return other,
+            Err(PerfError::TooOld | PerfError::Absent) if settings.has_samples => {
+                settings.has_samples = false;
+            }
+            Err(error) => return Err(error),
         }
+    }
+}
+
+impl Settings {
+    fn sampling(self) -> Sampling {
+        if self.has_samples { Sampling::for_buffer(self.bytes) } else { Sampling::Off }
     }
 }
 

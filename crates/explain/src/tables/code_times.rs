@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::trace::{FileLine, SampleMode, StackEnd};
+use morecores_study::trace::{FileLine, SampleMode, StackEnd, TraceSource};
 use morecores_view::Component;
 use morecores_view::code::{CodeTime, CodeTimes};
 
@@ -45,6 +45,7 @@ pub(super) struct LineTimes {
 
 /// Input of the tables of code.
 pub(super) struct CodeInput<'a> {
+    pub(super) source: TraceSource,
     pub(super) map: &'a CodeMap<'a>,
     pub(super) timeline: &'a Timeline,
     pub(super) programs: &'a Programs,
@@ -160,7 +161,8 @@ impl CodeInput<'_> {
         outermost_first(calls)
     }
 
-    /// Idle time charged to each program, over the estimate of it by the program's samples.
+    /// Idle time charged to each program, over the estimate of it by the program's samples. The
+    /// samples of perf events are in user mode alone, so that a smaller estimate is right.
     fn idle_scales(&self) -> BTreeMap<ProgramId, f64> {
         let mut estimates: BTreeMap<ProgramId, f64> = BTreeMap::new();
         for (sample, charge) in self.timeline.samples.iter().zip(&self.idle.sample_charges) {
@@ -176,7 +178,11 @@ impl CodeInput<'_> {
                 .entry(self.programs.charged_program(self.timeline, id, charge.name_index))
                 .or_default() += charge.seconds;
         }
-        scales(charged, &estimates)
+        let mut scales = scales(charged, &estimates);
+        if self.source == TraceSource::Perf {
+            scales.values_mut().for_each(|scale| *scale = scale.min(1.0));
+        }
+        scales
     }
 
     fn visit_waits(&self, visit: &mut impl FnMut(&Moment<'_>)) {

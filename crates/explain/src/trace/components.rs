@@ -118,7 +118,7 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: IdleAccounting) 
     let allotted_s = timeline.allotted.len() as f64 * timeline.elapsed().as_secs_f64();
     components.unexplained_s = allotted_s - explained_s(&components);
     Accounting {
-        user_spin_s: user_spin(timeline, &components),
+        user_spin_s: user_spin(header, timeline, &components),
         components,
         idle,
         kernel_ratio,
@@ -232,7 +232,9 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Kern
     }
     let (user, system) = (user.0 / header.facts.tick_ns.0.max(1), system.0 / header.facts.tick_ns.0.max(1));
     let (mut in_user, mut in_kernel) = (0, 0);
-    for sample in &timeline.samples {
+    // The samples of perf events are in user mode alone and do not show the ratio.
+    let both_modes = header.facts.source != TraceSource::Perf;
+    for sample in timeline.samples.iter().filter(|_| both_modes) {
         if sample.thread.is_some_and(|id| timeline.thread(id).in_tree) {
             in_user += u64::from(sample.mode == SampleMode::User);
             in_kernel += u64::from(sample.mode == SampleMode::Kernel);
@@ -255,8 +257,12 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Kern
 }
 
 /// Work that only waits: the work in each mode times the share of spinning samples in that mode.
-/// None without samples of user mode.
-fn user_spin(timeline: &Timeline, components: &Components) -> Option<f64> {
+/// None without samples of user mode, or if they do not show whether the thread spins, as those of
+/// perf events.
+fn user_spin(header: &TraceHeader, timeline: &Timeline, components: &Components) -> Option<f64> {
+    if header.facts.source == TraceSource::Perf {
+        return None;
+    }
     let share = |mode: SampleMode| {
         let of_tree = |id| timeline.thread(id).in_tree;
         let found = || timeline.samples.iter().filter(|s| s.mode == mode && s.thread.is_some_and(of_tree));

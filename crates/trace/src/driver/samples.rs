@@ -8,11 +8,8 @@ use morecores_study::{CpuId, CpuSet, Nanos};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 use rustix::io::Errno;
 
+use crate::SAMPLE_PERIOD;
 use crate::perf::ALL_THREADS;
-
-/// 197 Hz: below 200, and prime, so that it drifts past events that occur 100, 250 or 1,000 times a
-/// second.
-pub(super) const PERIOD: Nanos = Nanos(1_000_000_000 / 197);
 
 /// The timers; dropping them stops them.
 #[derive(Debug, Default)]
@@ -42,7 +39,7 @@ impl SamplingClock {
 
     /// Time between two samples of one CPU; absent if there are no timers.
     pub(super) fn period(&self) -> Option<Nanos> {
-        (!self.links.is_empty()).then_some(PERIOD)
+        (!self.links.is_empty()).then_some(SAMPLE_PERIOD)
     }
 
     /// CPUs without samples.
@@ -62,7 +59,7 @@ fn start_timer(program: &ProgramMut<'_>, cpu: CpuId) -> Result<Option<Link>, Str
         config: u64::from(PERF_COUNT_SW_CPU_CLOCK),
         ..perf_event_attr::default()
     };
-    attributes.__bindgen_anon_1.sample_period = PERIOD.0;
+    attributes.__bindgen_anon_1.sample_period = SAMPLE_PERIOD.0;
     // The timer excludes idle time, since the idle loop has no thread to sample.
     attributes.set_exclude_idle(1);
     let event = match crate::perf::open(&mut attributes, ALL_THREADS, cpu) {

@@ -72,7 +72,7 @@ impl Buffer {
         let begin = self.tail;
         while self.tail < head && self.tail - begin < CHUNK_BYTES {
             let mut joined = std::mem::take(&mut self.joined);
-            let Some(record) = self.record(head, &mut joined) else {
+            let Some(record) = self.record(self.tail, head, &mut joined) else {
                 // Invalid record: the kernel never writes a record without a length. No later
                 // record can be located.
                 self.tail = head;
@@ -89,9 +89,22 @@ impl Buffer {
         self.tail > begin
     }
 
-    /// Record at the tail.
-    fn record<'a>(&'a self, head: u64, joined: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-        let (first, second) = self.written(head);
+    /// Passes the records between the previous position and `head` to `each`, and leaves them in
+    /// the buffer.
+    pub(super) fn peek(&mut self, head: u64, mut each: impl FnMut(&[u8])) {
+        let mut joined = std::mem::take(&mut self.joined);
+        let mut at = self.tail;
+        while at < head {
+            let Some(record) = self.record(at, head, &mut joined) else { break };
+            each(record);
+            at += record.len() as u64;
+        }
+        self.joined = joined;
+    }
+
+    /// Record at a position.
+    fn record<'a>(&'a self, at: u64, head: u64, joined: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        let (first, second) = self.written(at, head);
         // Lengths of records and of the buffer are multiples of 8 bytes, so that a header is never
         // split.
         let length = usize::from(u16::from_ne_bytes([*first.get(6)?, *first.get(7)?]));
@@ -107,11 +120,11 @@ impl Buffer {
         Some(joined)
     }
 
-    /// Data from the tail to `head`, in two parts: up to the end of the data, and from its
-    /// beginning.
-    fn written(&self, head: u64) -> (&[u8], &[u8]) {
-        let start = (self.tail % self.bytes as u64) as usize;
-        let length = ((head - self.tail) as usize).min(self.bytes);
+    /// Data from a position at or after the tail to `head`, in two parts: up to the end of the
+    /// data, and from its beginning.
+    fn written(&self, at: u64, head: u64) -> (&[u8], &[u8]) {
+        let start = (at % self.bytes as u64) as usize;
+        let length = ((head - at) as usize).min(self.bytes);
         let first = length.min(self.bytes - start);
         // SAFETY: both stretches lie in the data part of the mapping, which lives as long as
         // `self`. The kernel wrote them before it moved its head past them. It writes there again

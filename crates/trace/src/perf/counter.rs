@@ -4,13 +4,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use morecores_study::CpuId;
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_FORMAT_LOST, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
-    PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_FORMAT_LOST, PERF_SAMPLE_TID,
+    PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 use perf_event_open_sys::ioctls;
 use rustix::io::Errno;
 
 use super::PerfError;
+use super::samples::{REGISTERS, SAMPLE_FIELDS, Sampling};
+use crate::SAMPLE_PERIOD;
 
 /// Fields that the kernel appends to every record: thread and time. The CPU is known from the
 /// buffer, since an event of one CPU gets only that CPU's records. Without the CPU field, a switch
@@ -20,14 +22,34 @@ const SAMPLE_TYPE: u64 = (PERF_SAMPLE_TID | PERF_SAMPLE_TIME) as u64;
 /// Records that an event makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Records {
-    /// Context switches, creation, names and end of the calling thread and its descendants.
-    Switches,
+    /// Context switches, creation, names and end of the calling thread and its descendants, and
+    /// their samples with mappings of code. One event makes all of these, because the kernel
+    /// switches each event of a thread with the thread.
+    Command(Sampling),
     /// Mappings of code by all processes on the CPU. The event belongs to no thread, so that it
     /// costs nothing at a context switch; it needs CAP_PERFMON.
     Mappings,
 }
 
-/// An open event. It counts nothing: only its records matter.
+/// Abilities that only some kernels have. An event is opened with all of them if possible.
+#[derive(Clone, Copy, Debug)]
+struct Abilities {
+    /// Whether the kernel reports the number of lost records on request (Linux 6.0).
+    reports_lost: bool,
+    /// Whether a mapping has the build identifier of its file (Linux 5.12).
+    has_build_ids: bool,
+}
+
+impl Abilities {
+    /// Abilities of new and old kernels, the newest first.
+    const ALL: [Self; 3] = [
+        Self { reports_lost: true, has_build_ids: true },
+        Self { reports_lost: false, has_build_ids: true },
+        Self { reports_lost: false, has_build_ids: false },
+    ];
+}
+
+/// An open event. Only its records matter, not its count.
 #[derive(Debug)]
 pub(super) struct Counter {
     cpu: CpuId,
@@ -39,14 +61,18 @@ pub(super) struct Counter {
 impl Counter {
     /// Opens a disabled event. The kernel wakes its reader for each `wake_bytes` of records.
     pub(super) fn open(cpu: CpuId, records: Records, wake_bytes: usize) -> Result<Self, PerfError> {
-        let opened = match perf_event_open(cpu, records, wake_bytes, u64::from(PERF_FORMAT_LOST)) {
-            Ok(fd) => Ok((fd, true)),
-            Err(Errno::INVAL) => perf_event_open(cpu, records, wake_bytes, 0).map(|fd| (fd, false)),
-            Err(errno) => Err(errno),
-        };
-        let (fd, reports_lost) =
-            opened.map_err(|errno| PerfError::from_open(cpu, errno, paranoid_level()))?;
-        Ok(Self { cpu, fd, reports_lost })
+        let mut refusal = Errno::INVAL;
+        for abilities in Abilities::ALL {
+            match perf_event_open(cpu, records, wake_bytes, abilities) {
+                Ok(fd) => return Ok(Self { cpu, fd, reports_lost: abilities.reports_lost }),
+                Err(Errno::INVAL) => {}
+                Err(errno) => {
+                    refusal = errno;
+                    break;
+                }
+            }
+        }
+        Err(PerfError::from_open(cpu, refusal, paranoid_level()))
     }
 
     pub(super) fn cpu(&self) -> CpuId {
@@ -103,44 +129,57 @@ fn perf_event_open(
     cpu: CpuId,
     records: Records,
     wake_bytes: usize,
-    read_format: u64,
+    abilities: Abilities,
 ) -> Result<OwnedFd, Errno> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
         size: size_of::<perf_event_attr>() as u32,
         config: u64::from(PERF_COUNT_SW_DUMMY),
         sample_type: SAMPLE_TYPE,
-        read_format,
+        read_format: if abilities.reports_lost { u64::from(PERF_FORMAT_LOST) } else { 0 },
         clockid: libc::CLOCK_MONOTONIC,
         ..perf_event_attr::default()
     };
     attributes.set_disabled(1);
     let thread = match records {
-        Records::Switches => {
+        Records::Command(sampling) => {
             attributes.set_inherit(1);
             attributes.set_context_switch(1);
             attributes.set_task(1);
             attributes.set_comm(1);
             attributes.set_comm_exec(1);
+            if let Sampling::Stacks { bytes } = sampling {
+                attributes.config = u64::from(PERF_COUNT_SW_CPU_CLOCK);
+                attributes.__bindgen_anon_1.sample_period = SAMPLE_PERIOD.0;
+                attributes.sample_type |= SAMPLE_FIELDS;
+                attributes.sample_regs_user = REGISTERS;
+                attributes.sample_stack_user = bytes;
+                request_mappings(&mut attributes, abilities);
+            }
             CALLING_THREAD
         }
         Records::Mappings => {
-            attributes.set_mmap(1);
-            attributes.set_mmap2(1);
-            attributes.set_build_id(1);
+            request_mappings(&mut attributes, abilities);
             ALL_THREADS
         }
     };
     attributes.set_sample_id_all(1);
     attributes.set_use_clockid(1);
-    // The condition under which an ordinary user may open the event (perf_event_paranoid 2); a
-    // dummy event counts nothing anyway.
+    // The condition under which an ordinary user may open the event (perf_event_paranoid 2). The
+    // clock then makes no samples in kernel mode.
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_hv(1);
     // The kernel wakes the reader after this many bytes, never for a single record.
     attributes.set_watermark(1);
     attributes.__bindgen_anon_2.wakeup_watermark = wake_bytes as u32;
     open(&mut attributes, thread, cpu)
+}
+
+/// Requests records of the mappings of code.
+fn request_mappings(attributes: &mut perf_event_attr, abilities: Abilities) {
+    attributes.set_mmap(1);
+    attributes.set_mmap2(1);
+    attributes.set_build_id(abilities.has_build_ids.into());
 }
 
 /// Threads of an event, as the system call names them.

@@ -14,12 +14,14 @@
 //! distinguish.
 
 use morecores_study::trace::{
-    Accounts, Call, Comm, Event, EventKind, Exec, Fork, PrevState, Switch, ThreadExit, Tid,
+    Accounts, Call, Comm, Event, EventKind, Exec, Fork, Mapping, PrevState, Sample, SampleMode, StackEnd,
+    StackMoment, Switch, ThreadExit, Tid, UserStack,
 };
 use morecores_study::{CpuId, Nanos};
 use perf_event_open_sys::bindings as sys;
 
 use super::record::{Fields, Record};
+use super::samples::{SampleRecord, SampledStack};
 
 /// The tracing process and thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +102,36 @@ impl Decoder {
         Some(())
     }
 
+    /// Appends the events of a sample, except for the caller's own process. Returns the stack of
+    /// the sample if an event expects it. The stack comes before its sample, as with BPF programs.
+    pub(super) fn decode_sample<'a>(
+        &mut self,
+        sample: &SampleRecord<'a>,
+        events: &mut Vec<Event>,
+    ) -> Option<SampledStack<'a>> {
+        self.last = self.last.max(sample.at);
+        if sample.process == self.caller.process {
+            return None;
+        }
+        let tid = sample.thread;
+        if sample.stack.is_some() {
+            // The stack is unwound later; until then no frame is known.
+            let (moment, end) = (StackMoment::Sample, StackEnd::UnknownCode);
+            let stack = UserStack { tid, moment, frame: None, end, weight_log2: 0 };
+            self.push(EventKind::UserStack(stack), events);
+        }
+        // The records do not show the instructions, and so not whether the thread spins.
+        let (mode, address) = (SampleMode::User, sample.address);
+        self.push(EventKind::Sample(Sample { tid, mode, address, spins: false }), events);
+        sample.stack
+    }
+
+    /// Appends the event of a mapping.
+    pub(super) fn add_mapping(&mut self, at: Nanos, mapping: Mapping, events: &mut Vec<Event>) {
+        self.last = self.last.max(at);
+        self.push(EventKind::Mapping(mapping), events);
+    }
+
     fn push(&self, kind: EventKind, events: &mut Vec<Event>) {
         events.push(Event { at: self.last, cpu: self.cpu, kind });
     }
@@ -122,16 +154,15 @@ impl Decoder {
         self.push(switch_event(tid, prev_state, Tid::UNSEEN), events);
     }
 
-    /// Decodes a body of pid, ppid, tid, ptid, time.
-    fn fork(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
-        let (process, by_process, child, parent) = (body.tid()?, body.tid()?, body.tid()?, body.tid()?);
-        if process == self.caller.process {
+    fn fork(&mut self, body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
+        let (fork, by_process) = parse_fork(body)?;
+        if fork.process == self.caller.process {
             return Some(());
         }
         if by_process == self.caller.process && self.root.is_none() {
-            self.root = Some((self.last, child));
+            self.root = Some((self.last, fork.child));
         }
-        self.push(EventKind::Fork(Fork { parent, child, process }), events);
+        self.push(EventKind::Fork(fork), events);
         Some(())
     }
 
@@ -185,6 +216,19 @@ impl Decoder {
         self.exited = None;
         self.push(EventKind::Lost { events: lost }, events);
     }
+}
+
+/// New thread of a record, and its time; `None` if the record is of another kind.
+pub(super) fn fork_event(record: &[u8]) -> Option<(Nanos, Fork)> {
+    let Record { kind, body, at, .. } = Record::parse(record)?;
+    let (fork, _) = parse_fork(body).filter(|_| kind == sys::PERF_RECORD_FORK)?;
+    Some((at, fork))
+}
+
+/// New thread from a body of pid, ppid, tid, ptid, time; and the process that made it.
+fn parse_fork(mut body: Fields<'_>) -> Option<(Fork, Tid)> {
+    let (process, by_process, child, parent) = (body.tid()?, body.tid()?, body.tid()?, body.tid()?);
+    Some((Fork { parent, child, process }, by_process))
 }
 
 /// A switch of which only one side is recorded.

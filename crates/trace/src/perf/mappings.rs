@@ -71,7 +71,7 @@ impl MappingReader {
             let waiting = self.waiting.entry(channel.counter.cpu()).or_default();
             let head = channel.buffer.head();
             let mut keep = |bytes: &[u8]| {
-                if let Some((at, mapping)) = decode(bytes, &is_traced, &mut self.modules) {
+                if let Some((at, mapping)) = decode_mapping(bytes, &is_traced, &mut self.modules) {
                     waiting.push_back((at, mapping));
                     self.fresh.push((at, mapping));
                 }
@@ -83,7 +83,7 @@ impl MappingReader {
 
     /// Files of the mappings so far.
     pub(crate) fn files(&self) -> MappedFiles<'_> {
-        MappedFiles { modules: &self.modules.list, located: &self.modules.located }
+        self.modules.files()
     }
 
     /// Inserts the mappings of a CPU up to the time of the last of its `events` before the first
@@ -108,7 +108,7 @@ impl MappingReader {
     /// Ends the recording.
     pub(crate) fn finish(self) -> ReadMappings {
         let lost = self.channels.iter().filter_map(|channel| channel.counter.read_lost_records().ok()?).sum();
-        let Modules { list: modules, located, .. } = self.modules;
+        let (modules, located) = self.modules.into_parts();
         ReadMappings { modules, located, lost }
     }
 }
@@ -119,7 +119,11 @@ fn mapping_event(at: Nanos, cpu: CpuId, mapping: Mapping) -> Event {
 
 /// Decodes a record of a mapping by a traced process: pid, tid, address, length, offset, build
 /// identifier or inode, protection, flags, path.
-fn decode(bytes: &[u8], is_traced: impl Fn(Tid) -> bool, modules: &mut Modules) -> Option<(Nanos, Mapping)> {
+pub(super) fn decode_mapping(
+    bytes: &[u8],
+    is_traced: impl Fn(Tid) -> bool,
+    modules: &mut Modules,
+) -> Option<(Nanos, Mapping)> {
     let Record { kind, flags, mut body, at, .. } = Record::parse(bytes)?;
     if kind != sys::PERF_RECORD_MMAP2 {
         return None;
@@ -145,7 +149,7 @@ fn decode(bytes: &[u8], is_traced: impl Fn(Tid) -> bool, modules: &mut Modules) 
 
 /// Modules, numbered in the order of their first mapping.
 #[derive(Debug, Default)]
-struct Modules {
+pub(super) struct Modules {
     list: Vec<Module>,
     numbers: HashMap<Module, u32>,
     /// Files of other mount namespaces.
@@ -155,6 +159,16 @@ struct Modules {
 }
 
 impl Modules {
+    /// All files so far.
+    pub(super) fn files(&self) -> MappedFiles<'_> {
+        MappedFiles { modules: &self.list, located: &self.located }
+    }
+
+    /// All files by their number, and the located files of other mount namespaces.
+    pub(super) fn into_parts(self) -> (Vec<Module>, HashMap<u32, OwnedFd>) {
+        (self.list, self.located)
+    }
+
     /// Number of a module that this process has mapped.
     fn number(&mut self, process: Tid, module: Module) -> u32 {
         let number = match self.numbers.get(&module) {
@@ -206,7 +220,7 @@ mod tests {
     #[test]
     fn records_give_mappings_of_traced_processes() {
         let mut modules = Modules::default();
-        let mut decoded = |bytes: &[u8]| decode(bytes, |process| process == Tid(7), &mut modules);
+        let mut decoded = |bytes: &[u8]| decode_mapping(bytes, |process| process == Tid(7), &mut modules);
         let libc = record(7, 0x7000, "/lib/libc.so.6", true, 90);
         let expected = Mapping { process: Tid(7), start: 0x7000, length: 0x1000, offset: 0x2000, module: 0 };
         assert_eq!(decoded(&libc), Some((Nanos(90), expected)));

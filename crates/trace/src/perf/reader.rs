@@ -13,10 +13,13 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 
 use super::buffer::Buffer;
+use super::code::{Batch, CommandCode};
 use super::counter::Counter;
 use super::decode::{Caller, Decoder};
+use super::samples::Sampling;
 use super::untraced::list_untraced;
 use super::{PerfError, PerfSummary, online_cpus};
+use crate::SAMPLE_PERIOD;
 
 /// The nice value of the highest priority (sched(7)).
 const HIGHEST_PRIORITY: i32 = -20;
@@ -27,6 +30,13 @@ const HIGHEST_PRIORITY: i32 = -20;
 pub(super) struct Channel {
     pub(super) counter: Counter,
     pub(super) buffer: Buffer,
+}
+
+/// The events of all CPUs.
+#[derive(Debug, Default)]
+pub(super) struct ChannelSet {
+    pub(super) channels: Vec<Channel>,
+    pub(super) sampling: Sampling,
 }
 
 /// Stop signal for the reader.
@@ -60,7 +70,7 @@ struct CpuStream {
 /// Carries records to `sink` until `stop` is set, then disables the events and carries the
 /// remaining records.
 pub(super) fn drain<S>(
-    channels: Vec<Channel>,
+    ChannelSet { channels, sampling }: ChannelSet,
     caller: Caller,
     stop: &StopSignal,
     mut sink: S,
@@ -78,21 +88,30 @@ where
     };
     let mut streams: Vec<CpuStream> = channels.into_iter().map(stream).collect();
     let mut delivered = 0;
-    let mut batch = Vec::new();
+    let mut batch = Batch::default();
+    let mut code = CommandCode::new(caller);
     let mut stopped = false;
     while !stopped {
         stopped = wait_for_records(&mut streams, stop)?;
         if stopped {
             streams.iter().try_for_each(|stream| stream.counter.disable())?;
         }
-        for stream in &mut streams {
-            delivered += stream.read_records(&mut batch, &mut sink)?;
+        // The files and processes of all CPUs come before the stacks of any: a thread may have
+        // changed CPUs.
+        let heads: Vec<u64> = streams.iter().map(|stream| stream.buffer.head()).collect();
+        for (stream, head) in streams.iter_mut().zip(&heads) {
+            stream.buffer.peek(*head, |record| code.note_change(record));
+        }
+        code.apply_changes();
+        for (stream, head) in streams.iter_mut().zip(heads) {
+            delivered += stream.read_records(head, &mut code, &mut batch, &mut sink)?;
         }
     }
     for stream in &mut streams {
         delivered += stream.report_losses(&mut batch, &mut sink)?;
     }
     let loss = |stream: &CpuStream| CpuLoss { cpu: stream.counter.cpu(), dropped: stream.decoder.lost };
+    let (modules, located) = code.into_files();
     let traced = streams.iter().map(|stream| stream.counter.cpu()).collect();
     Ok(PerfSummary {
         root: streams.iter().filter_map(|stream| stream.decoder.root).min().map(|(_, root)| root),
@@ -100,7 +119,10 @@ where
         lost: streams.iter().map(loss).filter(|loss| loss.dropped > 0).collect(),
         tracer: vec![Caller::this_thread().thread],
         tracer_runtime: clock::thread_cpu(),
-        untraced: list_untraced(&online_cpus().difference(&traced)),
+        sample_period: (sampling != Sampling::Off).then_some(SAMPLE_PERIOD),
+        modules,
+        located,
+        untraced: list_untraced(sampling, &online_cpus().difference(&traced)),
     })
 }
 
@@ -130,46 +152,52 @@ fn wait_for_records(streams: &mut [CpuStream], stop: &StopSignal) -> Result<bool
 }
 
 impl CpuStream {
-    /// Carries the present records and returns the number of their events. Records that the kernel
-    /// writes in the meantime wait for the next call: otherwise the reader would chase its own
-    /// records.
-    fn read_records<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
+    /// Carries the records up to `head` and returns the number of their events. Records that the
+    /// kernel writes in the meantime wait for the next call: otherwise the reader would chase its
+    /// own records.
+    fn read_records<S>(
+        &mut self,
+        head: u64,
+        code: &mut CommandCode,
+        batch: &mut Batch,
+        sink: &mut S,
+    ) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
     {
-        let head = self.buffer.head();
         let mut delivered = 0;
         loop {
             batch.clear();
-            let (decoder, events) = (&mut self.decoder, &mut *batch);
-            if !self.buffer.take(head, |record| decoder.decode(record, events)) {
+            let decoder = &mut self.decoder;
+            if !self.buffer.take(head, |record| code.decode(decoder, record, batch)) {
                 return Ok(delivered);
             }
-            delivered += self.deliver(batch, sink)?;
+            code.unwind(batch);
+            delivered += self.deliver(&batch.events, sink)?;
         }
     }
 
     /// Reports the losses since the last record, which no later record reports.
-    fn report_losses<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
+    fn report_losses<S>(&mut self, batch: &mut Batch, sink: &mut S) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
     {
         batch.clear();
         if let Some(total) = self.counter.read_lost_records()? {
-            self.decoder.report_total_loss(total, clock::monotonic(), batch);
+            self.decoder.report_total_loss(total, clock::monotonic(), &mut batch.events);
         }
-        self.deliver(batch, sink)
+        self.deliver(&batch.events, sink)
     }
 
-    fn deliver<S>(&self, batch: &[Event], sink: &mut S) -> Result<u64, PerfError>
+    fn deliver<S>(&self, events: &[Event], sink: &mut S) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
     {
-        if batch.is_empty() {
+        if events.is_empty() {
             return Ok(0);
         }
         let cpu = self.counter.cpu();
-        sink(cpu, batch).map_err(|error| PerfError::Sink { cpu, error })?;
-        Ok(batch.len() as u64)
+        sink(cpu, events).map_err(|error| PerfError::Sink { cpu, error })?;
+        Ok(events.len() as u64)
     }
 }

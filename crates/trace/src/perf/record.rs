@@ -4,11 +4,16 @@
 use morecores_study::Nanos;
 use morecores_study::trace::Tid;
 
-/// Bytes that end each record: process and thread, then the time, as `counter` requests
-/// (perf_event_open(2), `struct sample_id`).
+/// Bytes that end each record except a sample: process and thread, then the time, as `counter`
+/// requests (perf_event_open(2), `struct sample_id`).
 pub(super) const SAMPLE_ID_BYTES: usize = 16;
 
-/// Parts of a record.
+/// Kind of a record, `PERF_RECORD_*`; `None` if it is shorter than a header.
+pub(super) fn kind_of(bytes: &[u8]) -> Option<u32> {
+    Fields(bytes).u32()
+}
+
+/// Parts of a record other than a sample.
 pub(super) struct Record<'a> {
     /// `PERF_RECORD_*`.
     pub(super) kind: u32,
@@ -36,6 +41,17 @@ impl<'a> Record<'a> {
 pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The next bytes, of this number.
+    pub(super) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
     pub(super) fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

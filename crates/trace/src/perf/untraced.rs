@@ -1,14 +1,25 @@
-//! Descriptions of the information that context-switch records lack.
+//! Descriptions of the information that the records of perf events lack.
 
 use morecores_study::CpuSet;
 use morecores_study::trace::UntracedFact;
 
-const RECORDS: &str = "context switches, the only events without privilege, do not show it";
+use super::samples::Sampling;
 
-/// Information that such a trace lacks. `late_cpus` are CPUs that came online after the trace
-/// began.
-pub(super) fn list_untraced(late_cpus: &CpuSet) -> Vec<UntracedFact> {
+const RECORDS: &str = "the perf events of an ordinary user do not show it";
+
+const WAITS: &str = "waits begin in the kernel, and an ordinary user gets events of user mode only";
+const USER_MODE: &str = "an ordinary user gets samples of user mode only";
+const CLOCKS: &str = "each thread has its own clock, which begins with the thread";
+
+/// Least memory of a stack below which the trace names the limit, in bytes. A choice: the stacks of
+/// most programs take less.
+const USUAL_STACK_BYTES: u32 = 16 << 10;
+
+/// Information that a trace with these samples lacks. `late_cpus` are CPUs that came online after
+/// the trace began.
+pub(super) fn list_untraced(sampling: Sampling, late_cpus: &CpuSet) -> Vec<UntracedFact> {
     let mut list: Vec<UntracedFact> = [
+        ("the functions in which threads wait, and their callers", WAITS),
         ("wake-ups, and so the reason of each wait and the time that a thread was runnable", RECORDS),
         ("waits for kernel locks", RECORDS),
         ("system calls", RECORDS),
@@ -29,6 +40,24 @@ pub(super) fn list_untraced(late_cpus: &CpuSet) -> Vec<UntracedFact> {
     ]
     .map(|(what, why)| UntracedFact { what: what.to_owned(), why: why.to_owned() })
     .into();
+    let fact = |what: String, why: &str| UntracedFact { what, why: why.to_owned() };
+    match sampling {
+        Sampling::Off => list.push(fact(
+            "the functions that the threads ran".to_owned(),
+            "this kernel does not copy registers and stack memory of a thread",
+        )),
+        Sampling::Stacks { bytes } => {
+            list.push(fact("the functions of work in the kernel".to_owned(), USER_MODE));
+            list.push(fact(
+                "the functions of threads that ran for less than 5 ms on a CPU".to_owned(),
+                CLOCKS,
+            ));
+            if bytes < USUAL_STACK_BYTES {
+                let what = format!("the callers beyond the first {} KiB of a stack", bytes / 1024);
+                list.push(fact(what, "the memory for buffers is limited (kernel.perf_event_mlock_kb)"));
+            }
+        }
+    }
     if !late_cpus.is_empty() {
         let what = format!("the threads on CPU {late_cpus}");
         list.push(UntracedFact { what, why: "it came online after the trace had begun".to_owned() });
@@ -42,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_cpu_that_came_online_late_is_named() {
-        let always = list_untraced(&CpuSet::new());
-        let late = list_untraced(&"3-4".parse().unwrap());
+        let always = list_untraced(Sampling::Off, &CpuSet::new());
+        let late = list_untraced(Sampling::Off, &"3-4".parse().unwrap());
         assert_eq!(late[..always.len()], always[..]);
         assert_eq!(late[always.len()].what, "the threads on CPU 3-4");
     }

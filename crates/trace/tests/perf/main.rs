@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout)] // Measured figures, for `--nocapture`.
 
+mod stacks;
 mod support;
 
 use std::io;

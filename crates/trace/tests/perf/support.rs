@@ -129,7 +129,12 @@ impl TracedRun {
                     came.insert(event.cpu, exec.tid);
                     continue;
                 }
-                EventKind::Exit(_) | EventKind::Rename { .. } => continue,
+                EventKind::Exit(_)
+                | EventKind::Rename { .. }
+                | EventKind::Mapping(_)
+                | EventKind::Frame(_)
+                | EventKind::UserStack(_)
+                | EventKind::Sample(_) => continue,
                 other => panic!("{other:?}"),
             };
             lives.entry(tid).or_default().push(event);
