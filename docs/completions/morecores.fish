@@ -74,7 +74,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'Uni
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l decimal-mark -d 'Decimal mark of the command\'s numbers [default: determined from them; `1,234` alone is refused]' -r -f -a "point\t'Decimal point: `1,234.5`'
 comma\t'Decimal comma: `1.234,5`'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'Trace further runs of each CPU count after the timed runs, to show where the CPUs went [default: auto]' -r -f -a "off\t'No run is traced'
-auto\t'Runs are traced as far as the machine and the privilege allow; context switches alone where they allow little'
+auto\t'Runs are traced as far as the machine and the privilege allow; without causes of waiting where they allow little'
 on\t'Runs are traced in full; the study does not start if that is impossible'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l traced-runs -d 'Traced runs of each CPU count, in shuffled rounds [default: 3; 1 if a run takes more than 20 s, if the time is too short, or if the traces are large]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l predict -d 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]' -r

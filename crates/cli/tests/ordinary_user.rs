@@ -7,6 +7,7 @@ use std::os::unix::fs::chown;
 
 use harness::{NOBODY, OrdinaryUser, World, is_root, report_skip, usable_cpus};
 use morecores_study::{CpuEstimator, Study};
+use morecores_testkit::CProgram;
 
 /// User without privilege. The reason is noted if there can be none.
 fn user<'a>(world: &'a World, name: &str) -> Option<OrdinaryUser<'a>> {
@@ -134,4 +135,87 @@ fn a_journal_of_another_user_is_ignored() {
     let ran = user.morecores_with(&[("TMPDIR", &shared)], &["topology"]);
     ran.success().says(&["belongs to user 12345", "XDG_RUNTIME_DIR"]);
     assert!(precious.exists() && theirs.join("1.json").exists(), "{ran}");
+}
+
+/// Computes in one function alone, and then in two threads at once.
+const STAGES: &str = r#"
+#include <pthread.h>
+
+#define OUT_OF_LINE __attribute__((noinline, noclone))
+
+OUT_OF_LINE static void parse_input(volatile double *sum)
+{
+	for (int i = 0; i < 60000000; i++)
+		*sum += i;
+}
+
+OUT_OF_LINE static void *add_up(void *unused)
+{
+	volatile double sum = 0;
+
+	for (int i = 0; i < 60000000; i++)
+		sum *= i;
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	volatile double sum = 0;
+
+	parse_input(&sum);
+	pthread_create(&thread, NULL, add_up, NULL);
+	add_up(NULL);
+	pthread_join(thread, NULL);
+	return sum < 0;
+}
+"#;
+
+#[test]
+fn functions_need_no_privilege() {
+    const NAME: &str = "functions_need_no_privilege";
+    let world = World::new();
+    let Some(user) = user(&world, NAME) else { return };
+    let program = user.home.join("stages");
+    fs::copy(CProgram::compile("stages", STAGES).path(), &program).expect("a copy");
+    let path = program.to_str().expect("a path of letters");
+    let ran = user.morecores(&["trace", "-o", "study", "--json", "--", path]);
+    if !ran.status.success() && ran.stderr.contains("perf events") {
+        return report_skip(NAME, ran.stderr.trim());
+    }
+    let view: serde_json::Value = serde_json::from_str(&ran.success().stdout).expect("JSON");
+    if view["source"] != "perf" {
+        return report_skip(NAME, "this user may load BPF programs");
+    }
+    let untraced = view["untraced"].as_array().expect("a list");
+    let is_missing = |what: &str| untraced.iter().any(|fact| fact["what"] == what);
+    if is_missing("the functions that the threads ran") {
+        return report_skip(NAME, "the kernel copies no registers and stack memory");
+    }
+    assert!(is_missing("the functions of work in the kernel"), "{untraced:#?}");
+    let rows = view["functions"].as_array().expect("functions");
+    let seconds = |row: &serde_json::Value, component: &str| {
+        let times = row["times"].as_array().expect("times");
+        times
+            .iter()
+            .filter(|time| time["component"] == component)
+            .filter_map(|time| time["seconds"].as_f64())
+            .sum()
+    };
+    let work = |is_counted: &dyn Fn(&serde_json::Value) -> bool| -> f64 {
+        rows.iter().filter(|row| is_counted(row)).map(|row| -> f64 { seconds(row, "user_work") }).sum()
+    };
+    let (named, all) =
+        (work(&|row| row["function"] == "parse_input" || row["function"] == "add_up"), work(&|_| true));
+    assert!(all > 0.0 && named > 0.9 * all, "{named} of {all} s: {rows:#?}");
+    assert!(work(&|row| row["module"] == "[kernel]") == 0.0, "{rows:#?}");
+    // The samples are of user mode only and do not show the ratio.
+    let estimator = view["kernel_ratio_estimator"].as_str().expect("a name");
+    assert!(!estimator.contains("sample"), "{estimator}");
+    let calls = view["call_tree"].as_array().expect("calls");
+    let call =
+        calls.iter().find(|call| call["function"] == "parse_input").unwrap_or_else(|| panic!("{calls:#?}"));
+    let caller = call["caller"].as_u64().expect("a caller") as usize;
+    assert_eq!(calls[caller]["function"], "main", "{calls:#?}");
+    user.morecores(&["show", "--wide", "study"]).success().prints(&["functions on", "parse_input", "add_up"]);
 }

@@ -174,7 +174,7 @@ pub enum Output {
 pub enum TraceMode {
     /// No run is traced.
     Off,
-    /// Runs are traced as far as the machine and the privilege allow; context switches alone
+    /// Runs are traced as far as the machine and the privilege allow; without causes of waiting
     /// where they allow little.
     #[default]
     Auto,

@@ -1,8 +1,8 @@
 //! Traced run: the events that the kernel reported, and the data needed to read them.
 //!
 //! A trace holds observations only; other code computes from them where each CPU's time was lost.
-//! One of two sources records a trace: BPF programs, or the context-switch records of perf events
-//! that an unprivileged user gets. Both sources use these events; perf events supply fewer of them.
+//! One of two sources records a trace: BPF programs, or the perf events that an unprivileged user
+//! gets. Both sources use these events; perf events supply fewer of them.
 
 mod address_spaces;
 mod code;

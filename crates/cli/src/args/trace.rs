@@ -88,7 +88,8 @@ Examples:
   morecores trace --json -- ./job | jq .components
 
 Tracing needs CAP_BPF and CAP_PERFMON; `morecores doctor` reports what is missing, and how to get it. A trace without \
-them contains only context switches: it shows parallelism and serial phases, but no causes.
+them contains context switches, and samples in user mode: it shows parallelism, serial phases and functions, but no \
+causes of waiting.
 
 Exit status: 0 traced; 1 the command failed, its trace is shown; 2 bad input, or tracing is not permitted here; 126 the \
 command cannot be executed; 127 the command is not found; 129 ended by SIGHUP; 130 ended by Ctrl-C; 143 ended by SIGTERM. \

@@ -208,7 +208,8 @@ const NO_PERF_EVENTS: &str =
 
 fn own_switches(facts: &Facts) -> Finding {
     let what = CheckedFacility::OwnSwitches;
-    let matters = "traces without privilege: parallelism and serial phases, but no causes of waiting";
+    let matters =
+        "traces without privilege: parallelism, serial phases and functions, but no causes of waiting";
     let attempt = Attempt {
         result: facts.tracing.own_switches,
         success: "the command's context switches can be recorded by perf events",

@@ -23,8 +23,8 @@ pub enum TraceSource {
     Bpf,
     /// BPF programs at the kernel's tracepoints and at every system call.
     BpfWithSystemCalls,
-    /// Context-switch records of perf events, without privilege: no wakers, locks, calls or
-    /// interrupts.
+    /// Perf events, without privilege: context switches, and samples in user mode; no wakers,
+    /// locks, calls or interrupts.
     Perf,
 }
 
