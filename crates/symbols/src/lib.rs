@@ -7,8 +7,8 @@
 //! a symbol as its source language does. [`Unwinder`] turns copies of stack memory into stacks.
 //! [`KernelSymbols`] has the functions of the kernel, and [`PerfMap`] those that a process
 //! generated at run time. `namespace` locates the files of other mount namespaces while their
-//! processes live. This crate knows modules and no traces: it must not locate addresses in
-//! processes, decide or print.
+//! processes live, and `vdso` has the code that the kernel maps. This crate knows modules and no
+//! traces: it must not locate addresses in processes, decide or print.
 //!
 //! A name is given only where a symbol contains the place. The nearest symbol before it is another
 //! function in a stripped file.
@@ -22,6 +22,7 @@ mod namespace;
 mod perf_map;
 mod symbolizer;
 mod unwinder;
+mod vdso;
 
 pub use error::SymbolError;
 pub use kernel::KernelSymbols;

@@ -13,6 +13,7 @@ use morecores_study::trace::{Function, InlinedFunction, Mapping, Module, SourceL
 use crate::SymbolError;
 use crate::elf::ElfFile;
 use crate::name::source_name;
+use crate::vdso;
 
 /// Source of names. It keeps the files that it has read.
 #[derive(Debug)]
@@ -179,13 +180,12 @@ pub(crate) fn checked_file(
     located: Option<&OwnedFd>,
 ) -> Result<(PathBuf, ElfFile), SymbolError> {
     let name = module.path.clone();
-    if !module.has_path() {
-        return Err(SymbolError::NoFile { name });
-    }
     let path = match located {
-        Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
-        None => PathBuf::from(&name),
+        Some(file) => Some(PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))),
+        None if name == vdso::NAME => vdso::image_path(),
+        None => module.has_path().then(|| PathBuf::from(&name)),
     };
+    let Some(path) = path else { return Err(SymbolError::NoFile { name }) };
     let elf = ElfFile::read(&path).map_err(|why| SymbolError::Unreadable { path: name.clone(), why })?;
     match (&module.build_id, &elf.build_id) {
         (Some(mapped), Some(now)) if mapped != now => Err(SymbolError::Replaced { path: name }),

@@ -189,7 +189,7 @@ fn replaced_and_absent_files_have_no_names() {
     let path = mapped.path.clone();
     let error = Symbolizer::new().functions(0, &mapped, &offset).unwrap_err();
     assert_eq!(error, SymbolError::Replaced { path });
-    for name in ["[vdso]", "//anon", "/memfd:code (deleted)", "/tmp/built.so (deleted)"] {
+    for name in ["[vsyscall]", "//anon", "/memfd:code (deleted)", "/tmp/built.so (deleted)"] {
         let module = Module { path: name.to_owned(), build_id: None };
         let error = Symbolizer::new().functions(0, &module, &offset).unwrap_err();
         assert_eq!(error, SymbolError::NoFile { name: name.to_owned() });

@@ -1,12 +1,13 @@
 //! Driver of the BPF programs: loads them for this kernel, attaches them for one run, and collects
 //! their records.
 //!
-//! The programs are in `bpf/`. The driver decides their sizes and selects the programs to load.
+//! The programs are in `bpf/`. `load` decides the sizes of their buffers.
 //! Dropping it releases everything: links, buffers and threads.
 
 mod costs;
 mod features;
 mod libbpf;
+mod load;
 mod reader;
 mod ring;
 mod samples;
@@ -17,25 +18,25 @@ mod tid_query;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
+use libbpf_rs::skel::Skel;
+use libbpf_rs::{Link, ProgramInput, ProgramMut};
 use morecores_machine::clock::kernel_tick;
 use morecores_study::trace::{
     CpuLoss, EventCost, EventSink, KnownThread, TRACEPOINTS, Tid, TraceFacts, TraceSource, UntracedFact,
 };
-use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
+use morecores_study::{CpuId, CpuSet, Nanos};
 use tracing::debug;
 
 use crate::perf::MappingReader;
-use crate::wire::{PAGE_BYTES, PROBES};
+use crate::wire::PROBES;
 use crate::{ContextChecks, Options, TraceError};
 use costs::{Costs, Pace};
 use features::Features;
-use libbpf::{collect_messages, refusal};
+use libbpf::collect_messages;
+use load::{LoadedPrograms, STACK_SHARE, load};
 use reader::{Reader, ReaderSummary, StackSummary};
 use ring::{BufferMaps, Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
@@ -57,30 +58,10 @@ pub(crate) mod skel {
     include!(concat!(env!("OUT_DIR"), "/trace.skel.rs"));
 }
 
-use skel::{TraceSkel, TraceSkelBuilder};
+use skel::TraceSkel;
 
-/// Memory for all buffers together, if a CPU's share is within the limits below.
-const DEFAULT_BUFFER_BYTES: u64 = 256 << 20;
-/// The smallest and largest buffer of a CPU, as the power of two of its slots of 32 bytes: 512 KiB
-/// and 8 MiB. The largest buffer holds a tenth of a second at 2.6 million events a second.
-const RING_BITS: std::ops::RangeInclusive<u32> = 14..=18;
-/// The smallest buffer that the options can request, 4 KiB: one page, the granularity of mappings.
-const MIN_RING_BITS: u32 = 7;
-/// Memory for all buffers of stack memory together, if a CPU's share is within the limits below.
-const STACK_BUFFER_BYTES: u64 = 128 << 20;
-/// The smallest and largest buffer of stack memory of a CPU, as the power of two of its pages of 4
-/// KiB: 256 KiB and 4 MiB. The largest buffer holds the stacks of a tenth of a second, with 4,000
-/// stacks a second of two pages each.
-const STACK_BITS: std::ops::RangeInclusive<u32> = 6..=10;
 /// Number of attempts to measure the programs' cost on an unsteady machine.
 const MAX_CALIBRATIONS: u32 = 4;
-/// Shortest wait for a kernel lock whose stack is always taken. A stack costs 1 µs: at most 10% of
-/// such a wait.
-const LONG_WAIT: Nanos = Nanos::from_micros(10);
-/// One in this many of the shorter waits has a stack too: at 300,000 waits a second, 5 ms of stacks
-/// a second.
-const STACK_SHARE: u32 = 64;
-
 /// The loaded programs.
 pub(crate) struct BpfTracer {
     /// Skeleton that owns the programs, and the memory that `Buffers` refers to.
@@ -89,9 +70,11 @@ pub(crate) struct BpfTracer {
     options: Options,
     /// All CPUs that are present.
     cpus: CpuSet,
-    bits: u32,
-    /// Binary logarithm of the number of pages of a CPU's stack memory.
+    /// Sizes of the buffers of a CPU, as in [`LoadedPrograms`].
+    slot_bits: u32,
     stack_bits: u32,
+    /// Reason why the programs copy no stacks, if so.
+    without_stacks: Option<TraceError>,
     /// Cost of one event and of one system call; none if it could not be measured.
     costs: Option<Costs>,
     active: Option<ActiveTrace>,
@@ -129,48 +112,22 @@ impl BpfTracer {
         if highest >= MAX_CPUS {
             return Err(TraceError::TooManyCpus(highest));
         }
-        // libbpf-rs's skeleton borrows the memory of its object, so these 8 bytes are leaked.
-        let place = Box::leak(Box::new(MaybeUninit::<OpenObject>::uninit()));
-        let mut open = TraceSkelBuilder::default().open(place).map_err(|e| refusal(&e))?;
-        let bits = ring_bits(highest + 1, options.buffers);
-        let slots = &mut open.maps.slots;
-        slots.set_max_entries(highest + 1).map_err(|e| refusal(&e))?;
-        slots.set_value_size((wire_size() << bits) as u32).map_err(|e| refusal(&e))?;
-        let stack_bits = stack_bits(highest + 1);
-        let stack_memory = &mut open.maps.stack_memory;
-        stack_memory.set_max_entries(highest + 1).map_err(|e| refusal(&e))?;
-        stack_memory.set_value_size((PAGE_BYTES << stack_bits) as u32).map_err(|e| refusal(&e))?;
-        let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
-        rodata.ring_bits = bits;
-        rodata.stack_bits = stack_bits;
-        if let Some(owner) = options.stack_owner {
-            (rodata.stack_user, rodata.stack_group) = (owner.user, owner.group);
-        }
-        rodata.long_wait_ns = LONG_WAIT.0;
-        rodata.stack_share = STACK_SHARE;
-        rodata.check_contexts = options.check_contexts;
-        rodata.preempt_count_from_runqueue = features.preempt_count_from_runqueue.unwrap_or(0);
-        for cpu in options.allotted.iter() {
-            rodata.allotted[cpu.0 as usize / 64] |= 1 << (cpu.0 % 64);
-        }
-        for mut program in open.open_object_mut().progs_mut() {
-            let included = features.includes_program(program.section());
-            program.set_autoload(included);
-        }
-        let skel = open.load().map_err(|e| refusal(&e))?;
+        let LoadedPrograms { skel, slot_bits, stack_bits, without_stacks } =
+            load(options, &features, highest + 1)?;
         let mut tracer = Self {
             skel,
             features,
             options: options.clone(),
             cpus,
-            bits,
+            slot_bits,
             stack_bits,
+            without_stacks,
             costs: None,
             active: None,
             located: HashMap::new(),
         };
         tracer.calibrate()?;
-        debug!("buffers of 2^{bits} slots for CPUs {}, costs: {:?}", tracer.cpus, tracer.costs);
+        debug!("buffers of 2^{slot_bits} slots for CPUs {}, costs: {:?}", tracer.cpus, tracer.costs);
         let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         bss.allotted_count = options.allotted.len() as u32;
         Ok(tracer)
@@ -261,6 +218,7 @@ impl BpfTracer {
         let ReaderSummary { events, tid, dropped, counts, mappings, stacks } = active.reader.finish()?;
         untraced.extend(lost_mappings_note(mappings.lost));
         untraced.extend(lost_stacks_note(stacks));
+        untraced.extend(self.without_stacks.as_ref().map(without_stacks_note));
         self.located = mappings.located;
         let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
@@ -329,7 +287,7 @@ impl BpfTracer {
         let count = self.cpus.iter().next_back().map_or(1, |cpu| cpu.0 + 1);
         let maps = BufferMaps {
             slots: self.skel.maps.slots.as_fd(),
-            slot_bits: self.bits,
+            slot_bits: self.slot_bits,
             stack_memory: self.skel.maps.stack_memory.as_fd(),
             stack_bits: self.stack_bits,
         };
@@ -460,38 +418,19 @@ fn lost_stacks_note(stacks: StackSummary) -> Option<UntracedFact> {
     })
 }
 
-/// Size of each CPU's buffer of stack memory for this number of CPUs, as the power of two of its
-/// pages.
-fn stack_bits(cpus: u32) -> u32 {
-    let pages = STACK_BUFFER_BYTES / PAGE_BYTES / u64::from(cpus.max(1));
-    pages.max(1).ilog2().clamp(*STACK_BITS.start(), *STACK_BITS.end())
-}
-
-/// Size of each CPU's buffer for this number of CPUs, as the power of two of its slots.
-fn ring_bits(cpus: u32, wanted: Option<Bytes>) -> u32 {
-    let bits = |bytes: u64| (bytes / wire_size() as u64 / u64::from(cpus.max(1))).max(1).ilog2();
-    match wanted {
-        Some(bytes) => bits(bytes.0).clamp(MIN_RING_BITS, *RING_BITS.end()),
-        None => bits(DEFAULT_BUFFER_BYTES).clamp(*RING_BITS.start(), *RING_BITS.end()),
-    }
-}
-
-const fn wire_size() -> usize {
-    crate::wire::SLOT_SIZE
+/// Note on the reason why a trace has no user stacks.
+fn without_stacks_note(why: &TraceError) -> UntracedFact {
+    UntracedFact { what: "user stacks".to_owned(), why: why.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::mem::MaybeUninit;
 
-    #[test]
-    fn buffers_are_large_on_few_cpus_and_bounded_on_many() {
-        assert_eq!(ring_bits(2, None), 18);
-        assert_eq!(ring_bits(64, None), 17);
-        assert_eq!(ring_bits(1024, None), 14);
-        assert_eq!(ring_bits(2, Some(Bytes::from_kib(64))), 10);
-        assert_eq!(ring_bits(2, Some(Bytes(0))), MIN_RING_BITS);
-    }
+    use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+
+    use super::skel::TraceSkelBuilder;
+    use super::*;
 
     #[test]
     fn no_thread_counts_as_confined_while_costs_are_measured() {

@@ -44,6 +44,9 @@ pub struct Options {
     /// Memory for the buffers of all CPUs together. The default is up to 8 MiB for each CPU and 256
     /// MiB in all.
     pub buffers: Option<Bytes>,
+    /// Memory for the stacks of all CPUs together. The default is up to 4 MiB for each CPU and 128
+    /// MiB in all. A trace has no stacks if the kernel refuses this memory.
+    pub stack_buffers: Option<Bytes>,
     /// User and group of whose processes stacks are recorded; all for none. By default those of the
     /// tracer's own process, and all if it is root's.
     pub stack_owner: Option<StackOwner>,
@@ -59,6 +62,7 @@ impl Options {
             allotted,
             syscalls: false,
             buffers: None,
+            stack_buffers: None,
             stack_owner: StackOwner::of_this_process(),
             check_contexts: false,
         }

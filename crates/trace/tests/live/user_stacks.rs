@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use morecores_study::Bytes;
 use morecores_study::trace::{CodeAddress, Comm, EventKind, StackEnd, StackMoment, Tid, UserStack};
 use morecores_symbols::Symbolizer;
 use morecores_testkit::{CProgram, report_skip};
@@ -189,6 +190,24 @@ fn stacks_are_those_of_one_user_alone() {
         .collect();
     // The main thread of the first program, its second thread, and no other.
     assert_eq!(owners.len(), 2, "{owners:?}");
+}
+
+/// The kernel refuses a map with values of 2 GiB. The rest of the trace does not need it.
+#[test]
+fn a_kernel_that_refuses_the_memory_for_stacks_costs_the_stacks_alone() {
+    const NAME: &str = "a_kernel_that_refuses_the_memory_for_stacks_costs_the_stacks_alone";
+    let program = CProgram::compile("stacks", PROGRAM);
+    let options = Options { stack_buffers: Some(Bytes(u64::MAX)), ..Options::new(all_cpus()) };
+    let Some(traced) = trace_with(NAME, &options, &mut Command::new(program.path())) else { return };
+    let count = |is_counted: fn(&EventKind) -> bool| {
+        traced.events.iter().filter(|event| is_counted(&event.kind)).count()
+    };
+    assert_eq!(count(|kind| matches!(kind, EventKind::UserStack(_))), 0);
+    assert!(count(|kind| matches!(kind, EventKind::Sample(_))) > 0);
+    assert!(count(|kind| matches!(kind, EventKind::Waking(_))) >= 100);
+    let facts = &traced.recorded.untraced;
+    let stacks = facts.iter().find(|fact| fact.what == "user stacks");
+    assert!(stacks.is_some_and(|fact| !fact.why.is_empty()), "{facts:?}");
 }
 
 /// Sleeps below 300 calls of one function.
