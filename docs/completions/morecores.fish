@@ -77,6 +77,8 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'Tr
 auto\t'Runs are traced as far as the machine and the privilege allow; without causes of waiting where they allow little'
 on\t'Runs are traced in full; the study does not start if that is impossible'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l traced-runs -d 'Traced runs of each CPU count, in shuffled rounds [default: 3; 1 if a run takes more than 20 s, if the time is too short, or if the traces are large]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l locks -d 'Holds of the command\'s own locks to trace. `exact` counts each hold of a mutex or reader-writer lock of the C library, which makes each lock some microseconds slower, also for other programs that use the same library during the run' -r -f -a "contended\t'Holds for which other threads wait'
+exact\t'Also each hold of a lock of the C library, counted by probes at its functions'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l predict -d 'Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing CPUs [default LIST: 2, 4 and 8 times the largest count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l worth -d 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l out -d 'Directory of the study [default: NAME-DATE-TIME.study in the current directory]' -r -F
@@ -110,6 +112,8 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d '
 cpuset\t'Cpuset of a cgroup: a program cannot widen it'
 hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpu-list -d 'CPUs for the run; it gets the first ones of this list' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l locks -d 'Holds of the command\'s own locks to trace. `exact` counts each hold of a mutex or reader-writer lock of the C library, which makes each lock some microseconds slower, also for other programs that use the same library during the run' -r -f -a "contended\t'Holds for which other threads wait'
+exact\t'Also each hold of a lock of the C library, counted by probes at its functions'"
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s o -l out -d 'Directory of a study that keeps the trace; `morecores show` shows it again' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l shell -d 'Pass the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the value of `{n}`'

@@ -114,6 +114,7 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
         ("serial 30%", CompiledSource::SerialPhase, &builds[..]),
         ("false sharing", CompiledSource::FalseSharing, &builds[..1]),
         ("lock owners", CompiledSource::LockOwners, &builds[..1]),
+        ("lock holds", CompiledSource::LockHolds, &builds[..1]),
     ] {
         for &build in builds {
             let seconds =

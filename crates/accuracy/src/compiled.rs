@@ -10,6 +10,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSegment, ObjectSymbol};
 
+use crate::expected::{Count, CountedEvent};
 use crate::output::run_for_output;
 use crate::program::{MUTEX_FUNCTIONS, SERIAL_FUNCTIONS, expected_serial_functions, expected_two_mutexes};
 use crate::{AccuracyError, ExpectedReport, FunctionName, Part, Share, Truth};
@@ -25,6 +26,8 @@ pub enum CompiledSource {
     FalseSharing,
     /// Three threads with names and one mutex; in C only.
     LockOwners,
+    /// Two threads and four locks, all of whose holds are counted; in C only.
+    LockHolds,
     /// Parallel regions of OpenMP in two functions, with unequal work.
     OpenMp,
 }
@@ -82,17 +85,19 @@ impl CompiledSource {
             Self::SerialPhase => "serial_phase",
             Self::FalseSharing => "false_sharing",
             Self::LockOwners => "lock_owners",
+            Self::LockHolds => "lock_holds",
             Self::OpenMp => "openmp",
         }
     }
 
-    /// Functions, or threads, with a truth of their own.
+    /// Functions, threads or locks with a truth of their own.
     const fn functions(self) -> &'static [&'static str] {
         match self {
             Self::TwoMutexes => &MUTEX_FUNCTIONS,
             Self::SerialPhase => &SERIAL_FUNCTIONS,
             Self::FalseSharing => &["count_side_by_side", "count_apart"],
             Self::LockOwners => &["brief", "steady", "rare"],
+            Self::LockHolds => &["brief_lock", "long_lock", "table_lock", "queue_lock"],
             Self::OpenMp => &["solve", "smooth"],
         }
     }
@@ -104,6 +109,7 @@ impl CompiledSource {
             (Self::SerialPhase, Build::Cpp) => include_str!("../programs/serial_phase.cpp"),
             (Self::SerialPhase, _) => include_str!("../programs/serial_phase.c"),
             (Self::LockOwners, _) => include_str!("../programs/lock_owners.c"),
+            (Self::LockHolds, _) => include_str!("../programs/lock_holds.c"),
             (Self::FalseSharing, _) => include_str!("../programs/false_sharing.c"),
             (Self::OpenMp, _) => include_str!("../programs/openmp.c"),
         }
@@ -209,6 +215,25 @@ impl CompiledProgram {
                 });
                 ExpectedReport::from_shares([work, idle].into_iter().chain(owners).collect::<Vec<Share>>())
             }
+            CompiledSource::LockHolds => {
+                // The probes take CPU time of the program that its own clocks include.
+                let idle = Share::from_kernel(Part::Idle, truth.idle_s.unwrap_or(f64::NAN));
+                let locks = self.source.functions().iter();
+                let held = locks.clone().map(|lock| {
+                    let held_s = truth.in_function(lock, |own| own.held_s);
+                    Share::from_own_clocks(Part::HoldsOf(lock), held_s)
+                });
+                let counts = locks.map(|lock| Count {
+                    event: CountedEvent::HoldsOf(lock),
+                    number: truth.functions.get(*lock).and_then(|own| own.holds).unwrap_or_default(),
+                    source: "the program",
+                });
+                let counts = counts.collect();
+                ExpectedReport {
+                    counts,
+                    ..ExpectedReport::from_shares([idle].into_iter().chain(held).collect::<Vec<Share>>())
+                }
+            }
             CompiledSource::OpenMp => {
                 let work = Share::from_own_clocks(Part::Work, truth.cpu_s);
                 let idle = Share::from_kernel(Part::Idle, truth.idle_s.unwrap_or(f64::NAN));
@@ -226,6 +251,16 @@ impl CompiledProgram {
                     [work, idle, all].into_iter().chain(regions).collect::<Vec<Share>>(),
                 )
             }
+        }
+    }
+}
+
+impl CompiledProgram {
+    /// Options of the trace that shows what is judged.
+    pub const fn trace_options(&self) -> &'static [&'static str] {
+        match self.source {
+            CompiledSource::LockHolds => &["--locks", "exact"],
+            _ => &[],
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use morecores_view::code::{CodeSite, FunctionView, RuntimeLock, UserLockView};
+use morecores_view::code::{CodeSite, FunctionView, LockHoldsView, RuntimeLock, UserLockView};
 use morecores_view::{Component, Components, TraceView};
 
 use crate::{Truth, neighbour};
@@ -49,6 +49,8 @@ pub enum Part {
     HeldBy(FunctionName),
     /// Time for which threads of this name held locks of the program while others waited.
     OwnedBy(&'static str),
+    /// Time of all holds of the lock in the variable of this name.
+    HoldsOf(&'static str),
     /// Time of the waits for the lock in the variable of this name.
     LockVariable(&'static str),
     /// Time of the waits for this lock of a runtime.
@@ -116,6 +118,19 @@ fn seconds_at_places(
     view.user_locks.iter().flat_map(places).filter(is_there).map(|place| place.seconds).sum()
 }
 
+/// Whether a report's name of a variable means the variable of this name. The path of the
+/// variable's module and the place in the variable are ignored.
+fn is_variable(reported: Option<&str>, name: &str) -> bool {
+    let path = reported.and_then(|reported| reported.split('+').next());
+    path.and_then(|path| path.rsplit("::").next()) == Some(name)
+}
+
+/// All holds of the lock in the variable of this name, a row for each mode.
+fn holds_of<'v>(view: &'v TraceView, name: &'v str) -> impl Iterator<Item = &'v LockHoldsView> {
+    let rows = view.lock_holds.iter().flatten();
+    rows.filter(move |lock| is_variable(lock.name.as_deref(), name))
+}
+
 /// Part that names an idle component, if any does.
 fn idle_part(component: Component) -> Option<Part> {
     Some(match component {
@@ -160,13 +175,9 @@ impl Part {
                 let owners = view.user_locks.iter().flat_map(|lock| &lock.owners);
                 owners.filter(|owner| owner.thread == name).map(|owner| owner.held_s).sum()
             }
+            Self::HoldsOf(name) => holds_of(view, name).map(|lock| lock.held_s).sum(),
             Self::LockVariable(name) => {
-                // The path of the variable's module and the place in the variable are ignored.
-                let variable = |lock: &UserLockView| {
-                    let path = lock.name.as_deref()?.split('+').next()?;
-                    path.rsplit("::").next().map(|own| own == name)
-                };
-                let is_there = |lock: &&UserLockView| variable(lock) == Some(true);
+                let is_there = |lock: &&UserLockView| is_variable(lock.name.as_deref(), name);
                 view.user_locks.iter().filter(is_there).map(|lock| lock.wait_s).sum()
             }
             Self::RuntimeLock(runtime) => {
@@ -204,6 +215,7 @@ impl fmt::Display for Part {
             Self::WaitsIn(name) => return write!(f, "waits in {name}"),
             Self::HeldBy(name) => return write!(f, "held by {name}"),
             Self::OwnedBy(name) => return write!(f, "owned by {name}"),
+            Self::HoldsOf(name) => return write!(f, "{name} held"),
             Self::LockVariable(name) => return write!(f, "waits for {name}"),
             Self::RuntimeLock(RuntimeLock::PythonGil) => "waits for Python's GIL",
             Self::RuntimeLock(RuntimeLock::MallocArena) => "waits for malloc's arenas",
@@ -338,6 +350,8 @@ pub enum CountedEvent {
     Calls(String),
     /// Waits for kernel locks.
     LockWaits,
+    /// Holds of the lock in the variable of this name.
+    HoldsOf(&'static str),
 }
 
 impl CountedEvent {
@@ -350,6 +364,7 @@ impl CountedEvent {
                 .filter(|command| command.name == *name)
                 .map(|command| command.calls)
                 .sum(),
+            Self::HoldsOf(name) => holds_of(view, name).map(|lock| lock.holds).sum(),
             Self::LockWaits => view.locks.iter().map(|lock| lock.count).sum(),
         }
     }
@@ -359,6 +374,7 @@ impl fmt::Display for CountedEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Calls(name) => write!(f, "calls of {name}"),
+            Self::HoldsOf(name) => write!(f, "holds of {name}"),
             Self::LockWaits => f.write_str("waits for kernel locks"),
         }
     }

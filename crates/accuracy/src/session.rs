@@ -97,7 +97,8 @@ impl Session {
     ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let dir = self.make_folder()?;
         let (executable, truth) = (program.compile(dir.path())?, dir.path().join("truth"));
-        let view = self.trace(cpus, &executable.command_line(&truth, program.seconds))?;
+        let words = executable.command_line(&truth, program.seconds);
+        let view = self.trace_with(program.trace_options(), cpus, &words)?;
         let expected = program.expected(&executable, &Truth::read(&truth)?, view.cpus, view.elapsed_s);
         Ok((expected, view))
     }
@@ -155,8 +156,12 @@ impl Session {
     }
 
     fn trace(&self, cpus: u32, words: &[String]) -> Result<TraceView, AccuracyError> {
+        self.trace_with(&[], cpus, words)
+    }
+
+    fn trace_with(&self, options: &[&str], cpus: u32, words: &[String]) -> Result<TraceView, AccuracyError> {
         let mut command = Command::new(&self.morecores);
-        command.args(["trace", "--cpus", &cpus.to_string(), "--json", "--"]).args(words);
+        command.args(["trace", "--cpus", &cpus.to_string(), "--json"]).args(options).arg("--").args(words);
         let printed = run_for_output(&mut command)?;
         serde_json::from_str(&printed)
             .map_err(|error| AccuracyError::Output { command: command_line(&command), error })

@@ -39,8 +39,8 @@ pub struct Truth {
     pub functions: BTreeMap<String, FunctionTruth>,
 }
 
-/// Account of one function, summed over the threads. A quantity that the program does not measure
-/// is absent.
+/// Account of one function, thread or lock, summed over the threads. A quantity that the program
+/// does not measure is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionTruth {
@@ -51,7 +51,11 @@ pub struct FunctionTruth {
     /// the thread ran; in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_s: Option<f64>,
-    /// Time for which the function held a lock while another thread waited for it, in seconds.
+    /// Number of holds of the lock with this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<u64>,
+    /// Time for which the function held a lock while another thread waited for it, or the time of
+    /// all holds of the lock with this name; in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_s: Option<f64>,
 }

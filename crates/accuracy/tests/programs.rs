@@ -134,8 +134,8 @@ fn check_complete(expected: &ExpectedReport) {
 
 #[test]
 fn compiled_programs_know_their_functions() {
-    use CompiledSource::{FalseSharing, LockOwners, SerialPhase, TwoMutexes};
-    let c = [TwoMutexes, SerialPhase, FalseSharing, LockOwners].map(|source| (source, Build::C));
+    use CompiledSource::{FalseSharing, LockHolds, LockOwners, SerialPhase, TwoMutexes};
+    let c = [TwoMutexes, SerialPhase, FalseSharing, LockOwners, LockHolds].map(|source| (source, Build::C));
     let rest = [Build::StrippedC, Build::Cpp].map(|build| [(TwoMutexes, build), (SerialPhase, build)]);
     for (source, build) in c.into_iter().chain(rest.into_iter().flatten()) {
         let dir = tempfile::tempdir().unwrap();
@@ -147,7 +147,12 @@ fn compiled_programs_know_their_functions() {
             compiled => compiled.unwrap(),
         };
         let truth = run_other(&executable.command_line(&path, program.seconds), &path);
-        assert_eq!(truth.functions.len(), if source == LockOwners { 3 } else { 2 }, "{program:?}");
+        let parts = match source {
+            LockHolds => 4,
+            LockOwners => 3,
+            _ => 2,
+        };
+        assert_eq!(truth.functions.len(), parts, "{program:?}");
         let in_functions: f64 = truth.functions.values().filter_map(|function| function.cpu_s).sum();
         assert!(in_functions <= truth.cpu_s, "{program:?}: {truth:?}");
         if source == SerialPhase {

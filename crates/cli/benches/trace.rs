@@ -24,6 +24,7 @@ use morecores_statistics::{Design, median, median_interval};
 use morecores_study::trace::read_events;
 use morecores_study::trace::trace_events_path;
 use morecores_study::{Cell, Coordinates, CpuId, Phase, Study};
+use morecores_testkit::CProgram;
 use morecores_view::TraceView;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -35,12 +36,45 @@ const PERF_ROUNDS: usize = 6;
 /// Argument with which this program runs its own loop of system calls.
 const CALLS: &str = "getppid";
 
+/// Name of the loop below.
+const HOLDS: &str = "mutex";
+
+/// Takes and releases a free mutex of the C library: a number of turns, and a file for the time per
+/// turn in nanoseconds.
+const HOLD_LOOP: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+int main(int argc, char **argv)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct timespec begun, ended;
+	long turns = argc > 2 ? atol(argv[1]) : 0;
+	FILE *file = argc > 2 ? fopen(argv[2], "w") : NULL;
+
+	if (!file)
+		return 1;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	for (long i = 0; i < turns; i++) {
+		pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	fprintf(file, "%f
+", ((ended.tv_sec - begun.tv_sec) * 1e9 + (ended.tv_nsec - begun.tv_nsec)) / turns);
+	return fclose(file) != 0;
+}
+"#;
+
 /// Kind of tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tracing {
     None,
     Default,
     Exact,
+    ExactLocks,
     PerfSchedRecord,
     PerfTraceSummary,
 }
@@ -51,6 +85,7 @@ impl Tracing {
             Self::None => "untraced",
             Self::Default => "morecores trace",
             Self::Exact => "morecores trace --syscalls",
+            Self::ExactLocks => "morecores trace --locks exact",
             Self::PerfSchedRecord => "perf sched record",
             Self::PerfTraceSummary => "perf trace -s",
         }
@@ -100,8 +135,11 @@ fn main() {
             overhead(dir.path(), &subject, alone);
         }
     }
-    if "getppid".contains(wanted) {
+    if CALLS.contains(wanted) {
         calls(dir.path());
+    }
+    if HOLDS.contains(wanted) {
+        holds(dir.path());
     }
     if "decoding".contains(wanted) {
         decoding(dir.path());
@@ -208,24 +246,49 @@ fn overhead(dir: &Path, subject: &Subject, alone: bool) {
     }
 }
 
-/// Measures the cost that tracing adds to an empty system call, by the loop's own clock.
+/// Measures the cost that tracing adds to an empty system call.
 fn calls(dir: &Path) {
     // The numbers make a round take about a second, under perf's trace as well.
-    const CALLS_EACH: u64 = 5_000_000;
-    const CALLS_BY_PERF: u64 = 50_000;
-    let file = dir.join("calls");
-    let each = |tracing: Tracing| {
-        let calls = if tracing.perf() { CALLS_BY_PERF } else { CALLS_EACH };
-        let command = [itself(), CALLS.to_owned(), calls.to_string(), file.to_string_lossy().into_owned()];
-        measure(dir, tracing, 1, &command).ok()?;
-        fs::read_to_string(&file).ok()?.trim().parse::<f64>().ok()
-    };
-    println!("\na loop of getppid on 1 CPU, 10 rounds");
     let sides = [
         (Tracing::Default, "", 10),
         (Tracing::Exact, "at most 115 ns", 10),
         (Tracing::PerfTraceSummary, "", PERF_ROUNDS),
     ];
+    loop_costs(
+        dir,
+        CALLS,
+        &[itself(), CALLS.to_owned()],
+        |tracing| if tracing.perf() { 50_000 } else { 5_000_000 },
+        &sides,
+    );
+}
+
+/// Measures the cost that tracing adds to a hold of a free mutex, with both calls.
+fn holds(dir: &Path) {
+    let turns = |tracing| if tracing == Tracing::ExactLocks { 100_000 } else { 20_000_000 };
+    let program = CProgram::compile("hold", HOLD_LOOP);
+    let program = [program.path().to_string_lossy().into_owned()];
+    loop_costs(dir, HOLDS, &program, turns, &[(Tracing::Default, "", 10), (Tracing::ExactLocks, "", 10)]);
+}
+
+/// Measures the cost that tracing adds to a turn of a loop, by the loop's own clock. `program` gets
+/// the number of turns and the file for their time. The sides are the kinds of tracing, with target
+/// and rounds.
+fn loop_costs(
+    dir: &Path,
+    name: &str,
+    program: &[String],
+    turns: impl Fn(Tracing) -> u64,
+    sides: &[(Tracing, &str, usize)],
+) {
+    let file = dir.join("loop");
+    let each = |tracing: Tracing| {
+        let turns = turns(tracing).to_string();
+        let command = [program, &[turns, file.to_string_lossy().into_owned()]].concat();
+        measure(dir, tracing, 1, &command).ok()?;
+        fs::read_to_string(&file).ok()?.trim().parse::<f64>().ok()
+    };
+    println!("\na loop of {name} on 1 CPU, 10 rounds");
     let mut added = vec![Vec::new(); sides.len()];
     for round in 0..10 {
         let Some(bare) = each(Tracing::None) else { continue };
@@ -238,7 +301,7 @@ fn calls(dir: &Path) {
         }
     }
     for ((tracing, target, _), added) in sides.iter().zip(&added) {
-        line(tracing.name(), added, " ns a call", target);
+        line(tracing.name(), added, " ns a turn", target);
     }
 }
 
@@ -304,6 +367,7 @@ fn measure(dir: &Path, tracing: Tracing, cpus: u32, command: &[String]) -> Resul
         Tracing::None => untraced(Command::new(env!("CARGO_BIN_EXE_morecores")), dir, cpus, command),
         Tracing::Default => ours(&[]),
         Tracing::Exact => ours(&["--syscalls"]),
+        Tracing::ExactLocks => ours(&["--locks", "exact"]),
         Tracing::PerfSchedRecord => perf(&["sched", "record"]),
         Tracing::PerfTraceSummary => perf(&["trace", "-s"]),
     }

@@ -8,13 +8,18 @@ mod code_names;
 mod files;
 #[cfg(feature = "trace")]
 mod installed;
+mod lock_files;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use morecores_measure::environment::Environment;
 use morecores_measure::observer::RunObserver;
-use morecores_study::CpuSet;
+use morecores_measure::program;
 use morecores_study::trace::TraceFacts;
+use morecores_study::{Command, CpuSet, Plan, Point};
+
+use lock_files::lock_files;
 
 pub(crate) use files::{TraceFiles, UnfinishedTrace};
 #[cfg(feature = "trace")]
@@ -37,8 +42,24 @@ pub(crate) struct RunTracer {
 pub(crate) struct TraceRequest {
     pub(crate) allotted: CpuSet,
     pub(crate) syscalls: bool,
+    /// Files in which the command takes the locks whose holds are counted; none for no such
+    /// account.
+    pub(crate) lock_files: Vec<PathBuf>,
     /// Number of the trace in its cell, from 0.
     pub(crate) repetition: u32,
+}
+
+impl TraceRequest {
+    /// Trace with the number 0 that the plan of a study of `command` requires at a point.
+    pub(crate) fn new(command: &Command, plan: &Plan, point: &Point) -> Result<Self> {
+        let lock_files = if plan.locks.are_exact() {
+            let environment = Environment::from_this_process(plan);
+            lock_files(&program::file(command, point, &environment)?)?
+        } else {
+            Vec::new()
+        };
+        Ok(Self { allotted: point.cpu_set.clone(), syscalls: plan.syscalls, lock_files, repetition: 0 })
+    }
 }
 
 /// Function that prepares a tracer of runs of the study at a path.

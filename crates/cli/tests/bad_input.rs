@@ -59,6 +59,7 @@ fn impossible_measurements_are_refused_before_anything_runs() {
         (vec!["--metric", "a=x", "--unit", "s", "--unit", "ms"], vec!["--unit ms"]),
         (vec!["--input", "nowhere"], vec!["--input", "nowhere"]),
         (vec!["--trace", "off", "--syscalls"], vec!["--syscalls"]),
+        (vec!["--trace", "off", "--locks", "exact"], vec!["--locks exact needs a trace"]),
         (vec!["-o", "no/such/directory"], vec!["no/such/directory"]),
     ] {
         let mut arguments = vec!["run"];
@@ -82,6 +83,7 @@ fn wrong_options_are_named_and_nothing_runs() {
         (vec!["run", "--run", "3"], "--run"),
         (vec!["run", "-x"], "-x"),
         (vec!["run", "--precision", "-1"], "-1"),
+        (vec!["run", "--locks", "all"], "contended, exact"),
         (vec!["run", "--limit", "prison"], "affinity, cpuset, hotplug"),
         (vec!["run", "--runs", "many"], "many"),
         (vec!["run", "--resume"], "--out"),

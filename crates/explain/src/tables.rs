@@ -10,6 +10,7 @@ mod code_sites;
 mod code_times;
 mod commands;
 mod concurrency;
+mod counted_holds;
 mod culprits;
 mod functions;
 mod lanes;
@@ -103,6 +104,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         commands: commands.rows,
         locks: locks::locks(header, timeline),
         user_locks: user_locks::user_locks(&header.facts, timeline, &programs, &causes, &sites),
+        lock_holds: counted_holds::counted_holds(&header.facts, timeline, &programs, &map),
         waits: waits::waits(timeline, &programs, &sites, arch),
         openmp,
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),

@@ -98,11 +98,18 @@ fn executable(path: &Path) -> Result<(), Unusable> {
 /// # Errors
 /// See [`ProgramError`].
 pub fn image(command: &Command, point: &Point, environment: &Environment) -> Result<Image, ProgramError> {
+    let path = file(command, point, environment)?;
+    build_image(&path, &command.with_n(point.n).argv(), environment.command_variables(point))
+}
+
+/// File of the program of `command` at one CPU count.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub fn file(command: &Command, point: &Point, environment: &Environment) -> Result<PathBuf, ProgramError> {
     let words = command.with_n(point.n).argv();
     let name = words.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let variables = environment.command_variables(point);
-    let path = resolve(name, search_path(&variables))?;
-    build_image(&path, &words, variables)
+    resolve(name, search_path(&environment.command_variables(point)))
 }
 
 /// Image of `/bin/sh FILE ARGUMENTS…`, for a file that the kernel does not recognise as a

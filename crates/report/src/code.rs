@@ -35,7 +35,7 @@ const PASSED_ON: f64 = 0.98;
 const SAME_CPUS: f64 = 0.005;
 
 /// Words for a lock without a name.
-const NO_NAME: &str = "(no variable)";
+pub(crate) const NO_NAME: &str = "(no variable)";
 
 /// Number of functions shown of each loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,16 +350,16 @@ pub(crate) fn site_name(site: &CodeSite) -> String {
 }
 
 /// Name of the place with the most time.
-fn first_site(sites: &[CodeSite]) -> String {
+pub(crate) fn first_site(sites: &[CodeSite]) -> String {
     sites.first().map_or_else(|| ABSENT.to_owned(), site_name)
 }
 
-fn names(rank: u8, header: &str, cells: impl IntoIterator<Item = String>) -> Column {
+pub(crate) fn names(rank: u8, header: &str, cells: impl IntoIterator<Item = String>) -> Column {
     Column::new(ColumnKind::Name(rank), header, cells.into_iter().map(TableCell::name))
 }
 
 /// Place in the source code, else the file of the code.
-fn place(source: &Option<String>, module: &Option<String>) -> String {
+pub(crate) fn place(source: &Option<String>, module: &Option<String>) -> String {
     let file = || module.as_ref().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
     source.clone().or_else(file).unwrap_or_else(|| ABSENT.to_owned())
 }

@@ -13,6 +13,7 @@ mod doctor;
 mod format;
 mod hyperfine;
 mod json;
+mod lock_holds;
 mod locks;
 mod markdown;
 mod openmp;

@@ -8,7 +8,7 @@ use std::path::Path;
 use insta::assert_snapshot;
 use morecores_report::{Style, functions_report, run_report, trace_report, view_markdown};
 use morecores_study::trace::*;
-use morecores_view::code::{CallLoss, CodeLoss};
+use morecores_view::code::{CallLoss, CodeLoss, LockHoldsView};
 use morecores_view::*;
 use proptest::prelude::*;
 use support::{PLAIN, assert_fits_style, strip};
@@ -275,6 +275,34 @@ proptest! {
         texts.extend(view.traces.iter().map(|t| trace_report(t, None, &style)));
         texts.iter().for_each(|text| assert_fits_style(style, text));
     }
+}
+
+#[test]
+fn counted_holds_have_a_table_and_their_precision() {
+    let hold = |name: Option<&str>, mode, held_s| LockHoldsView {
+        command: "cc1".to_owned(),
+        name: name.map(str::to_owned),
+        mode,
+        holds: 1000,
+        held_s,
+        max_hold_s: 0.5,
+        probes_s: 0.002,
+        sites: Vec::new(),
+    };
+    let mut trace = support::build_trace();
+    assert!(!traced(&trace, PLAIN).contains("all holds"), "they were not counted");
+    trace.lock_holds = Some(vec![
+        hold(Some("table_lock"), LockMode::Mutex, 0.5 * trace.elapsed_s),
+        hold(None, LockMode::Read, 0.1 * trace.elapsed_s),
+    ]);
+    let text = traced(&trace, Style { wide: true, width: 140, ..PLAIN });
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("all holds")).take(6).collect();
+    assert_snapshot!(table.join("\n"));
+    trace.lock_holds = Some(Vec::new());
+    assert!(traced(&trace, PLAIN).contains("No call of the C library's functions took a lock."));
+    let unknown = LockHoldsView { probes_s: 0.0, ..hold(None, LockMode::Write, 1.0) };
+    trace.lock_holds = Some(vec![unknown]);
+    assert!(traced(&trace, PLAIN).contains("which could not be measured"));
 }
 
 #[test]

@@ -39,8 +39,8 @@ pub use experiment::{
 pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
-    Better, Cache, DecimalMark, FurtherMetric, Goal, Hooks, InputContent, InputSource, Limit, Metric, Output,
-    Plan, Point, Stop, TraceMode, Variable, default_success, holds_n,
+    Better, Cache, DecimalMark, FurtherMetric, Goal, Hooks, InputContent, InputSource, Limit, LockHolds,
+    Metric, Output, Plan, Point, Stop, TraceMode, Variable, default_success, holds_n,
 };
 pub use quantity::Quantity;
 pub use run::{

@@ -182,6 +182,30 @@ pub enum TraceMode {
     On,
 }
 
+/// Holds of the command's own locks that a trace has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum LockHolds {
+    /// Holds for which other threads wait.
+    #[default]
+    Contended,
+    /// Also each hold of a lock of the C library, counted by probes at its functions.
+    Exact,
+}
+
+impl LockHolds {
+    /// Whether each hold is counted.
+    pub fn are_exact(&self) -> bool {
+        *self == Self::Exact
+    }
+
+    fn are_contended(&self) -> bool {
+        !self.are_exact()
+    }
+}
+
 /// All decisions made before the first run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -256,6 +280,9 @@ pub struct Plan {
     /// calls, without their objects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub syscalls: bool,
+    /// Holds of the command's own locks that a trace has.
+    #[serde(default, skip_serializing_if = "LockHolds::are_contended")]
+    pub locks: LockHolds,
     /// CPU counts above the measured counts for which runs are traced, so that these counts can be
     /// predicted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -8,6 +8,7 @@ mod address_spaces;
 mod code;
 mod event;
 mod header;
+mod lock_uses;
 mod source_map;
 mod stream;
 mod tracepoint;
@@ -24,6 +25,7 @@ pub use header::{
     CpuLoss, EventCost, KernelFrame, KernelStack, KnownThread, TRACE_SCHEMA, TraceFacts, TraceHeader,
     TraceSource, UntracedFact,
 };
+pub use lock_uses::{LockMode, LockUse, LockUses};
 pub use source_map::{FileLine, InlinedFunction, SourceMap, SourcePlace, SourceRange};
 pub use stream::{Decoded, EventFrame, EventSink, StreamError, StreamReader, StreamWriter, read_events};
 pub use tracepoint::{LEAST_LINUX, Need, TRACEPOINTS, Tracepoint};

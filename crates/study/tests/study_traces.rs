@@ -57,6 +57,7 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
                 name: "JS:*sum".into(),
             }],
             variables: Vec::new(),
+            lock_uses: None,
             interrupts: [(27, "virtio0-req.0".to_owned())].into(),
             untraced: vec![],
         },

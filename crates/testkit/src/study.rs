@@ -50,6 +50,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         trace: TraceMode::Auto,
         requested_traced_runs: None,
         syscalls: false,
+        locks: LockHolds::default(),
         predict: Vec::new(),
         worth: None,
     }

@@ -6,8 +6,10 @@
 
 mod costs;
 mod features;
+mod hold_cost;
 mod libbpf;
 mod load;
+mod lock_uses;
 mod reader;
 mod ring;
 mod samples;
@@ -16,25 +18,28 @@ mod stacks;
 mod system_state;
 mod tid_query;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::ptr::NonNull;
 
 use libbpf_rs::skel::Skel;
-use libbpf_rs::{Link, ProgramInput, ProgramMut};
+use libbpf_rs::{Link, MapHandle, ProgramInput, ProgramMut};
 use morecores_machine::clock::kernel_tick;
 use morecores_study::trace::{
-    CpuLoss, EventCost, EventSink, KnownThread, TRACEPOINTS, Tid, TraceFacts, TraceSource, UntracedFact,
+    CpuLoss, EventCost, EventSink, KnownThread, LockUses, TRACEPOINTS, Tid, TraceFacts, TraceSource,
+    UntracedFact,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 use tracing::debug;
 
 use crate::perf::MappingReader;
 use crate::wire::PROBES;
-use crate::{ContextChecks, Options, TraceError};
+use crate::{ContextChecks, LockProbe, Options, TraceError};
 use costs::{Costs, Pace};
 use features::Features;
+use hold_cost::{HoldCost, own_c_library, time_holds};
 use libbpf::collect_messages;
 use load::{LoadedPrograms, STACK_SHARE, load};
 use reader::{Reader, ReaderSummary, StackSummary};
@@ -77,6 +82,8 @@ pub(crate) struct BpfTracer {
     without_stacks: Option<TraceError>,
     /// Cost of one event and of one system call; none if it could not be measured.
     costs: Option<Costs>,
+    /// Cost of the probes at one hold of a lock; none without them, or if it could not be measured.
+    hold_cost: Option<HoldCost>,
     active: Option<ActiveTrace>,
     /// Files of other mount namespaces in the last trace, by the number of their module.
     located: HashMap<u32, OwnedFd>,
@@ -123,10 +130,12 @@ impl BpfTracer {
             stack_bits,
             without_stacks,
             costs: None,
+            hold_cost: None,
             active: None,
             located: HashMap::new(),
         };
         tracer.calibrate()?;
+        tracer.calibrate_holds()?;
         debug!("buffers of 2^{slot_bits} slots for CPUs {}, costs: {:?}", tracer.cpus, tracer.costs);
         let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
         bss.allotted_count = options.allotted.len() as u32;
@@ -164,6 +173,36 @@ impl BpfTracer {
         Ok(())
     }
 
+    /// Measures the cost of the probes at locks, if there are any, with those of this process's own
+    /// C library.
+    fn calibrate_holds(&mut self) -> Result<(), TraceError> {
+        if self.options.lock_probes.is_empty() {
+            return Ok(());
+        }
+        let probes = own_c_library().and_then(|library| LockProbe::in_files(&[library]).ok());
+        let (Some(cpu), Some(probes)) = (self.options.allotted.first(), probes) else { return Ok(()) };
+        let Some(without) = time_holds(cpu, || ()) else { return Ok(()) };
+        let mut buffers = self.buffers()?;
+        self.mark_next_child()?;
+        let links = (self.attach()?, self.attach_lock_probes(&probes)?);
+        let io = |error: libbpf_rs::Error| TraceError::Load(error.to_string());
+        let uses = MapHandle::try_from(&self.skel.maps.lock_uses).map_err(io)?;
+        let mut measured = Nanos(u64::MAX);
+        let with = time_holds(cpu, || {
+            let holds =
+                lock_uses::read(&uses).into_iter().map(|held| Nanos(held.held_ns.0 / held.count.max(1)));
+            measured = holds.fold(measured, Nanos::min);
+            lock_uses::clear(&uses);
+        });
+        drop(links);
+        for cpu in self.cpus.iter() {
+            buffers.discard(cpu.0);
+        }
+        self.hold_cost = with.and_then(|with| HoldCost::new(without, with, measured));
+        debug!("cost of the probes at a lock: {:?}", self.hold_cost);
+        Ok(())
+    }
+
     pub(crate) fn context_checks(&self) -> ContextChecks {
         let [thread, soft_interrupt, interrupt] =
             self.skel.maps.bss_data.as_deref().map_or([[0; 2]; 3], |bss| bss.context_checks);
@@ -177,6 +216,9 @@ impl BpfTracer {
         bss.lost_work = 0;
         // The measurement of the costs has raised the shares.
         bss.cpus.iter_mut().for_each(|cpu| cpu.shares = Default::default());
+        bss.lost_holds = 0;
+        lock_uses::clear(&self.skel.maps.holds);
+        lock_uses::clear(&self.skel.maps.lock_uses);
         self.mark_next_child()?;
         let buffers = self.buffers()?;
         let tid_query =
@@ -187,6 +229,15 @@ impl BpfTracer {
         let links = match self.attach() {
             Ok(links) => links,
             Err(error) => {
+                let _ = reader.finish();
+                return Err(error);
+            }
+        };
+        let probes = self.attach_lock_probes(&self.options.lock_probes);
+        let links = match probes {
+            Ok(probes) => links.into_iter().chain(probes).collect(),
+            Err(error) => {
+                drop(links);
                 let _ = reader.finish();
                 return Err(error);
             }
@@ -223,6 +274,9 @@ impl BpfTracer {
         let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
         let with_calls = self.options.syscalls;
+        let lock_uses = self.lock_uses();
+        let holds = lock_uses.as_ref().map_or(0, |all| all.uses.iter().map(|held| held.count).sum());
+        untraced.extend(lost_holds_note(lock_uses.as_ref().map_or(0, |all| all.lost)));
         Ok(TraceFacts {
             source: if with_calls { TraceSource::BpfWithSystemCalls } else { TraceSource::Bpf },
             root,
@@ -231,7 +285,7 @@ impl BpfTracer {
             lost: lost.map(|(cpu, dropped)| CpuLoss { cpu, dropped }).collect(),
             missed,
             tracer: vec![tid],
-            costs: self.event_costs(counts, stacks),
+            costs: self.event_costs(counts, stacks, holds),
             sample_period_ns,
             tick_ns: kernel_tick(),
             interrupts_accounted: self.features.interrupts_accounted,
@@ -244,6 +298,7 @@ impl BpfTracer {
             source_map: Default::default(),
             generated: Vec::new(),
             variables: Vec::new(),
+            lock_uses,
             interrupts: system_state::interrupt_names().unwrap_or_default(),
             untraced,
         })
@@ -299,18 +354,40 @@ impl BpfTracer {
     }
 
     /// Cost of the recorded events, by tracepoint.
-    fn event_costs(&self, counts: [u64; PROBES.len()], stacks: StackSummary) -> Vec<EventCost> {
+    fn event_costs(&self, counts: [u64; PROBES.len()], stacks: StackSummary, holds: u64) -> Vec<EventCost> {
         let Some(Costs { event, call }) = self.costs else { return Vec::new() };
         let named = PROBES.iter().zip(counts).filter(|(probe, count)| !probe.is_empty() && *count > 0);
         let cost = |probe: &str| if probe == "sys_exit" { call } else { event };
         let events =
             named.map(|(probe, count)| EventCost { probe: (*probe).to_owned(), count, each_ns: cost(probe) });
         let copies = (stacks.copied > 0).then(|| EventCost {
-            probe: "user stack".to_owned(),
+            probe: EventCost::USER_STACK.to_owned(),
             count: stacks.copied,
             each_ns: Nanos(stacks.took.0 / stacks.copied),
         });
-        events.chain(copies).collect()
+        let lock_calls = self.hold_cost.filter(|_| holds > 0).map(|cost| EventCost {
+            probe: EventCost::LOCK_HOLD.to_owned(),
+            count: holds,
+            each_ns: cost.calls,
+        });
+        events.chain(copies).chain(lock_calls).collect()
+    }
+
+    fn attach_lock_probes(&self, probes: &[LockProbe]) -> Result<Vec<Link>, TraceError> {
+        lock_uses::attach(&self.skel.progs.on_lock_call, probes, self.features.uprobes_at_once)
+    }
+
+    /// Sums over all holds of locks, if they were counted.
+    fn lock_uses(&self) -> Option<LockUses> {
+        let are_counted = !self.options.lock_probes.is_empty();
+        let files: BTreeSet<PathBuf> =
+            self.options.lock_probes.iter().filter_map(|probe| probe.file().canonicalize().ok()).collect();
+        are_counted.then(|| LockUses {
+            files: files.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
+            uses: lock_uses::read(&self.skel.maps.lock_uses),
+            probes_ns: self.hold_cost.map(|cost| cost.within),
+            lost: self.skel.maps.bss_data.as_deref().map_or(0, |bss| bss.lost_holds),
+        })
     }
 
     /// Attaches the programs for the lifetime of the result.
@@ -415,6 +492,14 @@ fn lost_stacks_note(stacks: StackSummary) -> Option<UntracedFact> {
     (stacks.dropped > 0).then(|| UntracedFact {
         what: format!("{} of {} user stacks", stacks.dropped, stacks.dropped + stacks.copied),
         why: "threads waited faster than the tracer could read their stacks".to_owned(),
+    })
+}
+
+/// Note on the holds of locks for which the tables had no room.
+fn lost_holds_note(lost: u64) -> Option<UntracedFact> {
+    (lost > 0).then(|| UntracedFact {
+        what: format!("{lost} holds of the command's locks"),
+        why: "the command has more locks than the tracer's tables have room for".to_owned(),
     })
 }
 

@@ -12,6 +12,7 @@
 
 mod driver;
 mod error;
+mod lock_probes;
 pub mod perf;
 mod user_stacks;
 mod wake;
@@ -26,6 +27,7 @@ use tracing::{debug, info};
 
 pub use driver::libbpf_version;
 pub use error::TraceError;
+pub use lock_probes::LockProbe;
 
 use driver::BpfTracer;
 use perf::PerfTracer;
@@ -41,6 +43,8 @@ pub struct Options {
     pub allotted: CpuSet,
     /// Whether to record every system call too.
     pub syscalls: bool,
+    /// Probes at which every hold of a lock is counted; none for no such account.
+    pub lock_probes: Vec<LockProbe>,
     /// Memory for the buffers of all CPUs together. The default is up to 8 MiB for each CPU and 256
     /// MiB in all.
     pub buffers: Option<Bytes>,
@@ -61,6 +65,7 @@ impl Options {
         Self {
             allotted,
             syscalls: false,
+            lock_probes: Vec::new(),
             buffers: None,
             stack_buffers: None,
             stack_owner: StackOwner::of_this_process(),
@@ -126,8 +131,8 @@ struct PerfSource {
 impl Tracer {
     /// Prepares the trace: loads the programs, allocates the buffers, and measures the wake-up
     /// latency of this machine. Nothing is traced yet. The tracer falls back to perf events if the
-    /// kernel refuses BPF programs. It does not fall back if the options ask for system calls,
-    /// which perf events do not record here.
+    /// kernel refuses BPF programs. It does not fall back if the options ask for system calls
+    /// or for all holds of locks, which perf events do not record here.
     ///
     /// # Errors
     /// Fails if this machine does not permit tracing; the message names the reason and the remedy.
@@ -200,7 +205,7 @@ impl Source {
             Err(refused) => refused,
         };
         info!("no BPF programs: {refused}");
-        if options.syscalls {
+        if options.syscalls || !options.lock_probes.is_empty() {
             return Err(refused);
         }
         match PerfTracer::open(&options.allotted) {
@@ -244,6 +249,7 @@ impl PerfSource {
             source_map: Default::default(),
             generated: Vec::new(),
             variables: Vec::new(),
+            lock_uses: None,
             interrupts: BTreeMap::new(),
             untraced,
         })

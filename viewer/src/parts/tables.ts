@@ -8,6 +8,7 @@ import type { GainKind } from "../record/GainKind.ts";
 import type { IdleCause } from "../record/IdleCause.ts";
 import type { CodeSite } from "../record/CodeSite.ts";
 import type { Component } from "../record/Component.ts";
+import type { LockMode } from "../record/LockMode.ts";
 import type { RuntimeLock } from "../record/RuntimeLock.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
@@ -21,6 +22,8 @@ interface TaggedRow {
 }
 
 const RUNTIME_LOCKS: Record<RuntimeLock, string> = { python_gil: "Python's global lock (GIL)", malloc_arena: "malloc's arenas" };
+
+const HELD_AS: Record<LockMode, string> = { mutex: "mutex", read: "reader", write: "writer" };
 
 const LOCKS: Component[] = ["kernel_lock_spin", "idle_kernel_lock"];
 
@@ -65,6 +68,8 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
   type Lock = (typeof locks)[number];
   const userLocks = trace.user_locks.map((lock) => tag(lock, ["idle_user_lock"]));
   type UserLock = (typeof userLocks)[number];
+  const lockHolds = (trace.lock_holds ?? []).map((lock) => tag(lock, ["idle_user_lock"]));
+  type LockHolds = (typeof lockHolds)[number];
   const waits = trace.waits.map((wait) => tag(wait, wait.kind === "mutex" || wait.kind === "read_write_lock" ? ["idle_user_lock"] : ["idle_too_little_work"]));
   type Wait = (typeof waits)[number];
   const regions = trace.openmp.flatMap((row) => row.regions.map((region) => tag({ ...region, command: row.command }, ["user_work", "idle_too_little_work"])));
@@ -129,6 +134,17 @@ export function traceTables(study: PageStudy, trace: TraceView): { tables: Table
     column("held meanwhile", (l) => time(l.held_s), (l) => l.held_s),
     column("longest", (l) => time(l.max_wait_s), (l) => l.max_wait_s),
   ], userLocks);
+  add<LockHolds>("All holds of the command's locks", [
+    column("lock", (l) => l.name ?? "(no variable)"),
+    column("held as", (l) => HELD_AS[l.mode]),
+    column("taken in", (l) => place(l.sites)),
+    column("source", (l) => l.sites[0]?.source ?? l.sites[0]?.module ?? "–"),
+    column("command", (l) => l.command),
+    column("holds", (l) => String(l.holds), (l) => l.holds),
+    column("held", (l) => time(l.held_s), (l) => l.held_s),
+    column("of the run", (l) => percent(l.held_s / trace.elapsed_s), (l) => l.held_s / trace.elapsed_s),
+    column("longest", (l) => time(l.max_hold_s), (l) => l.max_hold_s),
+  ], lockHolds);
   add<OpenMpRegion>("OpenMP's parallel regions", [
     column("opened in", (r) => r.caller),
     column("code", (r) => r.function ?? "–"),

@@ -6,6 +6,7 @@ import type { Goal } from "./Goal.ts";
 import type { Hooks } from "./Hooks.ts";
 import type { InputContent } from "./InputContent.ts";
 import type { Limit } from "./Limit.ts";
+import type { LockHolds } from "./LockHolds.ts";
 import type { Metric } from "./Metric.ts";
 import type { Nanos } from "./Nanos.ts";
 import type { Output } from "./Output.ts";
@@ -118,6 +119,10 @@ traced_runs?: number,
  * calls, without their objects.
  */
 syscalls?: boolean, 
+/**
+ * Holds of the command's own locks that a trace has.
+ */
+locks?: LockHolds, 
 /**
  * CPU counts above the measured counts for which runs are traced, so that these counts can be
  * predicted.

@@ -11,6 +11,7 @@ import type { HolderWaits } from "./HolderWaits.ts";
 import type { Inconsistencies } from "./Inconsistencies.ts";
 import type { KernelRatioEstimator } from "./KernelRatioEstimator.ts";
 import type { LawViolation } from "./LawViolation.ts";
+import type { LockHoldsView } from "./LockHoldsView.ts";
 import type { LockView } from "./LockView.ts";
 import type { OpenMpView } from "./OpenMpView.ts";
 import type { Parallelism } from "./Parallelism.ts";
@@ -161,6 +162,11 @@ locks: Array<LockView>,
  * Locks of the command's own, longest waits first; empty for a trace from perf events.
  */
 user_locks: Array<UserLockView>, 
+/**
+ * All holds of the command's own locks, longest first, also those for which no thread waited;
+ * null unless each was counted.
+ */
+lock_holds: Array<LockHoldsView> | null, 
 /**
  * Waits of the command's threads by place, longest first, each with at least a hundredth of
  * all waiting time. Waiting time is no loss by itself: a pool's threads may wait for work.

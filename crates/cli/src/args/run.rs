@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::AnswerArgs;
 use clap::Args;
-use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
+use morecores_study::{DecimalMark, Limit, LockHolds, Output, Placement, TraceMode};
 
 /// Measure a command on 1, 2, … n CPUs
 ///
@@ -154,6 +154,11 @@ pub(crate) struct RunArgs {
     /// Trace every system call with its file, pipe or process, not only the blocking calls
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
+    /// Holds of the command's own locks to trace. `exact` counts each hold of a mutex or
+    /// reader-writer lock of the C library, which makes each lock some microseconds slower, also
+    /// for other programs that use the same library during the run
+    #[arg(long, value_enum, value_name = "HOLDS", default_value_t, help_heading = TRACE)]
+    pub(crate) locks: LockHolds,
 
     /// Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing
     /// CPUs [default LIST: 2, 4 and 8 times the largest count]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use morecores_study::{Limit, Output};
+use morecores_study::{Limit, LockHolds, Output};
 
 /// Trace one run of a command and show where its CPUs went
 ///
@@ -66,6 +66,11 @@ pub(crate) struct TraceArgs {
     /// Trace every system call with its file, pipe or process, not only the blocking calls
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
+    /// Holds of the command's own locks to trace. `exact` counts each hold of a mutex or
+    /// reader-writer lock of the C library, which makes each lock some microseconds slower, also
+    /// for other programs that use the same library during the run
+    #[arg(long, value_enum, value_name = "HOLDS", default_value_t, help_heading = TRACE)]
+    pub(crate) locks: LockHolds,
     /// Directory of a study that keeps the trace; `morecores show` shows it again
     #[arg(long, short, alias = "study", value_name = "PATH", help_heading = TRACE)]
     pub(crate) out: Option<PathBuf>,
@@ -84,6 +89,7 @@ Examples:
   morecores trace --cpus 1 -- perf bench sched pipe    why one CPU is faster than two
   morecores trace --cpus 2 -n 8 -- make -j{n}          eight jobs on two CPUs
   morecores trace --syscalls -o build.study -- make -j{n}
+  morecores trace --locks exact -- ./server            how long each lock was held
   morecores trace --output inherit -- ./server         Ctrl-C ends the server and shows the trace
   morecores trace --json -- ./job | jq .components
 

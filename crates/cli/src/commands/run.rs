@@ -22,7 +22,8 @@ use morecores_measure::sweep::{Finish, PreviousRuns, SweepError, TimedRounds, sw
 use morecores_report::{Style, cpus};
 use morecores_statistics::{Decision, Rounds};
 use morecores_study::{
-    Cell, Closing, Exit, InCell, Nanos, Phase, Plan, Point, Run, StopReason, Study, StudyWriter, TraceMode,
+    Cell, Closing, Command, Exit, InCell, Nanos, Phase, Plan, Point, Run, StopReason, Study, StudyWriter,
+    TraceMode,
 };
 use morecores_view::memory_kills::killed_for_memory;
 use morecores_view::round_rule;
@@ -76,7 +77,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     for point in &plan.points {
         program::image(&command, point, &environment)?;
     }
-    refuse_where_not_traceable(&plan)?;
+    refuse_where_not_traceable(&command, &plan)?;
     let (input, note) = input::open(&mut plan.input, input_limit)?;
     let notes = notes.into_iter().chain(note);
     host.memory_speed = memory_speed::for_study(&host.topology, &plan);
@@ -86,11 +87,13 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     Ok((Study::new(header), writer, input))
 }
 
-/// Refuses `--trace on` if full tracing is unavailable, before anything is run or written.
-fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
-    let (TraceMode::On, Some(point)) = (plan.trace, plan.points.last()) else { return Ok(()) };
-    let wanted = TraceRequest { allotted: point.cpu_set.clone(), syscalls: plan.syscalls, repetition: 0 };
-    tracer::check_full(&wanted).context("--trace on")
+/// Refuses `--trace on` and `--locks exact` if full tracing is unavailable, before anything is run
+/// or written.
+fn refuse_where_not_traceable(command: &Command, plan: &Plan) -> Result<()> {
+    let needs_full = plan.trace == TraceMode::On || plan.locks.are_exact();
+    let Some(point) = plan.points.last().filter(|_| needs_full) else { return Ok(()) };
+    let wanted = TraceRequest::new(command, plan, point)?;
+    tracer::check_full(&wanted).context(if plan.locks.are_exact() { "--locks exact" } else { "--trace on" })
 }
 
 /// Opens an existing study to resume it.
@@ -101,7 +104,7 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     options.check(&before.header)?;
     let cpu_sets = before.header.plan.points.iter().map(|point| &point.cpu_set);
     ensure_same_machine(&options.study, &before.header.host, &host::read(), cpu_sets)?;
-    let notes = options.syscalls_note(&before.traces).into_iter();
+    let notes = options.trace_notes(&before.traces).into_iter();
     let notes = notes.chain(notes_of_resumed(&before.header.plan));
     let notes = notes.chain(note_of_older_figures(&before.runs));
     terminal::notes(notes.filter(|_| !args.quiet));
@@ -109,7 +112,7 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let cut_short = has_cut_short_trace(before);
     let mut plan = before.header.plan.clone();
     options.adjust(&mut plan);
-    refuse_where_not_traceable(&plan)?;
+    refuse_where_not_traceable(&before.header.subject, &plan)?;
     let (mut study, writer) = existing.resume(|header| header.plan = plan)?;
     if cut_short {
         // A trace that was cut short counts as missing: the first complete trace replaces it.

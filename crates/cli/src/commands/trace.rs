@@ -35,6 +35,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let host = host::read();
     let TraceOptions { command, plan, notes, study } = TraceOptions::new(args, &host.topology)?;
     program::image(&command, &plan.points[0], &Environment::from_this_process(&plan))?;
+    TraceRequest::new(&command, &plan, &plan.points[0])?;
     terminal::notes(&notes);
     let input = input::open_for_one_run(&plan.input)?;
     let limits = Limits { run: plan.timeout, end: None };
@@ -173,8 +174,7 @@ fn attempt(
     progress: &Progress<RunningResults>,
 ) -> Result<Option<TraceOutput>> {
     let point = &header.plan.points[0];
-    let wanted =
-        TraceRequest { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls, repetition: 0 };
+    let wanted = TraceRequest::new(&header.subject, &header.plan, point)?;
     let mut tracer = tracer::open(&wanted, writer.path())?;
     let mut executor = ProcessExecutor::new(&header.subject, &header.plan, input, Arc::clone(control))?;
     if control.is_interrupted() {

@@ -10,7 +10,8 @@ use morecores_statistics::StoppingRule;
 use morecores_study::topology::Topology;
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
-    Bytes, Cache, Command, Goal, Header, Hooks, Nanos, Plan, Point, Stop, TraceMode, default_success,
+    Bytes, Cache, Command, Goal, Header, Hooks, LockHolds, Nanos, Plan, Point, Stop, TraceMode,
+    default_success,
 };
 
 use super::metrics::Metrics;
@@ -57,6 +58,7 @@ pub(crate) struct ResumeOptions {
     ignore_failure: bool,
     traced_runs: Option<u32>,
     syscalls: bool,
+    locks: LockHolds,
     incremental: bool,
     /// Text of `--predict`.
     predict: Option<String>,
@@ -109,6 +111,7 @@ impl RunOptions {
             trace: args.trace.unwrap_or_default(),
             requested_traced_runs: args.traced_runs,
             syscalls: args.syscalls,
+            locks: args.locks,
             predict: predicted,
             worth: worth(&args.answer.worth)?,
         };
@@ -117,7 +120,7 @@ impl RunOptions {
             "{{n}} is nowhere in the command or its environment, and --expect-n was given: put {{n}} where the command \
              takes its thread or job count"
         );
-        check_syscalls(args.syscalls, plan.trace)?;
+        check_trace_options(args.syscalls, args.locks, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
         let study = NewStudy::for_command(args.out.as_deref(), &command);
         let input_limit = input_limit(args.input_limit.as_deref())?;
@@ -149,6 +152,7 @@ impl ResumeOptions {
             trace: args.trace,
             traced_runs: args.traced_runs,
             syscalls: args.syscalls,
+            locks: args.locks,
             incremental: args.incremental,
             predict: args.predict.clone(),
             worth: worth(&args.answer.worth)?,
@@ -164,7 +168,7 @@ impl ResumeOptions {
             self.study.display()
         );
         let trace = self.trace.unwrap_or(header.plan.trace);
-        check_syscalls(self.syscalls, trace)?;
+        check_trace_options(self.syscalls, self.locks, trace)?;
         check_predict(&self.predicted(&header.plan)?, trace)
     }
 
@@ -177,18 +181,26 @@ impl ResumeOptions {
         }
     }
 
-    /// Note on the limits of `--syscalls`: existing traces are not made again.
-    pub(crate) fn syscalls_note(&self, traces: &[TraceHeader]) -> Option<String> {
-        let without = traces.iter().any(|trace| trace.facts.source != TraceSource::BpfWithSystemCalls);
-        (self.syscalls && without).then(|| {
-            "--syscalls applies to the missing traces; the traces of the study stay unchanged".to_owned()
-        })
+    /// Notes on the limits of `--syscalls` and `--locks exact`: existing traces are not made again.
+    pub(crate) fn trace_notes(&self, traces: &[TraceHeader]) -> Vec<String> {
+        let is_without_calls = |trace: &TraceHeader| trace.facts.source != TraceSource::BpfWithSystemCalls;
+        let is_without_holds = |trace: &TraceHeader| trace.facts.lock_uses.is_none();
+        let changes_nothing = [
+            ("--syscalls", self.syscalls && traces.iter().any(is_without_calls)),
+            ("--locks exact", self.locks.are_exact() && traces.iter().any(is_without_holds)),
+        ];
+        let options = changes_nothing.into_iter().filter(|(_, applies)| *applies);
+        let note = |(option, _)| {
+            format!("{option} applies to the missing traces; the traces of the study stay unchanged")
+        };
+        options.map(note).collect()
     }
 
     /// Changes a recorded plan as the user asked.
     pub(crate) fn adjust(&self, plan: &mut Plan) {
         plan.trace = self.trace.unwrap_or(plan.trace);
         plan.syscalls |= self.syscalls;
+        plan.locks = if self.locks.are_exact() { self.locks } else { plan.locks };
         plan.requested_traced_runs = self.traced_runs.or(plan.requested_traced_runs);
         plan.ignore_failure |= self.ignore_failure;
         if let Some(success) = &self.success {
@@ -240,11 +252,14 @@ fn stop(args: &RunArgs, rule: StoppingRule) -> Result<Stop> {
     Ok(Stop { precision: (precision > 0.0).then_some(precision), min_runs, max_runs, max_time, budget })
 }
 
-fn check_syscalls(syscalls: bool, trace: TraceMode) -> Result<()> {
-    ensure!(
-        !syscalls || trace != TraceMode::Off,
-        "--syscalls needs a trace, but --trace off makes none: leave out --syscalls, or give --trace auto"
-    );
+/// Refuses the options of a trace without a trace.
+fn check_trace_options(syscalls: bool, locks: LockHolds, trace: TraceMode) -> Result<()> {
+    for (option, is_given) in [("--syscalls", syscalls), ("--locks exact", locks.are_exact())] {
+        ensure!(
+            !is_given || trace != TraceMode::Off,
+            "{option} needs a trace, but --trace off makes none: leave out {option}, or give --trace auto"
+        );
+    }
     Ok(())
 }
 

@@ -58,6 +58,7 @@ impl TraceOptions {
             trace: TraceMode::Auto,
             requested_traced_runs: Some(1),
             syscalls: args.syscalls,
+            locks: args.locks,
             predict: Vec::new(),
             worth: None,
         };

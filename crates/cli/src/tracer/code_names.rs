@@ -3,15 +3,19 @@
 //! run, before another run can replace or remove the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use morecores_explain::trace::{CodeEvents, FoundCode};
 use morecores_study::trace::{
-    CodeAddress, GeneratedFunction, Module, SourceMap, Tid, TraceFacts, UntracedFact,
+    CodeAddress, GeneratedFunction, LockUses, Module, SourceMap, Tid, TraceFacts, UntracedFact,
 };
-use morecores_symbols::{KernelSymbols, PerfMap, Symbolizer};
+use morecores_symbols::{KernelSymbols, PerfMap, Symbolizer, function_offsets};
 use tracing::debug;
+
+/// Function that every C library with locks defines.
+const LOCKING_FUNCTION: &str = "pthread_mutex_lock";
 
 /// Adds the names to the facts of a trace that began after `began`, and a note on the code without
 /// names. `located` are the files of other mount namespaces, by the number of their module.
@@ -21,7 +25,13 @@ pub(super) fn name_code(
     began: SystemTime,
     located: HashMap<u32, OwnedFd>,
 ) {
-    let FoundCode { instructions, generated, kernel, futexes } = events.locate(&facts.known, &facts.modules);
+    let uses = facts.lock_uses.as_mut().map(|all| all.uses.as_mut_slice()).unwrap_or_default();
+    let FoundCode { instructions, generated, kernel, lock_calls, futexes } =
+        events.locate(&facts.known, &facts.modules, uses);
+    for (lock, call) in uses.iter_mut().zip(lock_calls) {
+        lock.code = call;
+    }
+    facts.untraced.extend(unprobed_note(facts, &located));
     let module = |(number, file)| Some((facts.modules.get(number as usize)?.clone(), file));
     let mut symbolizer = Symbolizer::with_located_files(located.into_iter().filter_map(module).collect());
     let mut places = Vec::new();
@@ -53,6 +63,27 @@ pub(super) fn name_code(
     }
     let what = "the names of some functions".to_owned();
     facts.untraced.extend((!failures.is_empty()).then(|| UntracedFact { what, why: failures.join("; ") }));
+}
+
+/// Note on the files whose functions for locks were not probed, although the holds of locks were
+/// counted: those of a C library in another place than the command's, and of static programs that
+/// the command started.
+fn unprobed_note(facts: &TraceFacts, located: &HashMap<u32, OwnedFd>) -> Option<UntracedFact> {
+    let LockUses { files, .. } = facts.lock_uses.as_ref()?;
+    let modules = (0..).zip(&facts.modules).filter(|(_, module)| module.has_path());
+    let with_locks = modules.filter(|(number, module)| {
+        let file = match located.get(number) {
+            Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
+            None if files.contains(&module.path) => return false,
+            None => PathBuf::from(&module.path),
+        };
+        function_offsets(&file, &[LOCKING_FUNCTION]).is_ok_and(|found| !found.is_empty())
+    });
+    let paths: BTreeSet<&str> = with_locks.map(|(_, module)| module.path.as_str()).collect();
+    (!paths.is_empty()).then(|| UntracedFact {
+        what: format!("the holds of locks in {}", paths.into_iter().collect::<Vec<_>>().join(", ")),
+        why: "only the functions of the command's own program and C library are probed".to_owned(),
+    })
 }
 
 /// Adds the functions that each process generated at these addresses. Returns the reasons why some

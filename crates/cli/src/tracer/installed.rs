@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use morecores_machine::{Remedy, doctor};
 use morecores_measure::observer::{ObserverError, RunObserver};
 use morecores_study::Point;
 use morecores_study::trace::TraceFacts;
-use morecores_trace::{Options, TraceError, Tracer};
+use morecores_trace::{LockProbe, Options, TraceError, Tracer};
 
 use super::{RunTracer, TraceFiles, TraceRequest};
 
@@ -36,7 +36,12 @@ pub(crate) fn open(wanted: &TraceRequest, study: &Path) -> Result<RunTracer> {
 }
 
 fn open_any(wanted: &TraceRequest) -> Result<Tracer> {
-    let options = Options { syscalls: wanted.syscalls, ..Options::new(wanted.allotted.clone()) };
+    let lock_probes = LockProbe::in_files(&wanted.lock_files).context("--locks exact")?;
+    ensure!(
+        wanted.lock_files.is_empty() || !lock_probes.is_empty(),
+        "--locks exact counts calls of the pthread functions of a C library, and the command has none: leave it out"
+    );
+    let options = Options { syscalls: wanted.syscalls, lock_probes, ..Options::new(wanted.allotted.clone()) };
     Tracer::open(&options).map_err(|error| anyhow!(with_remedy(&error)))
 }
 

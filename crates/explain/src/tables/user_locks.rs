@@ -236,7 +236,7 @@ fn python_locks_by_stacks(
 }
 
 /// Name of a variable, with the offset of the futex in it.
-fn place_in_variable(variable: &Variable) -> String {
+pub(super) fn place_in_variable(variable: &Variable) -> String {
     match variable.offset {
         0 => variable.name.clone(),
         offset => format!("{}+{offset:#x}", variable.name),

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use morecores_study::trace::{
-    AddressSpaces, CodeAddress, Event, EventKind, KnownThread, Mapping, Module, Object, SampleMode, Tid,
+    AddressSpaces, CodeAddress, Event, EventKind, KnownThread, LockUse, Mapping, Module, Object, SampleMode,
+    Tid,
 };
 
 /// Events that tell which code a trace found: in which functions its samples lie, and in which
@@ -28,8 +29,10 @@ pub struct FoundCode {
     pub generated: BTreeMap<Tid, BTreeMap<u64, CodeAddress>>,
     /// Addresses of instructions in the kernel.
     pub kernel: BTreeSet<u64>,
-    /// Futexes in the data of a process, with the code that may belong to the same module: the last
-    /// mapping before the address.
+    /// Calls that took the locks, in the order of the given uses.
+    pub lock_calls: Vec<Option<CodeAddress>>,
+    /// Futexes and locks in the data of a process, with the code that may belong to the same
+    /// module: the last mapping before the address.
     pub futexes: Vec<FoundFutex>,
 }
 
@@ -67,9 +70,9 @@ impl CodeEvents {
         }
     }
 
-    /// Locates all addresses. `known` are the threads from before the trace, and `modules` those of
-    /// its mappings.
-    pub fn locate(mut self, known: &[KnownThread], modules: &[Module]) -> FoundCode {
+    /// Locates all addresses, with those of `uses`, each as its process was at the last hold.
+    /// `known` are the threads from before the trace, and `modules` those of its mappings.
+    pub fn locate(mut self, known: &[KnownThread], modules: &[Module], uses: &[LockUse]) -> FoundCode {
         let is_generated = |number: u32| modules.get(number as usize).is_some_and(Module::is_generated);
         self.events.sort_by_key(|event| event.at);
         let mut spaces = AddressSpaces::new(known);
@@ -108,6 +111,16 @@ impl CodeEvents {
                 _ => {}
             }
         }
+        found.lock_calls = uses.iter().map(|_| None).collect();
+        for (index, call, lock) in locate_uses(&self.events, known, uses) {
+            if let Some(call) = call.filter(|call| !is_generated(call.module)) {
+                found.instructions.entry(call.module).or_default().insert(call.offset);
+            }
+            if let Some(lock) = lock {
+                futexes.insert((lock.process, uses[index].address), lock);
+            }
+            found.lock_calls[index] = call;
+        }
         // A frame names no process. The kernel's offset in anonymous memory is the address.
         for (process, code) in
             generators.iter().flat_map(|tid| generated_frames.iter().map(|code| (*tid, *code)))
@@ -122,9 +135,34 @@ impl CodeEvents {
     }
 }
 
+/// Index of each use, with the place of its call, and the mapping before its lock. The events
+/// must be in the order of time.
+fn locate_uses(
+    events: &[Event],
+    known: &[KnownThread],
+    uses: &[LockUse],
+) -> Vec<(usize, Option<CodeAddress>, Option<Mapping>)> {
+    let mut by_end: Vec<usize> = (0..uses.len()).collect();
+    by_end.sort_by_key(|index| uses[*index].last_ns);
+    let mut spaces = AddressSpaces::new(known);
+    let mut events = events.iter().peekable();
+    let locate = |index| {
+        let LockUse { process, address, caller, last_ns, .. } = &uses[index];
+        while let Some(event) = events.next_if(|event| event.at <= *last_ns) {
+            spaces.apply(&event.kind);
+        }
+        // The call is the instruction before the return address.
+        let call = spaces.locate(*process, caller.saturating_sub(1));
+        // A child's mapping may be that of its parent.
+        let lock = spaces.last_mapping(*process, *address);
+        (index, call, lock.map(|code| Mapping { process: *process, ..*code }))
+    };
+    by_end.into_iter().map(locate).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use morecores_study::trace::{Sample, StackFrame};
+    use morecores_study::trace::{LockMode, Sample, StackFrame};
     use morecores_study::{CpuId, Nanos};
 
     use super::*;
@@ -155,12 +193,36 @@ mod tests {
         sampled.add(&[at(70, 0, frame(0, 0x5020)), at(80, 0, frame(1, 0x7020))]);
         let modules = ["/bin/a", "//anon", "/bin/b", "/bin/c"];
         let modules = modules.map(|path| Module { path: path.to_owned(), build_id: None });
-        let found = sampled.locate(&[], &modules);
+        let found = sampled.locate(&[], &modules, &[]);
         let generated = [0x5010, 0x5020].map(|offset| (offset, CodeAddress { module: 1, offset }));
         assert_eq!(found.generated, [(Tid(1), generated.into())].into());
         assert_eq!(found.instructions, [(3, [0x410].into())].into());
         assert_eq!(found.kernel, [0x1020].into());
         let code = Mapping { process: Tid(1), start: 0x1000, length: 0x1000, offset: 0x400, module: 3 };
         assert_eq!(found.futexes, [FoundFutex { address: 0x3008, code }]);
+    }
+    #[test]
+    fn calls_that_took_a_lock_are_located_as_the_process_was_then() {
+        let at = |at, kind| Event { at: Nanos(at), cpu: CpuId(0), kind };
+        let mut events = CodeEvents::default();
+        events.add(&[at(10, mapping(1, 0x1000, 0x1000, 0, 0)), at(30, mapping(1, 0x1000, 0x1000, 0, 1))]);
+        let lock = |last, caller| LockUse {
+            process: Tid(1),
+            address: 0x3000,
+            mode: LockMode::Mutex,
+            caller,
+            code: None,
+            count: 1,
+            held_ns: Nanos(1),
+            longest_ns: Nanos(1),
+            last_ns: Nanos(last),
+        };
+        let uses = [lock(40, 0x1011), lock(15, 0x1011), lock(41, 0x9000)];
+        let modules = ["/bin/sh", "/bin/a"].map(|path| Module { path: path.to_owned(), build_id: None });
+        let found = events.locate(&[], &modules, &uses);
+        let call = |module| Some(CodeAddress { module, offset: 0x10 });
+        assert_eq!(found.lock_calls, [call(1), call(0), None]);
+        assert_eq!(found.instructions, [(0, [0x10].into()), (1, [0x10].into())].into());
+        assert_eq!(found.futexes.len(), 1, "the lock is behind the code of the process");
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use morecores_study::trace::{SampleMode, TraceHeader, TraceSource};
+use morecores_study::trace::{EventCost, SampleMode, TraceHeader, TraceSource};
 use morecores_study::{CpuId, Nanos};
 use morecores_view::{Component, Components, KernelRatioEstimator, TraceEstimator};
 
@@ -174,16 +174,18 @@ struct TracerCost {
 
 impl TracerCost {
     /// Spreads the programs' time over the spans of the allotted CPUs in equal parts, because a
-    /// program runs in the context of the CPU's present occupant. The parts never exceed the tree's
-    /// `work` and the `idle` time.
+    /// program runs in the context of the CPU's present occupant. The time at events that only the
+    /// tree has is its own. The parts never exceed the tree's `work` and the `idle` time.
     fn spread(header: &TraceHeader, sums: &ComponentSums, work: f64, idle: f64) -> Self {
-        let all: f64 =
-            header.facts.costs.iter().map(|cost| cost.count as f64 * cost.each_ns.as_secs_f64()).sum();
+        let (of_tree, of_any): (Vec<&EventCost>, Vec<&EventCost>) =
+            header.facts.costs.iter().partition(|cost| cost.is_of_command());
+        let total = |costs: Vec<&EventCost>| costs.into_iter().map(EventCost::total_s).sum::<f64>();
+        let (of_tree, all) = (total(of_tree), total(of_any));
         let span_count = sums.tree.spans + sums.others.spans + sums.tracer.spans + sums.idle_spans;
         let one = if span_count > 0 { all / span_count as f64 } else { 0.0 };
         let part = |spans: u64, at_most: f64| (one * spans as f64).min(at_most.max(0.0));
         Self {
-            tree: part(sums.tree.spans, work),
+            tree: (of_tree + one * sums.tree.spans as f64).min(work.max(0.0)),
             others: part(sums.others.spans, sums.others.seconds),
             idle: part(sums.idle_spans, idle),
         }

@@ -74,6 +74,7 @@ impl EventTrace {
                 source_map: Default::default(),
                 generated: Vec::new(),
                 variables: Vec::new(),
+                lock_uses: None,
                 interrupts: Default::default(),
                 untraced: Vec::new(),
             },

@@ -141,6 +141,7 @@ impl ScheduleTrace {
                 source_map: Default::default(),
                 generated: Vec::new(),
                 variables: Vec::new(),
+                lock_uses: None,
                 interrupts: BTreeMap::new(),
                 untraced: Vec::new(),
             },

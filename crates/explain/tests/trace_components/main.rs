@@ -152,6 +152,10 @@ fn cost_of_tracing_is_charged_to_the_tracer() {
         vec![EventCost { probe: "sched_switch".into(), count: 400, each_ns: Nanos::from_micros(1) }];
     // 0.4 ms are spread over four spans, one of which is the tracer's own.
     assert_components(&s.account(), &[("user_work", 7.8), ("tracer", 1.3), ("idle_timer", 0.9)]);
+    // Only threads of the command have holds of locks.
+    let hold = EventCost::LOCK_HOLD.to_owned();
+    s.header.facts.costs.push(EventCost { probe: hold, count: 200, each_ns: Nanos::from_micros(10) });
+    assert_components(&s.account(), &[("user_work", 5.8), ("tracer", 3.3), ("idle_timer", 0.9)]);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Futexes: which of them are locks, and the time behind these locks.
 
 use morecores_explain::{DecodedTrace, trace_view, user_lock_names};
+use morecores_study::Nanos;
 use morecores_study::trace::{
-    CodeAddress, Decoded, EventKind, Function, Interrupt, Module, Object, PrevState, StackEnd, StackFrame,
-    StackMoment, Tid, UserStack, Variable, Waker,
+    CodeAddress, Decoded, EventKind, Function, Interrupt, LockMode, LockUse, LockUses, Module, Object,
+    PrevState, StackEnd, StackFrame, StackMoment, Tid, UserStack, Variable, Waker,
 };
-use morecores_view::code::{CodeSite, RuntimeLock, UserLockView, WaitKind};
+use morecores_view::TraceView;
+use morecores_view::code::{CodeSite, LockHoldsView, RuntimeLock, UserLockView, WaitKind};
 
 use super::schedule_trace::*;
 
@@ -271,7 +273,11 @@ fn a_futex_broadcast_is_not_a_lock() {
 }
 
 /// Rows of the command's locks, with names for these addresses: a variable, and an offset in it.
-fn named_locks(mut s: ScheduleTrace, names: &[(u64, &str, u64)]) -> Vec<UserLockView> {
+fn named_locks(s: ScheduleTrace, names: &[(u64, &str, u64)]) -> Vec<UserLockView> {
+    view_with_variables(s, names).user_locks
+}
+
+fn view_with_variables(mut s: ScheduleTrace, names: &[(u64, &str, u64)]) -> TraceView {
     let variable = |&(address, name, offset): &(u64, &str, u64)| Variable {
         process: Tid(ROOT),
         address,
@@ -282,7 +288,7 @@ fn named_locks(mut s: ScheduleTrace, names: &[(u64, &str, u64)]) -> Vec<UserLock
     s.header.facts.variables = names.iter().map(variable).collect();
     let decoded =
         Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
-    trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64").user_locks
+    trace_view(&DecodedTrace::new(&s.header, decoded), "x86_64")
 }
 
 #[test]
@@ -488,6 +494,66 @@ fn locks_have_the_places_of_their_waits_and_holds() {
     // 16 ms.
     assert_eq!(places(&rows[0].sites), [place("take", "lookup", 11.0), place("take", "update", 5.0)]);
     assert_eq!(places(&rows[0].holders), [place("give", "update", 9.0)]);
+}
+
+/// A process takes one variable from two places, and two locks without a name from one place. The
+/// probes take 1 ms of each hold.
+#[test]
+fn counted_holds_are_summed_by_lock_without_the_time_of_the_probes() {
+    let mut s = futex_turns(false);
+    s.header.facts.modules = vec![Module { path: "/usr/bin/main".to_owned(), build_id: None }];
+    let function = |(index, name): (usize, &&str)| Function {
+        module: 0,
+        start: 0x100 * index as u64,
+        end: 0x100 * (index as u64 + 1),
+        name: Some((*name).to_owned()),
+        source: None,
+    };
+    s.header.facts.functions = ["update", "look_up"].iter().enumerate().map(function).collect();
+    let held = |address, offset, mode, [count, held_ms, longest_ms]: [u64; 3]| LockUse {
+        process: Tid(ROOT),
+        address,
+        mode,
+        caller: offset + 1,
+        code: Some(CodeAddress { module: 0, offset }),
+        count,
+        held_ns: Nanos(held_ms * 1_000_000),
+        longest_ns: Nanos(longest_ms * 1_000_000),
+        last_ns: Nanos(s.header.began_ns.0 + 1),
+    };
+    let uses = vec![
+        held(0x1000, 0x010, LockMode::Mutex, [2, 10, 7]),
+        held(0x1000, 0x110, LockMode::Mutex, [3, 20, 9]),
+        held(0x9000, 0x110, LockMode::Read, [4, 6, 2]),
+        held(0x9100, 0x120, LockMode::Read, [1, 2, 2]),
+        // The probes took longer than on average before the run.
+        held(0x9000, 0x010, LockMode::Write, [5, 4, 1]),
+    ];
+    let probes_ns = Some(Nanos(1_000_000));
+    s.header.facts.lock_uses = Some(LockUses { files: Vec::new(), uses, probes_ns, lost: 0 });
+    let view = view_with_variables(s, &[(0x1000, "table", 0)]);
+    let rows = view.lock_holds.expect("counted holds");
+    let ms = |seconds: f64| (seconds * 1e3).round();
+    let figures: Vec<_> = rows
+        .iter()
+        .map(|row| (row.name.as_deref(), row.mode, row.holds, ms(row.held_s), ms(row.max_hold_s)))
+        .collect();
+    assert_eq!(
+        figures,
+        [
+            (Some("table"), LockMode::Mutex, 5, 25.0, 8.0),
+            (None, LockMode::Read, 5, 3.0, 1.0),
+            (None, LockMode::Write, 5, 0.0, 0.0),
+        ]
+    );
+    assert_eq!(rows.iter().map(|row| ms(row.probes_s)).collect::<Vec<_>>(), [5.0, 5.0, 4.0]);
+    let sites = |row: &LockHoldsView| -> Vec<(String, f64, f64)> {
+        row.sites.iter().map(|site| (site.function.clone(), site.count, ms(site.seconds))).collect()
+    };
+    let site = |function: &str, count, ms| (function.to_owned(), count, ms);
+    assert_eq!(sites(&rows[0]), [site("look_up", 3.0, 17.0), site("update", 2.0, 8.0)]);
+    assert_eq!(sites(&rows[1]), [site("look_up", 5.0, 3.0)]);
+    assert!(rows.iter().all(|row| row.command == "main"), "{rows:?}");
 }
 
 /// A damaged trace may have any address.

@@ -16,6 +16,7 @@ use super::Style;
 use super::grid::lines_with_title;
 use crate::code::{calls_table, functions_table, stack_coverage_text, user_locks_table, waits_table};
 use crate::format::count;
+use crate::lock_holds::{lock_holds_table, lock_holds_text};
 use crate::openmp::openmp_table;
 use crate::stack;
 use crate::trace as run;
@@ -40,6 +41,7 @@ pub(super) fn study_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String
     vec![
         tables::commands(trace, RowSelection::Notable, style),
         tables::locks(trace, RowSelection::Notable, style),
+        lock_hold_lines(trace, style),
     ]
 }
 
@@ -62,6 +64,7 @@ fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
         functions_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         calls_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         user_locks_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
+        lock_hold_lines(trace, style),
         openmp_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         waits_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         tables::locks(trace, RowSelection::First, style),
@@ -70,6 +73,13 @@ fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
         [untraced_lines(trace, style), inconsistency_lines(trace, style)].concat(),
     ]);
     sections
+}
+
+/// All holds of locks, and how precise they are.
+fn lock_hold_lines(trace: &TraceView, style: &Style) -> Vec<String> {
+    let mut lines = lock_holds_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style));
+    lines.extend(lock_holds_text(trace).map_or(Vec::new(), |text| style.wrap_dim(&text)));
+    lines
 }
 
 /// Identifies the run, and warns if its figures are unreliable.

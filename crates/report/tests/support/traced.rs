@@ -43,6 +43,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         commands: Vec::new(),
         locks: Vec::new(),
         user_locks: Vec::new(),
+        lock_holds: None,
         waits: Vec::new(),
         openmp: Vec::new(),
         call_tree: Vec::new(),

@@ -41,7 +41,7 @@ impl Module {
 }
 
 /// Place of an instruction in a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CodeAddress {
     /// Index of the module in [`TraceFacts::modules`](super::TraceFacts::modules).
     pub module: u32,
@@ -95,12 +95,12 @@ pub struct GeneratedFunction {
     pub name: String,
 }
 
-/// Variable of a module that a thread waited for: a lock of the program's own, most often.
+/// Variable of a module that a thread waited for or took: a lock of the program's own, most often.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Process with the variable.
     pub process: super::Tid,
-    /// Address that the thread waited for.
+    /// Address of the futex or the lock.
     pub address: u64,
     /// Index of the module in [`TraceFacts::modules`](super::TraceFacts::modules).
     pub module: u32,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::SourceMap;
 use super::code::{Function, GeneratedFunction, Module, Variable};
 use super::event::Tid;
+use super::lock_uses::LockUses;
 use crate::{CpuId, Nanos, Run};
 
 /// Name of the schema of a trace: of [`TraceHeader`] and of the event stream beside it.
@@ -60,6 +61,26 @@ pub struct EventCost {
     pub count: u64,
     /// Cost of one hit.
     pub each_ns: Nanos,
+}
+
+impl EventCost {
+    /// Name of the copies of user stacks among the events.
+    pub const USER_STACK: &str = "user stack";
+    /// Name of the holds of locks among the events, with the two calls of each.
+    pub const LOCK_HOLD: &str = "hold of a lock";
+    /// Events of the command's own threads alone; the others are of any thread.
+    const OF_COMMAND: [&str; 5] =
+        [Self::USER_STACK, Self::LOCK_HOLD, "sys_exit", "contention_end", "cpu-clock"];
+
+    /// Cost of all hits together, in seconds.
+    pub fn total_s(&self) -> f64 {
+        self.count as f64 * self.each_ns.as_secs_f64()
+    }
+
+    /// Whether only threads of the command have the event.
+    pub fn is_of_command(&self) -> bool {
+        Self::OF_COMMAND.contains(&self.probe.as_str())
+    }
 }
 
 /// One function of a kernel stack.
@@ -183,6 +204,9 @@ pub struct TraceFacts {
     /// Variables at the futexes that threads waited for, where the modules name them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
+    /// All holds of the command's own locks; absent unless each was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_uses: Option<LockUses>,
     /// Names of the devices' interrupts in /proc/interrupts.
     #[serde(default, deserialize_with = "numbered", skip_serializing_if = "BTreeMap::is_empty")]
     pub interrupts: BTreeMap<u32, String>,

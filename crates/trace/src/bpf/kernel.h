@@ -41,6 +41,7 @@ typedef _Bool bool;
 #define BPF_F_MMAPABLE (1U << 10)
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define BPF_ANY 0
+#define BPF_NOEXIST 1
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

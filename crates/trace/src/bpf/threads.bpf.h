@@ -89,9 +89,12 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		s64 number = regs->orig_ax;
 
 		call = number < 0 || number >= CALL_FAULT ? CALL_FAULT : number;
-		if (call == SYS_FUTEX || call == SYS_FUTEX_WAIT)
+		if (call == SYS_FUTEX || call == SYS_FUTEX_WAIT) {
+			note_futex_wait(prev, regs->di);
 			record_futex_wait(cpu, now, tid, call, regs);
+		}
 	}
+	restart_hold(next, now);
 	state->switched = now;
 	claimed = claim(cpu, 1);
 	if (!claimed.base)

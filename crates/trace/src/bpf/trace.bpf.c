@@ -6,7 +6,7 @@
  *
  * The programs use only BTF tracepoints, which exist on every kernel that describes its types,
  * and no kprobes. The required features exist since Linux 5.19 at the latest: the state of the
- * leaving thread as the last argument of sched_switch.
+ * leaving thread as the last argument of sched_switch. The exact account of locks uses uprobes.
  */
 #include "context.bpf.h"
 
@@ -14,6 +14,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #include "user_stacks.bpf.h"
 #include "held.bpf.h"
+#include "exact_locks.bpf.h"
 #include "threads.bpf.h"
 #include "waits.bpf.h"
 #include "tree.bpf.h"

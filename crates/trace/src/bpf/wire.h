@@ -216,4 +216,45 @@ struct cpu {
 
 _Static_assert(sizeof(struct cpu) == 384, "CpuState of ring.rs");
 
+/* Largest number of locks that all threads hold at one time, and of elements of `lock_uses`. */
+#define LOCKS_HELD 16384
+#define LOCK_USES 65536
+
+/* Call of a function that takes or releases a lock: the low bits of a probe's cookie. */
+enum lock_call {
+	CALL_TAKE_MUTEX,
+	CALL_TAKE_READ,
+	CALL_TAKE_WRITE,
+	CALL_RELEASE,
+	CALL_AWAIT_CONDITION, /* with the mutex as the second argument */
+};
+#define LOCK_CALL_MASK 7
+/* The lock is a mutex of glibc. */
+#define LOCK_IS_GLIBC_MUTEX 8
+
+/* Mode in which a lock is held. */
+enum lock_mode {
+	MODE_MUTEX,
+	MODE_READ,
+	MODE_WRITE,
+};
+
+/* Sums over the holds of one lock that began at one instruction of one process. */
+struct lock_use_key {
+	u32 process;
+	u32 mode;
+	u64 lock;
+	u64 caller; /* return address of the call that took the lock */
+};
+
+struct lock_use {
+	u64 count;
+	u64 held; /* ns */
+	u64 longest; /* ns */
+	u64 last; /* CLOCK_MONOTONIC at the end of the last hold, ns */
+};
+
+_Static_assert(sizeof(struct lock_use_key) == 24, "lock_uses.rs");
+_Static_assert(sizeof(struct lock_use) == 32, "lock_uses.rs");
+
 #endif

@@ -135,7 +135,7 @@ fn time_calls(cpu: CpuId) -> io::Result<Duration> {
     thread::spawn(time_all).join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
 }
 
-fn pin(cpu: CpuId) -> io::Result<()> {
+pub(super) fn pin(cpu: CpuId) -> io::Result<()> {
     let mut mask = rustix::thread::CpuSet::new();
     mask.set(cpu.0 as usize);
     Ok(rustix::thread::sched_setaffinity(None, &mask)?)

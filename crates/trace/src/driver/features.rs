@@ -18,6 +18,8 @@ pub(super) struct Features {
     pub(super) locks: bool,
     /// The local timer's interrupts, on x86 only.
     local_timer: bool,
+    /// Whether one link attaches a program to many functions, since Linux 6.6.
+    pub(super) uprobes_at_once: bool,
     /// Whether every system call is to be recorded.
     system_calls: bool,
     /// Whether the kernel subtracts interrupts from a thread's run time
@@ -47,6 +49,7 @@ impl Features {
         Ok(Self {
             locks: missing(Need::Locks).is_none(),
             local_timer: missing(Need::X86Timer).is_none(),
+            uprobes_at_once: btf.type_by_name::<Struct<'_>>("bpf_uprobe_multi_link").is_some(),
             system_calls,
             interrupts_accounted: has_member(&btf, "rq", "prev_irq_time"),
             // From Linux 6.2 to 6.14, preempt_count was a member of `pcpu_hot`; the programs add

@@ -3,8 +3,8 @@
 
 use std::mem::MaybeUninit;
 
-use libbpf_rs::OpenObject;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{OpenObject, ProgramAttachType};
 use morecores_study::{Bytes, Nanos};
 use tracing::debug;
 
@@ -80,6 +80,10 @@ fn load_with(
     let stack_memory = &mut open.maps.stack_memory;
     stack_memory.set_max_entries(cpus).map_err(|e| refusal(&e))?;
     stack_memory.set_value_size((PAGE_BYTES << stack_bits) as u32).map_err(|e| refusal(&e))?;
+    if options.lock_probes.is_empty() {
+        open.maps.holds.set_max_entries(1).map_err(|e| refusal(&e))?;
+        open.maps.lock_uses.set_max_entries(1).map_err(|e| refusal(&e))?;
+    }
     let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::NotRunning)?;
     rodata.ring_bits = slot_bits;
     rodata.stack_bits = stack_bits;
@@ -88,14 +92,21 @@ fn load_with(
     }
     rodata.long_wait_ns = LONG_WAIT.0;
     rodata.stack_share = STACK_SHARE;
+    rodata.exact_locks = !options.lock_probes.is_empty();
     rodata.check_contexts = options.check_contexts;
     rodata.preempt_count_from_runqueue = features.preempt_count_from_runqueue.unwrap_or(0);
     for cpu in options.allotted.iter() {
         rodata.allotted[cpu.0 as usize / 64] |= 1 << (cpu.0 % 64);
     }
+    if features.uprobes_at_once {
+        open.progs.on_lock_call.set_attach_type(ProgramAttachType::TraceUprobeMulti);
+    }
     for mut program in open.open_object_mut().progs_mut() {
-        let included = features.includes_program(program.section());
-        program.set_autoload(included);
+        let is_included = match program.section() {
+            section if section == "uprobe" => !options.lock_probes.is_empty(),
+            section => features.includes_program(section),
+        };
+        program.set_autoload(is_included);
     }
     open.load().map_err(|e| refusal(&e))
 }

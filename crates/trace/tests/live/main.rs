@@ -5,6 +5,7 @@
 
 mod contexts;
 mod held;
+mod lock_uses;
 mod mappings;
 mod spinning;
 mod support;

@@ -1,7 +1,7 @@
 //! Code of the command in the derived view: its functions with the losses that they hold, and its
 //! locks.
 
-use morecores_study::trace::Module;
+use morecores_study::trace::{LockMode, Module};
 use serde::{Deserialize, Serialize};
 
 use crate::Component;
@@ -226,6 +226,30 @@ pub struct LockOwner {
     pub thread: String,
     /// Time in seconds for which they held the lock while others waited for it.
     pub held_s: f64,
+}
+
+/// All holds of a lock of the command's own, in one mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct LockHoldsView {
+    /// Command whose threads held the lock.
+    pub command: String,
+    /// Variable with the lock, as in [`UserLockView`]; null for locks without a variable, which are
+    /// one row for each function that takes them.
+    pub name: Option<String>,
+    /// Mode in which the lock was held.
+    pub mode: LockMode,
+    /// Number of holds.
+    pub holds: u64,
+    /// Time of all holds together, in seconds. That of several readers can exceed the elapsed time.
+    pub held_s: f64,
+    /// Longest hold, in seconds.
+    pub max_hold_s: f64,
+    /// Time of the probes within the holds, in seconds, which the other figures do not include. It
+    /// is the number of holds times the time that was measured before the run.
+    pub probes_s: f64,
+    /// Functions that took the lock, longest holds first.
+    pub sites: Vec<CodeSite>,
 }
 
 /// Kind of an object of a program's own for which threads wait.

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use morecores_study::trace::{TraceSource, UntracedFact};
 use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 
-use super::code::{CallLoss, CallNode, FunctionLoss, FunctionView, StackCoverage, UserLockView, WaitView};
+use super::code::{
+    CallLoss, CallNode, FunctionLoss, FunctionView, LockHoldsView, StackCoverage, UserLockView, WaitView,
+};
 use super::openmp::OpenMpView;
 use crate::{ComponentIntervals, Components, Losses};
 
@@ -329,6 +331,10 @@ pub struct TraceView {
     /// Locks of the command's own, longest waits first; empty for a trace from perf events.
     #[serde(default)]
     pub user_locks: Vec<UserLockView>,
+    /// All holds of the command's own locks, longest first, also those for which no thread waited;
+    /// null unless each was counted.
+    #[serde(default)]
+    pub lock_holds: Option<Vec<LockHoldsView>>,
     /// Waits of the command's threads by place, longest first, each with at least a hundredth of
     /// all waiting time. Waiting time is no loss by itself: a pool's threads may wait for work.
     /// Empty for a trace without stacks.

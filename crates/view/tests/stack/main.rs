@@ -48,6 +48,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         commands: Vec::new(),
         locks: Vec::new(),
         user_locks: Vec::new(),
+        lock_holds: None,
         waits: Vec::new(),
         openmp: Vec::new(),
         call_tree: Vec::new(),

@@ -263,11 +263,8 @@ impl TracePhase<'_> {
         let plan = &self.study.header.plan;
         let for_prediction =
             !plan.predict.is_empty() && (!receives_n(self.study) || plan.oversubscribed().contains(point));
-        let wanted = TraceRequest {
-            allotted: point.cpu_set.clone(),
-            syscalls: plan.syscalls || for_prediction,
-            repetition,
-        };
+        let request = TraceRequest::new(&self.study.header.subject, plan, point)?;
+        let wanted = TraceRequest { syscalls: plan.syscalls || for_prediction, repetition, ..request };
         let mut tracer = (self.open)(&wanted, self.path)?;
         let traced_run = TracedRun::make(executor, &mut tracer, trial)?;
         if self.control.is_interrupted() {

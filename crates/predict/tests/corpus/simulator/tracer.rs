@@ -223,6 +223,7 @@ impl Tracer {
                 source_map: Default::default(),
                 generated: Vec::new(),
                 variables: Vec::new(),
+                lock_uses: None,
                 interrupts: device.into_iter().collect(),
                 untraced: Vec::new(),
             },

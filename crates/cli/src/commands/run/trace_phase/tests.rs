@@ -189,6 +189,7 @@ impl RunObserver for Pretending {
             source_map: Default::default(),
             generated: Vec::new(),
             variables: Vec::new(),
+            lock_uses: None,
             interrupts: Default::default(),
             untraced: vec![],
         })
