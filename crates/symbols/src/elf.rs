@@ -36,6 +36,8 @@ pub(crate) struct ElfFile {
     /// True if each compressed section fits in memory by the size that it claims. The reader of
     /// symbols allocates this size, and a failure would abort the process.
     pub(crate) fits_in_memory: bool,
+    /// Whether the file has a full symbol table (`.symtab`).
+    pub(crate) has_symbol_table: bool,
     segments: Vec<Segment>,
     /// Address of the first instruction of a program.
     entry: u64,
@@ -103,6 +105,7 @@ impl ElfFile {
         Ok(Self {
             build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
             fits_in_memory: fits_in_memory(&object),
+            has_symbol_table: object.symbol_table().is_some(),
             segments: segments.collect(),
             entry: object.entry(),
             functions: functions(&object),
@@ -234,6 +237,7 @@ mod tests {
         let elf = ElfFile {
             build_id: None,
             fits_in_memory: true,
+            has_symbol_table: false,
             entry: 0,
             segments: vec![
                 segment(0, 0x12_ec8c, 0, 0x12_ec8c, false, false),

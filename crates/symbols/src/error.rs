@@ -23,6 +23,12 @@ pub enum SymbolError {
         /// Path of the module.
         path: String,
     },
+    /// A debug file is that of another file.
+    #[error("{path} has another build identifier")]
+    OtherBuildId {
+        /// Path of the debug file.
+        path: String,
+    },
     /// A process generated code and wrote no map of it.
     #[error("code generated at run time needs a map of its functions in /tmp/perf-PID.map")]
     NoMap,

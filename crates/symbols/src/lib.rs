@@ -6,15 +6,16 @@
 //! identifier and the unwind table of a file; symbols and lines come from `blazesym`; `name` writes
 //! a symbol as its source language does. [`Unwinder`] turns copies of stack memory into stacks.
 //! [`KernelSymbols`] has the functions of the kernel, and [`PerfMap`] those that a process
-//! generated at run time. `namespace` locates the files of other mount namespaces while their
-//! processes live, and `vdso` has the code that the kernel maps. `definitions` finds functions by
-//! their names, for probes. This crate knows modules and no
-//! traces: it must not locate addresses in processes, decide or print.
+//! generated at run time. [`DebuginfodClient`] fetches debug files from servers. `namespace`
+//! locates the files of other mount namespaces while their processes live, and `vdso` has the code
+//! that the kernel maps. `definitions` finds functions by their names, for probes. This crate knows
+//! modules and no traces: it must not locate addresses in processes, decide or print.
 //!
 //! A name is given only where a symbol contains the place. The nearest symbol before it is another
 //! function in a stripped file.
 #![forbid(unsafe_code)]
 
+mod debuginfod;
 mod definitions;
 mod elf;
 mod error;
@@ -26,10 +27,11 @@ mod symbolizer;
 mod unwinder;
 mod vdso;
 
+pub use debuginfod::{DebuginfodClient, FetchError};
 pub use definitions::{dynamic_linker, function_offsets};
 pub use error::SymbolError;
 pub use kernel::KernelSymbols;
 pub use namespace::locate_in_other_namespace;
 pub use perf_map::PerfMap;
-pub use symbolizer::Symbolizer;
+pub use symbolizer::{DebugFile, Symbolizer};
 pub use unwinder::{MappedFiles, Stack, Unwinder, UserRegisters};

@@ -29,8 +29,24 @@ pub struct Symbolizer {
 enum Symbols {
     /// Symbol tables of the file.
     File,
+    /// Symbol table of a debug file that was added.
+    DebugFile,
     /// Debug information in the file, or in a debug file with its build identifier.
     Debug,
+}
+
+/// Use of a debug file for the names of a module's functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DebugFile {
+    /// It may have the names that are missing.
+    Useful {
+        /// Build identifier of the module in hexadecimal.
+        build_id: String,
+    },
+    /// Names are missing, and no build identifier tells which debug file has them.
+    Unidentified,
+    /// No name is missing, or the module's own symbols are complete.
+    Useless,
 }
 
 /// File with names.
@@ -38,6 +54,8 @@ enum Symbols {
 struct SymbolFile {
     path: PathBuf,
     elf: ElfFile,
+    /// Path of a debug file that was added.
+    debug_file: Option<PathBuf>,
     /// Sources at whose damage the reader panicked. They are not read again.
     damaged: RefCell<BTreeSet<Symbols>>,
 }
@@ -90,6 +108,51 @@ impl Symbolizer {
         functions.sort_unstable_by_key(|function| (function.start, function.end));
         functions.dedup_by_key(|function| function.start);
         Ok(functions)
+    }
+
+    /// Whether a debug file may name functions that contain these offsets in a module's file: some
+    /// have no name, and the file has no full symbol table. A debug file below `/usr/lib/debug` has
+    /// been read already.
+    ///
+    /// # Errors
+    /// Those of [`functions`](Self::functions).
+    pub fn debug_file(&mut self, module: &Module, offsets: &BTreeSet<u64>) -> Result<DebugFile, SymbolError> {
+        let file = open(&mut self.files, &self.located, module)?;
+        if file.elf.has_symbol_table || file.debug_file.is_some() {
+            return Ok(DebugFile::Useless);
+        }
+        let mut addresses = offsets.iter().filter_map(|offset| file.elf.address(*offset));
+        if addresses.all(|address| containing_symbol(&self.reader, file, address).is_some()) {
+            return Ok(DebugFile::Useless);
+        }
+        Ok(match &file.elf.build_id {
+            None => DebugFile::Unidentified,
+            Some(id) if installed_debug_file(id).is_some_and(|path| path.exists()) => DebugFile::Useless,
+            Some(id) => DebugFile::Useful { build_id: id.clone() },
+        })
+    }
+
+    /// Adds the debug file of a module. Its symbols and debug information count as those of the
+    /// module's file.
+    ///
+    /// # Errors
+    /// [`SymbolError::Unreadable`] and [`SymbolError::OtherBuildId`] for the debug file, and those
+    /// of [`functions`](Self::functions).
+    pub fn add_debug_file(&mut self, module: &Module, path: &Path) -> Result<(), SymbolError> {
+        let file = open(&mut self.files, &self.located, module)?;
+        let text = || path.display().to_string();
+        let unreadable = |why| SymbolError::Unreadable { path: text(), why };
+        let debug = ElfFile::read(path).map_err(unreadable)?;
+        if debug.build_id.is_none() || debug.build_id != file.elf.build_id {
+            return Err(SymbolError::OtherBuildId { path: text() });
+        }
+        if !debug.fits_in_memory {
+            return Err(unreadable("a section of it is damaged".to_owned()));
+        }
+        file.debug_file = Some(path.to_owned());
+        // The damage was that of another file.
+        file.damaged.borrow_mut().remove(&Symbols::Debug);
+        Ok(())
     }
 
     /// Places in the source code of the instructions at these offsets in a module's file, sorted.
@@ -153,23 +216,29 @@ fn open<'f>(
     files: &'f mut HashMap<Module, Result<SymbolFile, SymbolError>>,
     located: &HashMap<Module, OwnedFd>,
     module: &Module,
-) -> Result<&'f SymbolFile, SymbolError> {
+) -> Result<&'f mut SymbolFile, SymbolError> {
     let open = || SymbolFile::open(module, located.get(module));
     let file = files.entry(module.clone()).or_insert_with(open);
-    file.as_ref().map_err(Clone::clone)
+    file.as_mut().map_err(|error| error.clone())
 }
 
 impl SymbolFile {
     fn open(module: &Module, located: Option<&OwnedFd>) -> Result<Self, SymbolError> {
         let (path, elf) = checked_file(module, located)?;
-        Ok(Self { path, elf, damaged: RefCell::default() })
+        Ok(Self { path, elf, debug_file: None, damaged: RefCell::default() })
     }
 
-    /// Symbols of the file alone, or those of its debug information too.
-    fn source(&self, symbols: Symbols) -> Source<'_> {
-        let mut elf = Elf::new(&self.path);
+    /// Reader's source of these symbols; none without the file that has them.
+    fn source(&self, symbols: Symbols) -> Option<Source<'_>> {
+        let debug_file = self.debug_file.as_deref();
+        let path = match symbols {
+            Symbols::File => &self.path,
+            Symbols::DebugFile => debug_file?,
+            Symbols::Debug => debug_file.unwrap_or(&self.path),
+        };
+        let mut elf = Elf::new(path);
         elf.debug_syms = symbols == Symbols::Debug;
-        Source::Elf(elf)
+        Some(Source::Elf(elf))
     }
 }
 
@@ -192,6 +261,13 @@ pub(crate) fn checked_file(
         (Some(_), None) => Err(SymbolError::Replaced { path: name }),
         _ => Ok((path, elf)),
     }
+}
+
+/// Path at which a package installs the debug file with a build identifier (`.build-id` in the
+/// manual of GDB, "Debugging Information in Separate Files").
+fn installed_debug_file(build_id: &str) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_at_checked(2)?;
+    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug")))
 }
 
 /// Function at an address of the file.
@@ -236,7 +312,7 @@ fn containing_symbol(reader: &SymbolReader, file: &SymbolFile, address: u64) -> 
     // symbol in the middle of a function, whose own symbol is at its start.
     let start = unwind.as_ref().map(|function| function.start).filter(|start| *start != address);
     let places = [Some(address), start];
-    let sources = [Symbols::File, Symbols::Debug].into_iter();
+    let sources = [Symbols::File, Symbols::DebugFile, Symbols::Debug].into_iter();
     sources
         .flat_map(|symbols| places.iter().flatten().map(move |place| (symbols, *place)))
         .filter_map(|(symbols, place)| symbol_at(reader, file, symbols, place))
@@ -253,7 +329,7 @@ fn symbol_at(
     if !file.elf.fits_in_memory || file.damaged.borrow().contains(&symbols) {
         return None;
     }
-    let source = file.source(symbols);
+    let source = file.source(symbols)?;
     // blazesym 0.2.7 panics at some damaged line tables. It holds no lock and keeps no half-made
     // value then; a study must not be lost for the name of a function.
     let result =

@@ -11,7 +11,7 @@ use morecores_study::trace::{Function, Mapping, Tid};
 use morecores_symbols::{SymbolError, Symbolizer};
 use object::{Object, ObjectSection};
 
-use support::{Random, compile, module, place};
+use support::{Random, compile, debug_file, module, place, strip};
 
 /// Functions of a file with these bytes, at many of its offsets.
 fn functions(folder: &Path, bytes: &[u8]) -> Result<Vec<Function>, SymbolError> {
@@ -81,6 +81,33 @@ fn damaged_debug_information_leaves_the_symbols() {
             assert_eq!(named.and_then(|function| function.name.as_deref()), Some("own"), "{name}");
         }
     }
+}
+
+/// The debug file of a server may be damaged too.
+#[test]
+fn damaged_debug_files_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = compile(folder.path(), "library.so", &["-g"]);
+    let (stripped, whole) = (strip(&library), fs::read(debug_file(&library)).unwrap());
+    let own = place(&library, "own").0;
+    let mut random = Random(13);
+    let mut used = 0;
+    for round in 0..300 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random.below(8) {
+            let place = random.below(bytes.len());
+            bytes[place] = random.below(256) as u8;
+        }
+        let damaged = folder.path().join(format!("damaged-{round}.debug"));
+        fs::write(&damaged, &bytes).unwrap();
+        let mut symbolizer = Symbolizer::new();
+        used += usize::from(symbolizer.add_debug_file(&module(&stripped), &damaged).is_ok());
+        let functions = symbolizer.functions(0, &module(&stripped), &[own].into()).unwrap();
+        symbolizer.source_places(0, &module(&stripped), &[own].into()).unwrap();
+        assert!(functions.iter().all(|function| (function.start..function.end).contains(&own)));
+        fs::remove_file(&damaged).unwrap();
+    }
+    assert!(used > 100, "{used}");
 }
 
 /// A reader allocates the size that a compressed section claims, and no machine has this memory.

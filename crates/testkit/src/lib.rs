@@ -1,8 +1,9 @@
-//! Helpers for the tests of several crates: notes of skipped tests, waiting, programs, and plain
-//! values of the record.
+//! Helpers for the tests of several crates: notes of skipped tests, waiting, programs, a server of
+//! debug files, and plain values of the record.
 //!
 //! Only tests use this crate: no crate may depend on it outside `[dev-dependencies]`.
 
+mod debuginfod;
 mod group;
 mod locks;
 mod program;
@@ -12,6 +13,7 @@ mod wait;
 use std::fs::OpenOptions;
 use std::io::Write;
 
+pub use debuginfod::{DebuginfodResponse, DebuginfodServer, debuginfod_client};
 pub use group::{TestGroup, skips_group};
 pub use locks::{lock_header, lock_plan, lock_time};
 pub use program::{CProgram, with_default_signals, write_script};

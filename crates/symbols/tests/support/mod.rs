@@ -59,6 +59,14 @@ pub(crate) fn strip(library: &Path) -> PathBuf {
     stripped
 }
 
+/// Separates the debug information and all symbols of a library into a debug file.
+pub(crate) fn debug_file(library: &Path) -> PathBuf {
+    let debug = library.with_extension("debug");
+    let status = Command::new("objcopy").arg("--only-keep-debug").arg(library).arg(&debug).status().unwrap();
+    assert!(status.success());
+    debug
+}
+
 pub(crate) fn module(path: &Path) -> Module {
     Module { path: path.to_str().unwrap().to_owned(), build_id: None }
 }
