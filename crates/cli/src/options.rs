@@ -3,6 +3,7 @@
 //!
 //! The module decides and checks, and changes nothing. Each plan that it returns fits this machine.
 
+mod debuginfod;
 mod environment;
 mod locks;
 mod metrics;
@@ -23,6 +24,7 @@ use morecores_statistics::MIN_RUNS;
 use morecores_study::topology::Topology;
 use morecores_study::{Axis, AxisSetting, CPUS_AXIS, Command, InputSource, N_AXIS, Placement, Point};
 
+pub(crate) use debuginfod::debuginfod_client;
 pub(crate) use environment::notes_of_resumed;
 pub(crate) use locks::{LocksOptions, ResumeLocksOptions, locks_command_line};
 pub(crate) use metrics::note_of_older_figures;

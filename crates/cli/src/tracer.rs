@@ -4,6 +4,7 @@
 //! opens. Tests supply an observer of their own.
 
 mod code_names;
+mod debug_files;
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "no tracer opens"))]
 mod files;
 #[cfg(feature = "trace")]
@@ -21,6 +22,7 @@ use morecores_study::{Command, CpuSet, Plan, Point};
 
 use lock_files::lock_files;
 
+pub(crate) use debug_files::DebugFiles;
 pub(crate) use files::{TraceFiles, UnfinishedTrace};
 #[cfg(feature = "trace")]
 pub(crate) use installed::{check_full, libbpf_version, open};

@@ -60,6 +60,7 @@ fn impossible_measurements_are_refused_before_anything_runs() {
         (vec!["--input", "nowhere"], vec!["--input", "nowhere"]),
         (vec!["--trace", "off", "--syscalls"], vec!["--syscalls"]),
         (vec!["--trace", "off", "--locks", "exact"], vec!["--locks exact needs a trace"]),
+        (vec!["--debuginfod"], vec!["--debuginfod", "DEBUGINFOD_URLS is not set"]),
         (vec!["-o", "no/such/directory"], vec!["no/such/directory"]),
     ] {
         let mut arguments = vec!["run"];

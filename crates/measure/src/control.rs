@@ -25,6 +25,7 @@ pub struct Control {
     /// Start of the run on the monotonic clock; 0 between runs.
     began: AtomicU64,
     interrupted: AtomicBool,
+    killed: AtomicBool,
     /// Whether the time for the study is used up.
     out_of_time: AtomicBool,
     timed_out: AtomicBool,
@@ -47,6 +48,18 @@ impl Control {
     pub fn interrupt(&self, signal: Signal) {
         self.interrupted.store(true, Ordering::SeqCst);
         self.current.signal(signal);
+    }
+
+    /// Whether the user asked a second time for the end of the study.
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::SeqCst)
+    }
+
+    /// Excepts a process from all kills: it works for morecores between two runs, and its starter
+    /// ends it.
+    pub fn spare_process(&self, pid: u32) {
+        let _held = self.lock_cleaning();
+        self.foreign.add(pid);
     }
 
     /// Stops the study after Ctrl-C ended a run that had the terminal, as if the signal had come to
@@ -107,6 +120,7 @@ impl Control {
     /// Processes that earlier hooks left running continue, because the user's clean-up has to end
     /// them.
     pub fn kill_in_progress(&self) {
+        self.killed.store(true, Ordering::SeqCst);
         let _held = self.lock_cleaning();
         self.kill_all();
     }

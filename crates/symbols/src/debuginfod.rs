@@ -39,8 +39,8 @@ pub enum FetchError {
     /// The time limit ended the transfer.
     #[error("the servers took too long")]
     TimedOut,
-    /// The user ended the transfer.
-    #[error("it was stopped by a signal")]
+    /// The user, or the end of the time for a study, ended the transfer.
+    #[error("the transfer was stopped")]
     Stopped,
 }
 

@@ -159,6 +159,10 @@ pub(crate) struct RunArgs {
     /// for other programs that use the same library during the run
     #[arg(long, value_enum, value_name = "HOLDS", default_value_t, help_heading = TRACE)]
     pub(crate) locks: LockHolds,
+    /// Fetch debug files of stripped programs and libraries from the servers in DEBUGINFOD_URLS, by
+    /// `debuginfod-find` and after each traced run, for the names of their functions
+    #[arg(long, help_heading = TRACE)]
+    pub(crate) debuginfod: bool,
 
     /// Also trace runs that predict these CPU counts: `{n}` becomes each count, on the existing
     /// CPUs [default LIST: 2, 4 and 8 times the largest count]
@@ -173,8 +177,8 @@ pub(crate) struct RunArgs {
     #[arg(long, short, alias = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) out: Option<PathBuf>,
     /// Continue the study at -o with its own command and plan. These options may differ: --runs,
-    /// --precision, --keep-disturbed, --max-time, --trace, --traced-runs, --syscalls, --predict,
-    /// --success, --ignore-failure, --incremental and --worth. Missing traces are made
+    /// --precision, --keep-disturbed, --max-time, --trace, --traced-runs, --syscalls, --debuginfod,
+    /// --predict, --success, --ignore-failure, --incremental and --worth. Missing traces are made
     #[arg(long, requires = "out", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Show every column of the table, every warning and every note

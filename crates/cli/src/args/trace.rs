@@ -71,6 +71,10 @@ pub(crate) struct TraceArgs {
     /// for other programs that use the same library during the run
     #[arg(long, value_enum, value_name = "HOLDS", default_value_t, help_heading = TRACE)]
     pub(crate) locks: LockHolds,
+    /// Fetch debug files of stripped programs and libraries from the servers in DEBUGINFOD_URLS, by
+    /// `debuginfod-find` and after the run, for the names of their functions
+    #[arg(long, help_heading = TRACE)]
+    pub(crate) debuginfod: bool,
     /// Directory of a study that keeps the trace; `morecores show` shows it again
     #[arg(long, short, alias = "study", value_name = "PATH", help_heading = TRACE)]
     pub(crate) out: Option<PathBuf>,

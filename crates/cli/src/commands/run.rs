@@ -29,8 +29,8 @@ use morecores_view::memory_kills::killed_for_memory;
 use morecores_view::round_rule;
 
 use crate::args::RunArgs;
-use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_resumed};
-use crate::tracer::{self, TraceRequest};
+use crate::options::{ResumeOptions, RunOptions, debuginfod_client, note_of_older_figures, notes_of_resumed};
+use crate::tracer::{self, DebugFiles, TraceRequest};
 use crate::{exit, terminal};
 
 use self::trace_phase::{TraceOutcome, TracePhase, missing_traces, timed_runs};
@@ -46,6 +46,7 @@ use super::traced_run::{advice, describe_end, has_cut_short_trace};
 use super::watch::{self, Clock, Limits, WatchedResult};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
+    let debuginfod = debuginfod_client(args.debuginfod)?;
     let (study, writer, input) = if args.resume { resume(args)? } else { begin(args)? };
     let path = writer.path().to_owned();
     let plan = &study.header.plan;
@@ -62,9 +63,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         study.runs.iter().for_each(|run| so_far.count_run(run));
     });
     let control = Arc::new(Control::default());
+    let debug_files = debuginfod.map(|client| DebugFiles::new(client, Arc::clone(&control)));
     let after = EndAfterMeasuring::with_study(&path);
     let watched = watch::run_watched(limits, control, progress, &after, move |control, progress| {
-        measure(&study, writer, input, budget, control, progress)
+        measure(&study, writer, input, budget, debug_files.as_ref(), control, progress)
     })?;
     finish(args, &path, watched, &after)
 }
@@ -136,6 +138,7 @@ fn measure(
     writer: StudyWriter,
     input: Input,
     mut budget: Budget,
+    debug_files: Option<&DebugFiles>,
     control: &Arc<Control>,
     progress: &Progress<RunningResults>,
 ) -> Result<Measurement> {
@@ -176,7 +179,8 @@ fn measure(
         Ok(finish) if ended_well(finish.reason) => {
             let timed = timed_runs(study.runs.iter().chain(recorder.runs()), &header.plan);
             let next = (study.runs.len() + recorder.runs().len()) as u32;
-            TracePhase { study, path: recorder.path(), timed, next, open: &tracer::open, control, progress }
+            let (path, open) = (recorder.path(), &tracer::open);
+            TracePhase { study, path, timed, next, open, debug_files, control, progress }
                 .make(&mut executor, &mut budget)
         }
         _ => TraceOutcome::default(),

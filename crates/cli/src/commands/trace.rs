@@ -27,13 +27,14 @@ use super::signals::EndAfterMeasuring;
 use super::traced_run::{CUT_SHORT, TracedRun, advice, describe_end, missing_causes_note};
 use super::watch::{self, Limits};
 use crate::args::TraceArgs;
-use crate::options::TraceOptions;
-use crate::tracer::{self, TraceRequest};
+use crate::options::{TraceOptions, debuginfod_client};
+use crate::tracer::{self, DebugFiles, TraceRequest};
 use crate::{exit, terminal};
 
 pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let host = host::read();
     let TraceOptions { command, plan, notes, study } = TraceOptions::new(args, &host.topology)?;
+    let debuginfod = debuginfod_client(args.debuginfod)?;
     program::image(&command, &plan.points[0], &Environment::from_this_process(&plan))?;
     TraceRequest::new(&command, &plan, &plan.points[0])?;
     terminal::notes(&notes);
@@ -52,9 +53,10 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
         Bar::new(),
     );
     let control = Arc::new(Control::default());
+    let debug_files = debuginfod.map(|client| DebugFiles::new(client, Arc::clone(&control)));
     let after = place.end_after_measuring();
     let watched = watch::run_watched(limits, control, progress, &after, move |control, progress| {
-        make(&header, writer, input, control, progress)
+        make(&header, writer, input, debug_files.as_ref(), control, progress)
     })?;
     let Some(TraceOutput { outcome, header, interrupted, note }) = watched.result? else {
         // The run was stopped before there was anything to trace.
@@ -143,10 +145,11 @@ fn make(
     header: &Header,
     writer: StudyWriter,
     input: Input,
+    debug_files: Option<&DebugFiles>,
     control: &Arc<Control>,
     progress: &Progress<RunningResults>,
 ) -> Result<Option<TraceOutput>> {
-    let traced = attempt(header, &writer, input, control, progress);
+    let traced = attempt(header, &writer, input, debug_files, control, progress);
     match traced {
         Ok(None) => {
             writer.discard()?;
@@ -170,6 +173,7 @@ fn attempt(
     header: &Header,
     writer: &StudyWriter,
     input: Input,
+    debug_files: Option<&DebugFiles>,
     control: &Arc<Control>,
     progress: &Progress<RunningResults>,
 ) -> Result<Option<TraceOutput>> {
@@ -193,7 +197,8 @@ fn attempt(
         traced => traced?,
     };
     let outcome = traced.outcome.clone();
-    Ok(Some(TraceOutput { outcome, header: traced.keep()?, interrupted, note: missing_causes_note(&tracer) }))
+    let (header, note) = (traced.keep(debug_files)?, missing_causes_note(&tracer));
+    Ok(Some(TraceOutput { outcome, header, interrupted, note }))
 }
 
 fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note: Option<&str>) -> Result<()> {

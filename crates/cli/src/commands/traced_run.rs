@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use morecores_report::success_list;
 
-use crate::tracer::{RunTracer, UnfinishedTrace};
+use crate::tracer::{DebugFiles, RunTracer, UnfinishedTrace};
 
 /// Traced run, successful or not.
 #[derive(Debug)]
@@ -46,10 +46,11 @@ impl TracedRun {
         Ok(Self { outcome: observed_run.outcome, trace })
     }
 
-    /// Keeps the trace and returns its header.
-    pub(super) fn keep(self) -> Result<TraceHeader> {
+    /// Keeps the trace and returns its header. `debug_files` are those of servers, if the user
+    /// wants them.
+    pub(super) fn keep(self, debug_files: Option<&DebugFiles>) -> Result<TraceHeader> {
         let (files, mut header) = self.trace?;
-        files.finish(&mut header)?;
+        files.finish(&mut header, debug_files)?;
         Ok(header)
     }
 }

@@ -59,6 +59,7 @@ pub(crate) struct ResumeOptions {
     traced_runs: Option<u32>,
     syscalls: bool,
     locks: LockHolds,
+    debuginfod: bool,
     incremental: bool,
     /// Text of `--predict`.
     predict: Option<String>,
@@ -120,7 +121,7 @@ impl RunOptions {
             "{{n}} is nowhere in the command or its environment, and --expect-n was given: put {{n}} where the command \
              takes its thread or job count"
         );
-        check_trace_options(args.syscalls, args.locks, plan.trace)?;
+        check_trace_options(args.syscalls, args.locks, args.debuginfod, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
         let study = NewStudy::for_command(args.out.as_deref(), &command);
         let input_limit = input_limit(args.input_limit.as_deref())?;
@@ -153,6 +154,7 @@ impl ResumeOptions {
             traced_runs: args.traced_runs,
             syscalls: args.syscalls,
             locks: args.locks,
+            debuginfod: args.debuginfod,
             incremental: args.incremental,
             predict: args.predict.clone(),
             worth: worth(&args.answer.worth)?,
@@ -168,7 +170,7 @@ impl ResumeOptions {
             self.study.display()
         );
         let trace = self.trace.unwrap_or(header.plan.trace);
-        check_trace_options(self.syscalls, self.locks, trace)?;
+        check_trace_options(self.syscalls, self.locks, self.debuginfod, trace)?;
         check_predict(&self.predicted(&header.plan)?, trace)
     }
 
@@ -181,13 +183,15 @@ impl ResumeOptions {
         }
     }
 
-    /// Notes on the limits of `--syscalls` and `--locks exact`: existing traces are not made again.
+    /// Notes on the options of a trace that change nothing: existing traces are not made again.
     pub(crate) fn trace_notes(&self, traces: &[TraceHeader]) -> Vec<String> {
         let is_without_calls = |trace: &TraceHeader| trace.facts.source != TraceSource::BpfWithSystemCalls;
         let is_without_holds = |trace: &TraceHeader| trace.facts.lock_uses.is_none();
         let changes_nothing = [
             ("--syscalls", self.syscalls && traces.iter().any(is_without_calls)),
             ("--locks exact", self.locks.are_exact() && traces.iter().any(is_without_holds)),
+            // A trace gets its names right after its run.
+            ("--debuginfod", self.debuginfod && !traces.is_empty()),
         ];
         let options = changes_nothing.into_iter().filter(|(_, applies)| *applies);
         let note = |(option, _)| {
@@ -253,8 +257,10 @@ fn stop(args: &RunArgs, rule: StoppingRule) -> Result<Stop> {
 }
 
 /// Refuses the options of a trace without a trace.
-fn check_trace_options(syscalls: bool, locks: LockHolds, trace: TraceMode) -> Result<()> {
-    for (option, is_given) in [("--syscalls", syscalls), ("--locks exact", locks.are_exact())] {
+fn check_trace_options(syscalls: bool, locks: LockHolds, debuginfod: bool, trace: TraceMode) -> Result<()> {
+    let options =
+        [("--syscalls", syscalls), ("--locks exact", locks.are_exact()), ("--debuginfod", debuginfod)];
+    for (option, is_given) in options {
         ensure!(
             !is_given || trace != TraceMode::Off,
             "{option} needs a trace, but --trace off makes none: leave out {option}, or give --trace auto"

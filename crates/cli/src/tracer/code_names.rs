@@ -14,16 +14,20 @@ use morecores_study::trace::{
 use morecores_symbols::{KernelSymbols, PerfMap, Symbolizer, function_offsets};
 use tracing::debug;
 
+use super::DebugFiles;
+
 /// Function that every C library with locks defines.
 const LOCKING_FUNCTION: &str = "pthread_mutex_lock";
 
 /// Adds the names to the facts of a trace that began after `began`, and a note on the code without
 /// names. `located` are the files of other mount namespaces, by the number of their module.
+/// `debug_files` are those of servers, if the user wants them.
 pub(super) fn name_code(
     facts: &mut TraceFacts,
     events: CodeEvents,
     began: SystemTime,
     located: HashMap<u32, OwnedFd>,
+    debug_files: Option<&DebugFiles>,
 ) {
     let uses = facts.lock_uses.as_mut().map(|all| all.uses.as_mut_slice()).unwrap_or_default();
     let FoundCode { instructions, generated, kernel, lock_calls, futexes } =
@@ -36,6 +40,11 @@ pub(super) fn name_code(
     let mut symbolizer = Symbolizer::with_located_files(located.into_iter().filter_map(module).collect());
     let mut places = Vec::new();
     let mut failures: Vec<String> = Vec::new();
+    if let Some(debug_files) = debug_files {
+        let code = instructions.iter();
+        let code = code.filter_map(|(number, offsets)| Some((facts.modules.get(*number as usize)?, offsets)));
+        failures.extend(debug_files.add_to(&mut symbolizer, code));
+    }
     for (number, offsets) in instructions {
         let Some(module) = facts.modules.get(number as usize) else { continue };
         match symbolizer.functions(number, module, &offsets) {

@@ -14,6 +14,7 @@ use morecores_measure::observer::ObserverError;
 use morecores_study::trace::{Event, EventSink, StreamWriter, TraceHeader, TraceWriter};
 use morecores_study::{CpuId, InCell, Point, StudyError};
 
+use super::DebugFiles;
 use super::code_names::name_code;
 
 /// Files for the events of one run at a time. The copies of this handle share the files, because a
@@ -102,9 +103,9 @@ impl UnfinishedTrace {
     }
 
     /// Completes the trace and adds it to the study, with the names of the sampled functions in its
-    /// header.
-    pub(crate) fn finish(self, header: &mut TraceHeader) -> Result<()> {
-        name_code(&mut header.facts, self.code, self.began, self.located);
+    /// header. `debug_files` are those of servers, if the user wants them.
+    pub(crate) fn finish(self, header: &mut TraceHeader, debug_files: Option<&DebugFiles>) -> Result<()> {
+        name_code(&mut header.facts, self.code, self.began, self.located, debug_files);
         self.stream.finish().context("cannot write the end of a trace")?;
         Ok(self.writer.commit(header)?)
     }

@@ -103,6 +103,7 @@ impl World {
             "MORECORES_CPUS",
             "XDG_RUNTIME_DIR",
             "XDG_STATE_HOME",
+            "DEBUGINFOD_URLS",
         ] {
             command.env_remove(name);
         }

@@ -22,7 +22,7 @@ use morecores_study::{Cell, Exit, InCell, Nanos, Phase, Plan, Point, Run, Study,
 
 use super::super::progress::{Progress, RunningResults};
 use super::super::traced_run::{TracedRun, describe_end, missing_causes_note};
-use crate::tracer::{Open, TraceRequest};
+use crate::tracer::{DebugFiles, Open, TraceRequest};
 
 /// Time limit of a run for a prediction: this multiple of the longest timed run, plus
 /// `LIMIT_LEAST`. A program with more threads than CPUs takes hardly longer if it waits in the
@@ -65,6 +65,8 @@ pub(super) struct TracePhase<'a> {
     /// Index of the first traced run.
     pub(super) next: u32,
     pub(super) open: &'a Open,
+    /// Debug files of servers, if the user wants them.
+    pub(super) debug_files: Option<&'a DebugFiles>,
     pub(super) control: &'a Control,
     pub(super) progress: &'a Progress<RunningResults>,
 }
@@ -172,7 +174,7 @@ impl TracePhase<'_> {
                 traced.interrupted = true;
                 return false;
             }
-            let began = monotonic();
+            let (began, waited) = (monotonic(), self.time_of_transfers());
             if self.control.is_out_of_time() || !budget.allows_traced_run(began, &point.cell()) {
                 session.without_time.push(name(&point));
                 continue;
@@ -203,11 +205,18 @@ impl TracePhase<'_> {
             if attempts.best.is_none() {
                 session.failed.push(trial.cell.cell());
             }
-            budget.add(trial.phase, &trial.cell.cell(), monotonic().since(began));
+            // Further runs find the debug files in the cache.
+            let transfers = self.time_of_transfers().since(waited);
+            budget.add(trial.phase, &trial.cell.cell(), monotonic().since(began + transfers));
             session.index += 1;
         }
         self.control.set_limit(None);
         session.without_time.is_empty() && !traced.interrupted
+    }
+
+    /// Time that the transfers of debug files took so far.
+    fn time_of_transfers(&self) -> Nanos {
+        self.debug_files.map_or(Nanos::ZERO, DebugFiles::time_of_transfers)
     }
 
     /// Limits the time of each run for a prediction, and announces the cost of these runs. With
@@ -288,7 +297,7 @@ impl TracePhase<'_> {
         }
         // The trace records its lost events, and every report of its figures mentions them.
         if attempts.is_best(traced_run.outcome.run.elapsed_ns.as_secs_f64()) {
-            traced_run.keep()?;
+            traced_run.keep(self.debug_files)?;
         }
         Ok(missing_causes_note(&tracer))
     }

@@ -94,6 +94,7 @@ impl Fixture {
             timed: timed_runs(&study.runs, &study.header.plan),
             next: 10,
             open: &open,
+            debug_files: None,
             control: &self.control,
             progress: &progress,
         };
