@@ -3,8 +3,9 @@
 //! generated and of the kernel's functions.
 //!
 //! [`Symbolizer`] reads the files and answers by their offsets. `elf` knows the segments, the build
-//! identifier and the unwind table of a file; symbols and lines come from `blazesym`; `name` writes
-//! a symbol as its source language does. [`Unwinder`] turns copies of stack memory into stacks.
+//! identifier and the unwind table of a file; symbols and lines come from `blazesym`, and the
+//! functions of Go without symbols from `go_functions`; `name` writes a symbol as its source
+//! language does. [`Unwinder`] turns copies of stack memory into stacks.
 //! [`KernelSymbols`] has the functions of the kernel, and [`PerfMap`] those that a process
 //! generated at run time. [`DebuginfodClient`] fetches debug files from servers. `namespace`
 //! locates the files of other mount namespaces while their processes live, and `vdso` has the code
@@ -19,6 +20,7 @@ mod debuginfod;
 mod definitions;
 mod elf;
 mod error;
+mod go_functions;
 mod kernel;
 mod name;
 mod namespace;

@@ -1,6 +1,6 @@
 //! Functions and variables by their places in files. Each file is opened once.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +12,7 @@ use morecores_study::trace::{Function, InlinedFunction, Mapping, Module, SourceL
 
 use crate::SymbolError;
 use crate::elf::ElfFile;
+use crate::go_functions::{GoFunction, GoFunctions};
 use crate::name::source_name;
 use crate::vdso;
 
@@ -56,6 +57,8 @@ struct SymbolFile {
     elf: ElfFile,
     /// Path of a debug file that was added.
     debug_file: Option<PathBuf>,
+    /// Functions of a program of Go, read at the first need.
+    go_functions: OnceCell<Option<GoFunctions>>,
     /// Sources at whose damage the reader panicked. They are not read again.
     damaged: RefCell<BTreeSet<Symbols>>,
 }
@@ -122,7 +125,10 @@ impl Symbolizer {
             return Ok(DebugFile::Useless);
         }
         let mut addresses = offsets.iter().filter_map(|offset| file.elf.address(*offset));
-        if addresses.all(|address| containing_symbol(&self.reader, file, address).is_some()) {
+        let is_named = |address| {
+            containing_symbol(&self.reader, file, address).is_some() || file.go_function(address).is_some()
+        };
+        if addresses.all(is_named) {
             return Ok(DebugFile::Useless);
         }
         Ok(match &file.elf.build_id {
@@ -225,7 +231,15 @@ fn open<'f>(
 impl SymbolFile {
     fn open(module: &Module, located: Option<&OwnedFd>) -> Result<Self, SymbolError> {
         let (path, elf) = checked_file(module, located)?;
-        Ok(Self { path, elf, debug_file: None, damaged: RefCell::default() })
+        Ok(Self { path, elf, debug_file: None, go_functions: OnceCell::new(), damaged: RefCell::default() })
+    }
+
+    /// Function at an address by the table of Go's runtime, in code of the file.
+    fn go_function(&self, address: u64) -> Option<GoFunction> {
+        let functions = self.go_functions.get_or_init(|| GoFunctions::read(&self.path)).as_ref()?;
+        let function = functions.function(address)?;
+        let length = function.range.end - function.range.start;
+        self.elf.has_range(function.range.start, length).then_some(function)
     }
 
     /// Reader's source of these symbols; none without the file that has them.
@@ -274,6 +288,13 @@ fn installed_debug_file(build_id: &str) -> Option<PathBuf> {
 fn function_at(reader: &SymbolReader, file: &SymbolFile, number: u32, address: u64) -> Option<Function> {
     let unwind = file.elf.function(address);
     let symbol = containing_symbol(reader, file, address);
+    let go = if symbol.is_none() { file.go_function(address) } else { None };
+    if let Some(GoFunction { range, name, source }) = go {
+        let start = file.elf.offset(range.start)?;
+        let end = start.checked_add(range.end - range.start)?;
+        let source = source.map(|(file, line)| SourceLine { file, line });
+        return Some(Function { module: number, start, end, name: Some(source_name(&name)), source });
+    }
     let (extent, name) = match (symbol, unwind) {
         (Some(symbol), unwind) => {
             let size = symbol.size.map_or(0, |size| size as u64);
