@@ -14,7 +14,7 @@ use morecores_study::trace::Function;
 use morecores_symbols::Symbolizer;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 
-use support::module;
+use support::{Random, module};
 
 /// A method, a closure, and a function with a type parameter.
 const PROGRAM: &str = r#"
@@ -203,4 +203,50 @@ fn code_of_go_is_found_beside_code_of_c() {
     let entry = object::File::parse(&*data).unwrap().entry();
     let start = Symbolizer::new().functions(0, &module(&stripped), &[entry].into()).unwrap();
     assert!(start.first().is_none_or(|function| function.name.is_none()), "{start:?}");
+}
+
+/// Damage gives other functions or none; it never ends the process.
+#[test]
+fn damaged_programs_do_no_harm() {
+    const NAME: &str = "damaged_programs_do_no_harm";
+    let Some(go) = compilers().pop() else {
+        return morecores_testkit::report_skip(NAME, "there is no go on PATH");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(&go, folder.path(), "stripped", &["-buildmode=pie", "-ldflags=-s -w"]);
+    let whole = fs::read(program).unwrap();
+    let file = object::File::parse(&*whole).unwrap();
+    let range = |section: object::Section<'_, '_>| section.file_range().unwrap();
+    let text = range(file.section_by_name(".text").unwrap());
+    let offsets: BTreeSet<u64> = (text.0..text.0 + text.1).step_by(997).collect();
+    let named = |bytes: &[u8]| {
+        let damaged = folder.path().join("damaged");
+        // Another file each time: readers keep what they have mapped.
+        fs::remove_file(&damaged).ok();
+        fs::write(&damaged, bytes).unwrap();
+        let functions = Symbolizer::new().functions(0, &module(&damaged), &offsets);
+        functions.map_or(0, |found| found.iter().filter(|function| function.name.is_some()).count())
+    };
+    let all = named(&whole);
+    assert!(all > 100, "{all}");
+    let names = [".gopclntab", ".data.rel.ro.gopclntab", ".go.module", ".noptrdata", ".rela", ".rela.dyn"];
+    let sections: Vec<(u64, u64)> =
+        names.iter().filter_map(|name| file.section_by_name(name)).map(range).collect();
+    let mut random = Random(17);
+    let (mut without_names, mut with_names) = (0, 0);
+    for round in 0..40 {
+        let mut bytes = whole.clone();
+        // Half of the rounds leave what is needed to find the functions.
+        let (parts, head) = if round % 2 == 0 { (&sections[..], 0) } else { (&sections[..1], 80) };
+        for (start, length) in parts {
+            for _ in 0..200 {
+                let place = *start as usize + head + random.below(*length as usize - head);
+                bytes[place] = [0, 0x80, 0xff, random.below(256) as u8][random.below(4)];
+            }
+        }
+        let named = named(&bytes);
+        without_names += usize::from(named == 0);
+        with_names += usize::from(named > 0);
+    }
+    assert!(without_names > 0 && with_names > 0, "{without_names}, {with_names}");
 }
