@@ -30,8 +30,8 @@ if [[ $# -gt 0 ]]; then
 else
     build -p morecores-trace --test live --test detached --test perf --test hotplug
     build -p morecores-machine -p morecores-measure --lib --test taskstats --test doctor
-    build -p morecores --test restore --test accounting --test kernel_locks --test traced --test quota \
-        --test memory --test cold
+    build -p morecores --test restore --test accounting --test kernel_locks --test lock_holds --test traced \
+        --test quota --test memory --test cold
 fi >"$root/programs"
 [[ -s $root/programs ]] || {
     echo "vm-cargo-test: cargo built no test${1:+; run: cargo test --no-run $*}" >&2

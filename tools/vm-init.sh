@@ -65,6 +65,7 @@ between() { awk -v value="$2" -v low="$1" -v high="$3" 'BEGIN { if (value == "" 
 two='i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done & i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; wait'
 check 'this kernel lets itself be traced' trace --cpus 4 --shell -- "$two; sleep 0.2"
 check '  by BPF programs' grep -q '"source": *"bpf"' trace.json
+check '  with user stacks' fails grep -q '"what": *"user stacks"' trace.json
 check '  nothing is lost' same "$(figure lost_events)" 0
 check '  the loops are work' between 0.05 "$(figure user_work_s)" 20
 check '  the sleep is a timer on four CPUs' between 0.7 "$(figure idle_timer_s)" 1.2
@@ -74,6 +75,8 @@ check '  its second loop waits for no CPU but that one' between 0 "$(figure idle
 check '  the system is as it was' clean
 check 'system calls are traced' trace --cpus 2 --syscalls -- dd if=/dev/zero of=/dev/null bs=1 count=20000
 check '  each of them' between 40000 "$(figure events)" 1e9
+check 'all holds of locks are counted' trace --cpus 2 --locks exact -- morecores topology
+check '  by function' grep -q '"lock_holds": *\[' trace.json
 
 echo '50000 100000' >$top/session/cpu.max
 check 'a quota is seen' sh -c 'morecores topology | grep -q "quota of own cgroup"'

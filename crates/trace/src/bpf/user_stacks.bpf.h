@@ -133,10 +133,12 @@ static __always_inline void record_stack(u32 cpu, u64 now, struct task_struct *t
 		/* The first page begins at the stack pointer. */
 		u64 from = i ? (sp & ~(u64)(PAGE_BYTES - 1)) + (u64)i * PAGE_BYTES : sp;
 		char *to = memory + ((position + i) & mask) * PAGE_BYTES;
-		u32 size = PAGE_BYTES - (i ? 0 : sp & (PAGE_BYTES - 1));
+		u64 size = PAGE_BYTES - (i ? 0 : sp & (PAGE_BYTES - 1));
 
 		if (i + 1 == pages && end - from < size)
 			size = end - from;
+		/* The compiler must keep the bound, in 64 bits: Linux 6.1 follows no other. */
+		asm volatile("" : "+r"(size));
 		if (size > PAGE_BYTES)
 			size = PAGE_BYTES;
 		if (!bpf_probe_read_user(to, size, (void *)from))
