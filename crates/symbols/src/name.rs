@@ -6,6 +6,10 @@ use std::fmt::{self, Write};
 /// bytes can stand for 17 MB, because its parts repeat each other.
 const LONGEST: usize = 64 << 10;
 
+/// Ending with which GCC's link-time optimisation makes the names of static functions unique. A
+/// number follows.
+const UNIQUE_ENDING: &str = ".lto_priv.";
+
 /// Name in the source language, without the version of the symbol. A name that is not mangled, or
 /// is too long when demangled, stays as it is.
 pub(crate) fn source_name(symbol: &str) -> String {
@@ -14,6 +18,7 @@ pub(crate) fn source_name(symbol: &str) -> String {
         Some((name, _)) if !name.is_empty() => name,
         _ => symbol,
     };
+    let name = name.split_once(UNIQUE_ENDING).map_or(name, |(name, _)| name);
     demangle(name).unwrap_or_else(|| name.to_owned())
 }
 
@@ -55,6 +60,9 @@ mod tests {
     fn names_of_each_language_are_readable() {
         let expected = [
             ("_ZN5cache3getEl", "cache::get(long)"),
+            ("take_gil.lto_priv.0", "take_gil"),
+            ("take_gil.lto_priv.0.cold", "take_gil"),
+            ("_ZN5cache3getEl.lto_priv.1", "cache::get(long)"),
             ("_ZN5cache4lockE", "cache::lock"),
             ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
             ("_RNvNtCs15kBYyAo9fc_7mycrate5cache3get", "mycrate::cache::get"),

@@ -25,6 +25,10 @@ pub struct Symbolizer {
     files: HashMap<Module, Result<SymbolFile, SymbolError>>,
 }
 
+/// Address that blazesym 0.2.7 gives a function in several parts, such as one with a part for rare
+/// cases elsewhere. It gives such a function no size, and finds it by the extents of its parts.
+const NO_ADDRESS: u64 = 0;
+
 /// Source of a file's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Symbols {
@@ -297,11 +301,12 @@ fn function_at(reader: &SymbolReader, file: &SymbolFile, number: u32, address: u
     }
     let (extent, name) = match (symbol, unwind) {
         (Some(symbol), unwind) => {
-            let size = symbol.size.map_or(0, |size| size as u64);
-            let end = symbol.addr.saturating_add(size);
-            // A symbol without a size has that of the unwind table.
-            let end = if size > 0 { end } else { unwind?.end };
-            (symbol.addr..end, Some(source_name(&symbol.name)))
+            let extent = match symbol.size {
+                Some(size) => symbol.addr..symbol.addr.saturating_add(size as u64),
+                // A symbol without a size has that of the unwind table.
+                None => unwind?,
+            };
+            (extent, Some(source_name(&symbol.name)))
         }
         (None, Some(unwind)) => (unwind, None),
         (None, None) => return None,
@@ -317,17 +322,20 @@ fn function_at(reader: &SymbolReader, file: &SymbolFile, number: u32, address: u
 }
 
 /// Symbol that contains an address. A symbol without a size counts if the unwind table has a
-/// function that begins with it. The symbols of the file come first: debug information gives a
-/// function with several ranges only one of them.
+/// function that begins with it, or if it is a function in several parts. The symbols of the file
+/// come first: each part of a function has its own.
 fn containing_symbol(reader: &SymbolReader, file: &SymbolFile, address: u64) -> Option<Sym<'static>> {
     let unwind = file.elf.function(address);
-    let contains = |symbol: &Sym<'_>| match symbol.size {
+    let contains = |symbols: Symbols, symbol: &Sym<'_>| match symbol.size {
         Some(size) => {
             let size = size as u64;
             address.checked_sub(symbol.addr).is_some_and(|distance| distance < size)
                 && file.elf.has_range(symbol.addr, size)
         }
-        None => unwind.as_ref().is_some_and(|function| function.start == symbol.addr),
+        None => unwind.as_ref().is_some_and(|function| {
+            let is_in_parts = symbols == Symbols::Debug && symbol.addr == NO_ADDRESS;
+            function.start == symbol.addr || (is_in_parts && !symbol.name.is_empty())
+        }),
     };
     // The reader returns the last symbol before the address. That may be a label or a shorter
     // symbol in the middle of a function, whose own symbol is at its start.
@@ -336,8 +344,9 @@ fn containing_symbol(reader: &SymbolReader, file: &SymbolFile, address: u64) -> 
     let sources = [Symbols::File, Symbols::DebugFile, Symbols::Debug].into_iter();
     sources
         .flat_map(|symbols| places.iter().flatten().map(move |place| (symbols, *place)))
-        .filter_map(|(symbols, place)| symbol_at(reader, file, symbols, place))
-        .find(contains)
+        .filter_map(|(symbols, place)| Some((symbols, symbol_at(reader, file, symbols, place)?)))
+        .find(|(symbols, symbol)| contains(*symbols, symbol))
+        .map(|(_, symbol)| symbol)
 }
 
 /// Symbol that the reader finds for an address: none from a damaged source.

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use morecores_study::trace::{Mapping, Module, Tid};
@@ -122,18 +122,25 @@ fn a_label_or_symbol_inside_a_function_leaves_it_its_name() {
     inside("nop\\n .type part,@function\\n part: nop\\n .size part,.-part\\n nop; nop");
 }
 
+/// Strips a library of its symbols; returns the stripped file and its debug file.
+fn split_debug_file(library: &Path) -> [PathBuf; 2] {
+    let (stripped, debug) = (strip(library), library.with_extension("debug"));
+    let objcopy = |options: &[&str], files: &[&Path]| {
+        let folder = library.parent().unwrap();
+        let status = Command::new("objcopy").args(options).args(files).current_dir(folder).status();
+        assert!(status.unwrap().success());
+    };
+    objcopy(&["--only-keep-debug"], &[library, &debug]);
+    let link = format!("--add-gnu-debuglink={}", debug.file_name().unwrap().display());
+    objcopy(&[&link], &[&stripped]);
+    [stripped, debug]
+}
+
 #[test]
 fn debug_files_give_a_stripped_file_names_and_lines() {
     let folder = tempfile::tempdir().unwrap();
     let library = compile(folder.path(), "library.so", &["-g"]);
-    let stripped = strip(&library);
-    let debug = folder.path().join("library.debug");
-    let objcopy = |options: &[&str], files: &[&Path]| {
-        let status = Command::new("objcopy").args(options).args(files).current_dir(folder.path()).status();
-        assert!(status.unwrap().success());
-    };
-    objcopy(&["--only-keep-debug"], &[&library, &debug]);
-    objcopy(&["--add-gnu-debuglink=library.debug"], &[&stripped]);
+    let [stripped, debug] = split_debug_file(&library);
     let own = place(&library, "own").0;
     let found = || {
         let functions = Symbolizer::new().functions(0, &module(&stripped), &[own + 5].into()).unwrap();
@@ -145,6 +152,32 @@ fn debug_files_give_a_stripped_file_names_and_lines() {
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&debug, bytes).unwrap();
     assert_eq!(found().collect::<Vec<_>>(), [(None, own, false)]);
+}
+
+/// The compiler puts the rare part of `own` elsewhere, as in most functions of Debian's Python.
+#[test]
+fn a_debug_file_names_both_parts_of_a_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let rare =
+        "-DINSIDE=extern void fail(long) __attribute__((cold,noreturn)); if (number == 7) fail(number)";
+    let library = compile(folder.path(), "parts.so", &["-g", "-O2", rare]);
+    let [stripped, _] = split_debug_file(&library);
+    let [main, rare] =
+        ["own", "own.cold"].map(|name| (place(&library, name).0, symbol_length(&library, name)));
+    let offsets = [main.0 + main.1 / 2, rare.0 + rare.1 / 2].into();
+    let functions = Symbolizer::new().functions(0, &module(&stripped), &offsets).unwrap();
+    let mut found: Vec<_> =
+        functions.iter().map(|function| (function.name.as_deref(), function.start, function.end)).collect();
+    found.sort_by_key(|(_, start, _)| *start != main.0);
+    let part = |(start, length)| (Some("own"), start, start + length);
+    assert_eq!(found, [part(main), part(rare)]);
+    // Without the debug file both parts have an extent alone.
+    fs::remove_file(library.with_extension("debug")).unwrap();
+    let functions = Symbolizer::new().functions(0, &module(&stripped), &offsets).unwrap();
+    assert!(
+        functions.len() == 2 && functions.iter().all(|function| function.name.is_none()),
+        "{functions:?}"
+    );
 }
 
 #[test]
@@ -218,6 +251,12 @@ fn the_library_of_c_has_its_functions() {
             "libc is linked statically",
         );
     };
+    // A debug file names parts of exported functions that lie elsewhere.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("libc.so");
+    let without_link = ["--remove-section=.gnu_debuglink", path];
+    assert!(Command::new("objcopy").args(without_link).arg(&copy).status().unwrap().success());
+    let path = &*copy;
     let data = fs::read(path).unwrap();
     let file = object::File::parse(&*data).unwrap();
     let exports: Vec<(&str, std::ops::Range<u64>)> = file
@@ -227,7 +266,7 @@ fn the_library_of_c_has_its_functions() {
         .collect();
     let malloc = &exports.iter().find(|(name, _)| *name == "malloc").unwrap().1;
     // The code of the C library has equal offsets and addresses.
-    let found = names(Path::new(path), &[malloc.start + 4]);
+    let found = names(path, &[malloc.start + 4]);
     assert_eq!(found, [(Some("malloc".to_owned()), malloc.start)]);
     // Most of the code belongs to functions that the library does not export.
     let text = file.section_by_name(".text").unwrap();
@@ -235,7 +274,7 @@ fn the_library_of_c_has_its_functions() {
     let mut symbolizer = Symbolizer::new();
     let mut internal = 0;
     for offset in (text.address()..text.address() + text.size()).step_by(step as usize) {
-        let functions = symbolizer.functions(0, &module(Path::new(path)), &[offset].into()).unwrap();
+        let functions = symbolizer.functions(0, &module(path), &[offset].into()).unwrap();
         let Some(function) = functions.first() else { continue };
         assert!((function.start..function.end).contains(&offset), "{function:?}");
         let inside = exports.iter().any(|(_, range)| range.contains(&offset));
