@@ -79,7 +79,7 @@ bench-locks: build ## Compare the locks with other libraries' (11 minutes, quiet
 	@cargo bench --locked -p morecores --bench locks
 
 # Also tests the programs and clocks that serve as the reference.
-accuracy: build ## Test traces against known truth (16 minutes, quiet machine, root; ACCURACY=FILE keeps the table)
+accuracy: build ## Test traces against known truth (22 minutes, quiet machine, root; ACCURACY=FILE keeps the table)
 	@tools/install-deps.sh accuracy kernel-study
 	@cargo bench --locked -p morecores-lock-cell --bench accuracy
 	@cargo bench --locked -p morecores-accuracy --bench programs

@@ -6,11 +6,11 @@ twice the elapsed time less the CPU time.
     gil.py TRUTH-FILE SECONDS
 """
 
-import json
-import os
 import sys
 import threading
 import time
+
+from known import idle_s, write_truth
 
 
 def compute(end):
@@ -21,15 +21,6 @@ def compute(end):
             total += number
 
 
-def idle_s():
-    """Idle time since the start of the machine of the CPUs that the program may use."""
-    cpus = {f"cpu{cpu}" for cpu in os.sched_getaffinity(0)}
-    with open("/proc/stat") as stat:
-        lines = [line.split() for line in stat]
-    ticks = sum(int(words[4]) + int(words[5]) for words in lines if words[0] in cpus)
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 idle = idle_s()
 begun, cpu_at_start = time.monotonic(), time.process_time()
 end = begun + float(sys.argv[2])
@@ -38,8 +29,4 @@ other.start()
 compute(end)
 other.join()
 elapsed, cpu = time.monotonic() - begun, time.process_time() - cpu_at_start
-idle = idle_s() - idle
-with open(sys.argv[1], "w") as truth:
-    waited = max(2 * elapsed - cpu, 0)
-    known = {"cpu_s": time.process_time(), "waited_s": waited, "idle_s": idle}
-    print(json.dumps(known), file=truth)
+write_truth(sys.argv[1], waited_s=max(2 * elapsed - cpu, 0), idle_s=idle_s() - idle)

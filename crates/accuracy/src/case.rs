@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::compiled::{Build, CompiledProgram, CompiledSource};
 use crate::program::{
-    AnyProgram, BusyWithNeighbour, Calls, Disk, Faults, Mutex, PinnedThreads, PipeChain, Pool, SerialFork,
-    SerialThreads, Sleeper, Storm, TwoMutexes,
+    AnyProgram, BusyWithNeighbour, Calls, Disk, FalseSharing, Faults, Mutex, PinnedThreads, PipeChain, Pool,
+    SerialFork, SerialThreads, Sleeper, Storm, TwoMutexes,
 };
-use crate::python::PythonThreads;
+use crate::python::{Interpreter, PythonProgram, PythonSource};
 
 /// Largest difference between truth and report, in points of `cpus · elapsed`, or in percent of a
 /// count.
@@ -40,10 +40,12 @@ const PROCESSES_PER_S: f64 = 1_000.0;
 pub enum Body {
     /// A program of this crate.
     Program(AnyProgram),
+    /// The same, without symbols.
+    StrippedProgram(AnyProgram),
     /// A program in C or C++.
     Compiled(CompiledProgram),
-    /// Two threads that compute in Python.
-    Python(PythonThreads),
+    /// A program in Python.
+    Python(PythonProgram),
     /// `stress-ng --dentry`: many waits for the kernel's locks.
     DirectoryStorm {
         /// Length in seconds.
@@ -92,6 +94,8 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
         add(format!("mutex held {percent}%"), AnyProgram::Mutex(Mutex { percent, elapsed_s: s }));
     }
     add("two mutexes, Rust".to_owned(), AnyProgram::TwoMutexes(TwoMutexes { elapsed_s: s }));
+    let sharing = FalseSharing { elapsed_s: s.max(2.0 * SAMPLED_SECONDS) };
+    add("false sharing, Rust".to_owned(), AnyProgram::FalseSharing(sharing));
     add("pipe chain".to_owned(), AnyProgram::PipeChain(PipeChain { work_s: s }));
     let file = disk_file_path(&settings.dir);
     add("file past the page cache".to_owned(), AnyProgram::Disk(Disk { file, elapsed_s: s }));
@@ -108,17 +112,25 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
     add("pins itself".to_owned(), AnyProgram::Pinned(PinnedThreads { work_s: s }));
     add("short processes".to_owned(), AnyProgram::Storm(Storm { processes: (s * PROCESSES_PER_S) as u32 }));
 
-    let builds = [Build::C, Build::StrippedC, Build::Cpp];
+    let sharing_seconds = s.max(2.0 * SAMPLED_SECONDS);
+    for (name, program) in [
+        ("two mutexes", AnyProgram::TwoMutexes(TwoMutexes { elapsed_s: s })),
+        ("serial 30%", AnyProgram::SerialThreads(SerialThreads { percent: 30.0, work_s: s })),
+        ("false sharing", AnyProgram::FalseSharing(FalseSharing { elapsed_s: sharing_seconds })),
+    ] {
+        cases.push(Case::new(format!("{name}, stripped Rust"), Body::StrippedProgram(program)));
+    }
+
+    let builds = [Build::C, Build::StrippedC, Build::Cpp, Build::StrippedCpp];
     for (name, source, builds) in [
         ("two mutexes", CompiledSource::TwoMutexes, &builds[..]),
         ("serial 30%", CompiledSource::SerialPhase, &builds[..]),
-        ("false sharing", CompiledSource::FalseSharing, &builds[..1]),
+        ("false sharing", CompiledSource::FalseSharing, &builds[..]),
         ("lock owners", CompiledSource::LockOwners, &builds[..1]),
         ("lock holds", CompiledSource::LockHolds, &builds[..1]),
     ] {
         for &build in builds {
-            let seconds =
-                if source == CompiledSource::FalseSharing { s.max(2.0 * SAMPLED_SECONDS) } else { s };
+            let seconds = if source == CompiledSource::FalseSharing { sharing_seconds } else { s };
             let program = CompiledProgram { source, build, seconds };
             cases.push(Case::new(format!("{name}, {}", build.name()), Body::Compiled(program)));
         }
@@ -128,7 +140,12 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
         let program = CompiledProgram { source: CompiledSource::OpenMp, build, seconds };
         cases.push(Case::new(format!("OpenMP, {}", build.name()), Body::Compiled(program)));
     }
-    cases.push(Case::new("Python's GIL".to_owned(), Body::Python(PythonThreads { seconds: s })));
+    for (name, source) in [("GIL", PythonSource::GlobalLock), ("serial 30%", PythonSource::SerialPhase)] {
+        for interpreter in [Interpreter::WithSymbols, Interpreter::Stripped] {
+            let program = PythonProgram { source, interpreter, seconds: s };
+            cases.push(Case::new(format!("{name}, {}", interpreter.name()), Body::Python(program)));
+        }
+    }
 
     let seconds = s.ceil() as u32;
     cases.push(Case::new("directory entries".to_owned(), Body::DirectoryStorm { seconds }));

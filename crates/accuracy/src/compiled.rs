@@ -8,12 +8,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object, ObjectSegment, ObjectSymbol};
-
 use crate::expected::{Count, CountedEvent};
+use crate::function_names::FunctionNames;
 use crate::output::run_for_output;
-use crate::program::{MUTEX_FUNCTIONS, SERIAL_FUNCTIONS, expected_serial_functions, expected_two_mutexes};
-use crate::{AccuracyError, ExpectedReport, FunctionName, Part, Share, Truth};
+use crate::program::{
+    MUTEX_FUNCTIONS, SERIAL_FUNCTIONS, SHARING_FUNCTIONS, expected_false_sharing, expected_serial_functions,
+    expected_two_mutexes,
+};
+use crate::{AccuracyError, ExpectedReport, Part, Share, Truth};
 
 /// Source of a compiled program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub enum CompiledSource {
     TwoMutexes,
     /// A serial fraction, by threads and condition variables.
     SerialPhase,
-    /// Two threads with counters in one cache line, and in turn in two; in C only.
+    /// Two threads with counters in one cache line, and in turn in two.
     FalseSharing,
     /// Three threads with names and one mutex; in C only.
     LockOwners,
@@ -41,6 +43,8 @@ pub enum Build {
     StrippedC,
     /// C++, with the locks and threads of its library.
     Cpp,
+    /// The same, without symbols.
+    StrippedCpp,
     /// C with OpenMP, by gcc with its runtime.
     GccOpenMp,
     /// C with OpenMP, by clang with LLVM's runtime.
@@ -48,12 +52,23 @@ pub enum Build {
 }
 
 impl Build {
+    /// Whether the source is in C++.
+    const fn is_cpp(self) -> bool {
+        matches!(self, Self::Cpp | Self::StrippedCpp)
+    }
+
+    /// Whether the program has no symbols.
+    const fn is_stripped(self) -> bool {
+        matches!(self, Self::StrippedC | Self::StrippedCpp)
+    }
+
     /// Name of the language and of the state of the symbols.
     pub const fn name(self) -> &'static str {
         match self {
             Self::C => "C",
             Self::StrippedC => "stripped C",
             Self::Cpp => "C++",
+            Self::StrippedCpp => "stripped C++",
             Self::GccOpenMp => "gcc",
             Self::ClangOpenMp => "LLVM",
         }
@@ -95,7 +110,7 @@ impl CompiledSource {
         match self {
             Self::TwoMutexes => &MUTEX_FUNCTIONS,
             Self::SerialPhase => &SERIAL_FUNCTIONS,
-            Self::FalseSharing => &["count_side_by_side", "count_apart"],
+            Self::FalseSharing => &SHARING_FUNCTIONS,
             Self::LockOwners => &["brief", "steady", "rare"],
             Self::LockHolds => &["brief_lock", "long_lock", "table_lock", "queue_lock"],
             Self::OpenMp => &["solve", "smooth"],
@@ -103,14 +118,15 @@ impl CompiledSource {
     }
 
     const fn text(self, build: Build) -> &'static str {
-        match (self, build) {
-            (Self::TwoMutexes, Build::Cpp) => include_str!("../programs/two_mutexes.cpp"),
-            (Self::TwoMutexes, _) => include_str!("../programs/two_mutexes.c"),
-            (Self::SerialPhase, Build::Cpp) => include_str!("../programs/serial_phase.cpp"),
-            (Self::SerialPhase, _) => include_str!("../programs/serial_phase.c"),
+        match (self, build.is_cpp()) {
+            (Self::TwoMutexes, true) => include_str!("../programs/two_mutexes.cpp"),
+            (Self::TwoMutexes, false) => include_str!("../programs/two_mutexes.c"),
+            (Self::SerialPhase, true) => include_str!("../programs/serial_phase.cpp"),
+            (Self::SerialPhase, false) => include_str!("../programs/serial_phase.c"),
+            (Self::FalseSharing, true) => include_str!("../programs/false_sharing.cpp"),
+            (Self::FalseSharing, false) => include_str!("../programs/false_sharing.c"),
             (Self::LockOwners, _) => include_str!("../programs/lock_owners.c"),
             (Self::LockHolds, _) => include_str!("../programs/lock_holds.c"),
-            (Self::FalseSharing, _) => include_str!("../programs/false_sharing.c"),
             (Self::OpenMp, _) => include_str!("../programs/openmp.c"),
         }
     }
@@ -120,7 +136,7 @@ impl CompiledSource {
 #[derive(Debug)]
 pub struct Executable {
     path: PathBuf,
-    functions: Vec<FunctionName>,
+    functions: FunctionNames,
 }
 
 impl Executable {
@@ -128,12 +144,6 @@ impl Executable {
     pub fn command_line(&self, truth: &Path, seconds: f64) -> Vec<String> {
         let path = |path: &Path| path.to_string_lossy().into_owned();
         vec![path(&self.path), path(truth), seconds.to_string()]
-    }
-
-    /// Name of a function in a report.
-    fn function(&self, symbol: &'static str) -> FunctionName {
-        let has_symbol = |name: &&FunctionName| matches!(name, FunctionName::Stripped { symbol: own, .. } if *own == symbol);
-        self.functions.iter().find(has_symbol).copied().unwrap_or(FunctionName::Symbol(symbol))
     }
 }
 
@@ -152,7 +162,7 @@ impl CompiledProgram {
         let file = self.source.file_name();
         let (compiler, options, ending): (_, &[&str], _) = match self.build {
             Build::C | Build::StrippedC => ("cc", &["-O2", "-fomit-frame-pointer"], "c"),
-            Build::Cpp => ("g++", &["-O2"], "cpp"),
+            Build::Cpp | Build::StrippedCpp => ("g++", &["-O2", "-fomit-frame-pointer"], "cpp"),
             Build::GccOpenMp => ("gcc", &["-O2", "-fomit-frame-pointer", "-fopenmp"], "c"),
             Build::ClangOpenMp => ("clang", &["-O2", "-fomit-frame-pointer", "-fopenmp"], "c"),
         };
@@ -169,9 +179,9 @@ impl CompiledProgram {
         let mut command = Command::new(compiler);
         command.args(options).args(["-pthread", "-o"]).arg(&path).arg(dir.join(source)).arg("-lm");
         run_for_output(&mut command)?;
-        let mut functions = Vec::new();
-        if self.build == Build::StrippedC {
-            functions = function_places(&path, file, self.source.functions())?;
+        let mut functions = FunctionNames::default();
+        if self.build.is_stripped() {
+            functions = FunctionNames::without_symbols(&path, &path, file, self.source.functions())?;
             run_for_output(Command::new("strip").arg(&path))?;
         }
         // The traced run must not wait for the disk, so the file is written before.
@@ -188,24 +198,14 @@ impl CompiledProgram {
         cpus: u32,
         elapsed_s: f64,
     ) -> ExpectedReport {
-        let name = |symbol| executable.function(symbol);
+        let name = |symbol| executable.functions.name(symbol);
         match self.source {
             CompiledSource::TwoMutexes => {
-                let index_lock = (self.build != Build::StrippedC).then_some("index_lock");
+                let index_lock = (!self.build.is_stripped()).then_some("index_lock");
                 expected_two_mutexes(truth, &name, index_lock, cpus, elapsed_s)
             }
             CompiledSource::SerialPhase => expected_serial_functions(truth, &name, cpus),
-            CompiledSource::FalseSharing => {
-                let work = Share::from_own_clocks(Part::Work, truth.cpu_s);
-                let functions = self.source.functions().iter().map(|function| {
-                    let cpu_s = truth.in_function(function, |own| own.cpu_s);
-                    Share::from_own_clocks(Part::Function(name(function)), cpu_s)
-                });
-                // CPUs beyond the number of threads have no work.
-                let without_thread = f64::from(cpus.saturating_sub(2)) * elapsed_s;
-                let idle = Share::from_construction(Part::TooLittleWork, without_thread);
-                ExpectedReport::from_shares([work, idle].into_iter().chain(functions).collect::<Vec<Share>>())
-            }
+            CompiledSource::FalseSharing => expected_false_sharing(truth, &name, cpus, elapsed_s),
             CompiledSource::LockOwners => {
                 let work = Share::from_own_clocks(Part::Work, truth.cpu_s);
                 let idle = Share::from_kernel(Part::Idle, truth.idle_s.unwrap_or(f64::NAN));
@@ -265,58 +265,42 @@ impl CompiledProgram {
     }
 }
 
-/// Places of functions in a file with symbols.
-fn function_places(
-    path: &Path,
-    file: &'static str,
-    symbols: &[&'static str],
-) -> Result<Vec<FunctionName>, AccuracyError> {
-    let failed = |error| AccuracyError::File { what: "read the symbols of", path: path.to_owned(), error };
-    let bytes = fs::read(path).map_err(failed)?;
-    let object = object::File::parse(&*bytes).map_err(|error| failed(std::io::Error::other(error)))?;
-    let missing = || failed(std::io::Error::other("a function has no symbol"));
-    let place = |name: &'static str| {
-        let symbol = object.symbols().find(|symbol| symbol.name() == Ok(name)).ok_or_else(missing)?;
-        let in_segment =
-            |address: u64, size: u64| symbol.address().checked_sub(address).filter(|at| *at < size);
-        let start = object.segments().find_map(|segment| {
-            let at = in_segment(segment.address(), segment.size())?;
-            Some(segment.file_range().0 + at)
-        });
-        Ok(FunctionName::Stripped { symbol: name, file, start: start.ok_or_else(missing)? })
-    };
-    symbols.iter().copied().map(place).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use object::Object;
+
     use super::*;
+    use crate::FunctionName;
 
     #[test]
     fn a_stripped_function_has_the_place_of_its_symbol() {
-        let dir = tempfile::tempdir().unwrap();
-        let [path, stripped] = ["with", "without"].map(|name| dir.path().join(name));
-        let compile = |build, path: &Path| {
-            fs::create_dir(path).unwrap();
-            CompiledProgram { source: CompiledSource::TwoMutexes, build, seconds: 1.0 }.compile(path)
-        };
-        let (with, without) = match (compile(Build::C, &path), compile(Build::StrippedC, &stripped)) {
-            (Ok(with), Ok(without)) => (with, without),
-            (Err(error), _) | (_, Err(error)) => {
-                assert!(error.lacks_prerequisite(), "{error}");
-                let name = "a_stripped_function_has_the_place_of_its_symbol";
-                return morecores_testkit::report_skip(name, &error.to_string());
+        for [build, stripped_build] in [[Build::C, Build::StrippedC], [Build::Cpp, Build::StrippedCpp]] {
+            let dir = tempfile::tempdir().unwrap();
+            let compile = |name, build| {
+                let path = dir.path().join(name);
+                fs::create_dir(&path).unwrap();
+                CompiledProgram { source: CompiledSource::TwoMutexes, build, seconds: 1.0 }.compile(&path)
+            };
+            let (with, without) = match (compile("with", build), compile("without", stripped_build)) {
+                (Ok(with), Ok(without)) => (with, without),
+                (Err(error), _) | (_, Err(error)) => {
+                    assert!(error.lacks_prerequisite(), "{error}");
+                    let name = "a_stripped_function_has_the_place_of_its_symbol";
+                    return morecores_testkit::report_skip(name, &error.to_string());
+                }
+            };
+            let names = MUTEX_FUNCTIONS.map(|symbol| without.functions.name(symbol));
+            assert_eq!(with.functions.name("update_index"), FunctionName::Symbol("update_index"));
+            let path = &with.path;
+            let places = FunctionNames::without_symbols(path, path, "two_mutexes", &MUTEX_FUNCTIONS).unwrap();
+            assert_eq!(places, without.functions);
+            let bytes = [&with, &without].map(|executable| fs::read(&executable.path).unwrap());
+            assert!(object::File::parse(&*bytes[1]).unwrap().symbols().next().is_none());
+            for name in names {
+                let FunctionName::Stripped { start, .. } = name else { panic!("{name}") };
+                let [with, without] = bytes.each_ref().map(|bytes| &bytes[start as usize..][..32]);
+                assert_eq!(with, without, "{name}");
             }
-        };
-        let names = MUTEX_FUNCTIONS.map(|symbol| without.function(symbol));
-        assert_eq!(function_places(&with.path, "two_mutexes", &MUTEX_FUNCTIONS).unwrap(), names);
-        assert_eq!(with.function("update_index"), FunctionName::Symbol("update_index"));
-        let bytes = [&with, &without].map(|executable| fs::read(&executable.path).unwrap());
-        assert!(object::File::parse(&*bytes[1]).unwrap().symbols().next().is_none());
-        for name in names {
-            let FunctionName::Stripped { start, .. } = name else { panic!("{name}") };
-            let [with, without] = bytes.each_ref().map(|bytes| &bytes[start as usize..][..32]);
-            assert_eq!(with, without, "{name}");
         }
     }
 }

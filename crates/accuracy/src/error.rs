@@ -64,6 +64,14 @@ pub enum AccuracyError {
     /// A compiler cannot build programs with OpenMP.
     #[error("no OpenMP: {0}")]
     NoOpenMp(Box<AccuracyError>),
+    /// Functions of a program have no known names or places.
+    #[error("{} has no debug file {}; install Debian's python3-dbg", program.display(), path.display())]
+    NoDebugFile {
+        /// The program.
+        program: PathBuf,
+        /// Path of the missing file.
+        path: PathBuf,
+    },
     /// Bpftrace did not print a count.
     #[error("bpftrace counted nothing: {0}")]
     NoCount(String),
@@ -71,14 +79,15 @@ pub enum AccuracyError {
 
 impl AccuracyError {
     /// Whether this machine lacks a prerequisite of the case besides the tracer: a disk, bpftrace
-    /// and its load, a compiler or its OpenMP, or Python. Any other failure may be the tracer's
-    /// fault.
+    /// and its load, a compiler or its OpenMP, Python or its debug file. Any other failure may be
+    /// the tracer's fault.
     pub fn lacks_prerequisite(&self) -> bool {
         match self {
-            Self::NoDisk(_) | Self::NoCount(_) | Self::NoOpenMp(_) => true,
+            Self::NoDisk(_) | Self::NoCount(_) | Self::NoOpenMp(_) | Self::NoDebugFile { .. } => true,
             Self::Start { command, .. } => {
                 let first = command.split(' ').next().unwrap_or_default();
-                ["bpftrace", "cc", "clang", "g++", "gcc", "stress-ng", "strip", INTERPRETER].contains(&first)
+                let tools = ["bpftrace", "cc", "clang", "g++", "gcc", "objcopy", "stress-ng", "strip"];
+                tools.contains(&first) || first == INTERPRETER
             }
             _ => false,
         }

@@ -7,6 +7,7 @@ use std::fmt;
 use morecores_view::code::{CodeSite, FunctionView, LockHoldsView, RuntimeLock, UserLockView};
 use morecores_view::{Component, Components, TraceView};
 
+use crate::function_names::FunctionNames;
 use crate::{Truth, neighbour};
 
 /// A component of a trace, or several together if the truth is known only for their sum.
@@ -197,6 +198,24 @@ impl Part {
         }
     }
 
+    /// The same part of a file without symbols, with these names of its functions; `None` for the
+    /// name of a variable.
+    fn without_symbols(self, names: &FunctionNames) -> Option<Self> {
+        let name = |function| match function {
+            FunctionName::Symbol(symbol) => names.name(symbol),
+            stripped @ FunctionName::Stripped { .. } => stripped,
+        };
+        Some(match self {
+            Self::Function(function) => Self::Function(name(function)),
+            Self::IdleBeside(function) => Self::IdleBeside(name(function)),
+            Self::WaitsIn(function) => Self::WaitsIn(name(function)),
+            Self::HeldBy(function) => Self::HeldBy(name(function)),
+            Self::OpenMpIn(function) => Self::OpenMpIn(name(function)),
+            Self::LockVariable(_) => return None,
+            other => other,
+        })
+    }
+
     /// Idle time outside the parts `named`; a program that expects only these parts expects none of
     /// it.
     pub fn other_idle(named: &[Self], c: &Components) -> f64 {
@@ -297,13 +316,14 @@ impl Share {
     }
 }
 
-/// A part of the time that the trace reports for all locks of the program, and its truth. It shows
-/// faults at a lock with few waits, which are a small part of the run.
+/// A part of the time that the trace reports for all parts of its kind, and its truth: of all waits
+/// for locks of the program, of all holds of them, or of all idle time for lack of parallel work.
+/// It shows faults that are a small part of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LockShare {
-    /// The part: waits or holds.
+pub struct Proportion {
+    /// The part: waits, holds, or idle time beside a function.
     pub part: Part,
-    /// Truth in percent of the waits or of the holds.
+    /// Truth in percent of all parts of this kind.
     pub percent: f64,
     /// Shares that are right.
     pub bound: ShareBound,
@@ -320,18 +340,19 @@ pub enum ShareBound {
     AtLeast,
 }
 
-impl LockShare {
-    /// Share that the trace reports, in percent; 0 if no thread waited.
+impl Proportion {
+    /// Share that the trace reports, in percent; 0 if there is no time of this kind.
     pub fn reported_percent(&self, view: &TraceView) -> f64 {
         let whole: f64 = match self.part {
             Part::HeldBy(_) => view.user_locks.iter().map(|lock| lock.held_s).sum(),
+            Part::IdleBeside(_) => view.components.idle_too_little_work_s,
             _ => view.user_locks.iter().map(|lock| lock.wait_s).sum(),
         };
         if whole > 0.0 { 100.0 * self.part.reported_seconds(view) / whole } else { 0.0 }
     }
 }
 
-impl fmt::Display for LockShare {
+impl fmt::Display for Proportion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.part, self.bound) {
             (Part::WaitsIn(name), ShareBound::Equal) => write!(f, "of waits: {name}"),
@@ -396,8 +417,8 @@ pub struct Count {
 pub struct ExpectedReport {
     /// Components.
     pub shares: Vec<Share>,
-    /// Parts of the time at all locks of the program.
-    pub lock_shares: Vec<LockShare>,
+    /// Parts of all times of a kind.
+    pub proportions: Vec<Proportion>,
     /// Counts.
     pub counts: Vec<Count>,
     /// Prefixes of the names of processes outside the tree that exist because of the program: they
@@ -412,6 +433,20 @@ impl ExpectedReport {
     pub fn from_shares(shares: impl Into<Vec<Share>>) -> Self {
         Self { shares: shares.into(), ..Self::default() }
     }
+
+    /// Truth of the same run of a program without symbols, with these names of its functions.
+    pub(crate) fn without_symbols(mut self, names: &FunctionNames) -> Self {
+        self.shares.retain_mut(|share| replace_part(&mut share.part, names));
+        self.proportions.retain_mut(|share| replace_part(&mut share.part, names));
+        self
+    }
+}
+
+/// Replaces a part by that of a file without symbols; false if there is none.
+fn replace_part(part: &mut Part, names: &FunctionNames) -> bool {
+    let replaced = part.without_symbols(names);
+    *part = replaced.unwrap_or(*part);
+    replaced.is_some()
 }
 
 #[cfg(test)]
@@ -558,19 +593,36 @@ mod tests {
     }
 
     #[test]
-    fn lock_shares_are_of_all_waits_or_of_all_holds() {
+    fn proportions_are_of_all_parts_of_their_kind() {
         let share = |part| {
-            let share = LockShare { part, percent: 0.0, bound: ShareBound::Equal, source: Source::OwnClocks };
+            let share =
+                Proportion { part, percent: 0.0, bound: ShareBound::Equal, source: Source::OwnClocks };
             share.reported_percent(&view())
         };
         assert_eq!(share(Part::WaitsIn(PARSE)), 100.0 * 3.0 / 64.0);
         assert_eq!(share(Part::HeldBy(STRIPPED)), 25.0);
+        assert_eq!(share(Part::IdleBeside(PARSE)), 100.0 / 16384.0);
         assert_eq!(share(Part::RuntimeLock(RuntimeLock::PythonGil)), 25.0);
         let without = TraceView { user_locks: Vec::new(), ..view() };
         let gil = Part::RuntimeLock(RuntimeLock::PythonGil);
         let gil =
-            LockShare { part: gil, percent: 95.0, bound: ShareBound::AtLeast, source: Source::Construction };
+            Proportion { part: gil, percent: 95.0, bound: ShareBound::AtLeast, source: Source::Construction };
         assert_eq!(gil.reported_percent(&without), 0.0);
+    }
+
+    #[test]
+    fn a_program_without_symbols_has_the_places_of_its_functions() {
+        let names = FunctionNames(vec![STRIPPED]);
+        let share = |part| Share::from_own_clocks(part, 1.0);
+        let proportion =
+            |part| Proportion { part, percent: 1.0, bound: ShareBound::Equal, source: Source::OwnClocks };
+        let proportions = [Part::HeldBy(PARSE), Part::LockVariable("table")].map(proportion).to_vec();
+        let shares = [Part::Work, Part::Function(PARSE), Part::IdleBeside(PARSE)].map(share);
+        let expected = ExpectedReport { proportions, ..ExpectedReport::from_shares(shares) };
+        let expected = expected.without_symbols(&names);
+        let parts: Vec<Part> = expected.shares.iter().map(|share| share.part).collect();
+        assert_eq!(parts, [Part::Work, Part::Function(STRIPPED), Part::IdleBeside(STRIPPED)]);
+        assert_eq!(expected.proportions, [proportion(Part::HeldBy(STRIPPED))]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use morecores_view::TraceView;
 
 use crate::case::{Case, LIMIT_POINTS};
 use crate::disturbance::disturbance_percent;
-use crate::expected::{Count, ExpectedReport, LockShare, Part, ShareBound};
+use crate::expected::{Count, ExpectedReport, Part, Proportion, ShareBound};
 
 /// Difference of counts that is always accepted. It covers threads that begin or end while the
 /// other counter is set up. It also covers waits in interrupts, which bpftrace counts for the
@@ -105,7 +105,7 @@ pub fn judge(case: &Case, expected: &ExpectedReport, view: &TraceView, runs: u32
         let other = Part::other_idle(&named, c);
         lines.push(line("idle, other".to_owned(), 0.0, other, "construction".to_owned()));
     }
-    lines.extend(expected.lock_shares.iter().map(|share| compare_lock_share(share, view)));
+    lines.extend(expected.proportions.iter().map(|share| compare_proportion(share, view)));
     lines.extend(expected.counts.iter().map(|count| compare_count(count, view)));
     Judgement {
         case: case.name.clone(),
@@ -133,7 +133,7 @@ fn largest_unexplained(view: &TraceView) -> f64 {
     100.0 * most.unwrap_or(mean) / view.elapsed_s
 }
 
-fn compare_lock_share(share: &LockShare, view: &TraceView) -> Comparison {
+fn compare_proportion(share: &Proportion, view: &TraceView) -> Comparison {
     let (truth, reported) = (share.percent, share.reported_percent(view));
     let difference = reported - truth;
     // Both comparisons are false for NaN.

@@ -13,6 +13,7 @@ pub mod compiled;
 pub mod disturbance;
 mod error;
 mod expected;
+mod function_names;
 pub mod judge;
 pub mod lock_count;
 pub mod neighbour;
@@ -27,6 +28,6 @@ mod wait;
 
 pub use error::AccuracyError;
 pub use expected::{
-    Count, CountedEvent, ExpectedReport, FunctionName, LockShare, Part, Share, ShareBound, Source,
+    Count, CountedEvent, ExpectedReport, FunctionName, Part, Proportion, Share, ShareBound, Source,
 };
 pub use truth::{FunctionTruth, Truth};

@@ -7,6 +7,7 @@
 mod busy_with_neighbour;
 mod calls;
 mod disk;
+mod false_sharing;
 mod faults;
 mod mutex;
 mod pinned_threads;
@@ -25,6 +26,8 @@ use clap::Subcommand;
 pub use busy_with_neighbour::BusyWithNeighbour;
 pub use calls::Calls;
 pub use disk::{Disk, write_file};
+pub use false_sharing::FalseSharing;
+pub(crate) use false_sharing::{FUNCTIONS as SHARING_FUNCTIONS, expected_false_sharing};
 pub use faults::Faults;
 pub use mutex::Mutex;
 pub use pinned_threads::PinnedThreads;
@@ -50,6 +53,11 @@ pub trait KnownProgram {
 
     /// Command line after `morecores-accuracy program`: the inverse of parsing.
     fn arguments(&self) -> Vec<String>;
+
+    /// Functions with a truth of their own.
+    fn functions(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// A program, by its arguments.
@@ -64,6 +72,8 @@ pub enum AnyProgram {
     Mutex(Mutex),
     /// Two threads and two mutexes, each for one function
     TwoMutexes(TwoMutexes),
+    /// Two threads that count in one cache line, and in turn in two
+    FalseSharing(FalseSharing),
     /// Three processes that work in turn, handing on by pipes
     PipeChain(PipeChain),
     /// One thread that reads a file past the page cache
@@ -92,6 +102,7 @@ impl AnyProgram {
             Self::SerialThreads(program) => program,
             Self::Mutex(program) => program,
             Self::TwoMutexes(program) => program,
+            Self::FalseSharing(program) => program,
             Self::PipeChain(program) => program,
             Self::Disk(program) => program,
             Self::Sleeper(program) => program,

@@ -1,6 +1,7 @@
 //! Runs a case under `morecores trace` and passes the result to the judge.
 
 use std::env;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,18 +13,22 @@ use crate::case::{Body, Case};
 use crate::compiled::CompiledProgram;
 use crate::disturbance::{self, disturbance_percent};
 use crate::expected::{Count, CountedEvent};
+use crate::function_names::FunctionNames;
 use crate::judge::{Judgement, judge};
 use crate::lock_count::LockCount;
 use crate::neighbour::NeighbourProcess;
 use crate::output::{command_line, run_for_output};
 use crate::program::{AnyProgram, write_file};
-use crate::python::PythonThreads;
+use crate::python::PythonProgram;
 use crate::{AccuracyError, ExpectedReport, Truth};
 
 /// Number of directory-entry stressors: more than one, so that they contend. On two virtual CPUs
 /// they wait some 10,000 to 20,000 times a second. More stressors, more or fewer entries, their
 /// order and tmpfs were tried and did not increase that.
 const STRESSORS: &str = "2";
+
+/// Name of this program's copy without symbols.
+const STRIPPED_FILE: &str = "accuracy-stripped";
 
 /// Setting in which cases run.
 #[derive(Clone, Debug)]
@@ -51,8 +56,9 @@ impl Session {
     fn run_once(&self, case: &Case, cpus: u32) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         match &case.body {
             Body::Program(program) => self.run_program(program, cpus),
+            Body::StrippedProgram(program) => self.run_stripped_program(program, cpus),
             Body::Compiled(program) => self.run_compiled(program, cpus),
-            Body::Python(threads) => self.run_python(threads, cpus),
+            Body::Python(program) => self.run_python(program, cpus),
             Body::DirectoryStorm { seconds } => self.run_directory_storm(*seconds, cpus),
             Body::KernelPart(script) => self.run_kernel_part(script, cpus),
         }
@@ -79,14 +85,41 @@ impl Session {
             }
             _ => {}
         }
+        let found = self.trace_program(&own_path()?, &program, cpus);
+        drop(file);
+        found
+    }
+
+    fn run_stripped_program(
+        &self,
+        program: &AnyProgram,
+        cpus: u32,
+    ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
+        let (dir, own) = (self.make_folder()?, own_path()?);
+        let stripped = dir.path().join(STRIPPED_FILE);
+        run_for_output(Command::new("strip").arg("-o").arg(&stripped).arg(&own))?;
+        // The traced run must not wait for the disk, so the file is written before.
+        let failed = |error| AccuracyError::File { what: "write", path: stripped.clone(), error };
+        File::open(&stripped).and_then(|file| file.sync_all()).map_err(failed)?;
+        let functions = program.as_known().functions();
+        let names = FunctionNames::without_symbols(&own, &stripped, STRIPPED_FILE, functions)?;
+        let (expected, view) = self.trace_program(&stripped, program, cpus)?;
+        Ok((expected.without_symbols(&names), view))
+    }
+
+    /// Traces a program of this crate in a file that has it.
+    fn trace_program(
+        &self,
+        path: &Path,
+        program: &AnyProgram,
+        cpus: u32,
+    ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let truth = TemporaryFile(self.dir.join("morecores-accuracy-truth"));
-        let itself = env::current_exe().map_err(AccuracyError::system("find this program"))?;
-        let mut words = vec![itself.to_string_lossy().into_owned(), "program".to_owned()];
+        let mut words = vec![path.to_string_lossy().into_owned(), "program".to_owned()];
         words.extend(["--truth".to_owned(), truth.0.to_string_lossy().into_owned()]);
         words.extend(program.as_known().arguments());
         let view = self.trace(cpus, &words)?;
         let truth = Truth::read(&truth.0)?;
-        drop(file);
         Ok((program.as_known().expected(&truth, view.cpus, view.elapsed_s), view))
     }
 
@@ -105,13 +138,14 @@ impl Session {
 
     fn run_python(
         &self,
-        threads: &PythonThreads,
+        program: &PythonProgram,
         cpus: u32,
     ) -> Result<(ExpectedReport, TraceView), AccuracyError> {
         let dir = self.make_folder()?;
         let truth = dir.path().join("truth");
-        let view = self.trace(cpus, &threads.prepare(dir.path(), &truth)?)?;
-        Ok((threads.expected(&Truth::read(&truth)?, view.cpus), view))
+        let prepared = program.prepare(dir.path(), &truth)?;
+        let view = self.trace(cpus, &prepared.command_line)?;
+        Ok((program.expected(&prepared, &Truth::read(&truth)?, view.cpus), view))
     }
 
     /// Folder that is removed on drop.
@@ -166,6 +200,11 @@ impl Session {
         serde_json::from_str(&printed)
             .map_err(|error| AccuracyError::Output { command: command_line(&command), error })
     }
+}
+
+/// Path of this program.
+fn own_path() -> Result<PathBuf, AccuracyError> {
+    env::current_exe().map_err(AccuracyError::system("find this program"))
 }
 
 /// File that is removed on drop.

@@ -3,7 +3,7 @@
 
 use morecores_accuracy::case::{Body, Case, Settings, cases};
 use morecores_accuracy::judge::{Judgement, judge};
-use morecores_accuracy::python::PythonThreads;
+use morecores_accuracy::python::PreparedPython;
 use morecores_accuracy::table::{FailedCase, RunConditions, judgement_lines, markdown, totals_line};
 use morecores_accuracy::{Part, Truth};
 use morecores_report::component_name;
@@ -133,8 +133,10 @@ fn a_runtime_lock_has_at_least_its_share_of_the_waits() {
         let user_locks = vec![lock(Some(RuntimeLock::PythonGil), percent), lock(None, 100.0 - percent)];
         let view = TraceView { user_locks, ..view() };
         let truth = Truth { cpu_s: 6.0, waited_s: Some(1.8), ..Truth::default() };
-        let expected = PythonThreads { seconds: 3.9 }.expected(&truth, 2);
-        let lines = judge(&case("Python's GIL"), &expected, &view, 1).lines;
+        let case = case("GIL, Python");
+        let Body::Python(program) = &case.body else { panic!("{case:?}") };
+        let expected = program.expected(&PreparedPython::default(), &truth, 2);
+        let lines = judge(&case, &expected, &view, 1).lines;
         // The lock of this view is held at no time.
         assert!(lines.iter().any(|line| line.what == "Python's GIL held" && !line.is_within_limit));
         lines.into_iter().find(|line| line.what.starts_with("at least")).unwrap()

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use morecores_accuracy::compiled::{Build, CompiledProgram, CompiledSource};
 use morecores_accuracy::program::write_file;
-use morecores_accuracy::python::PythonThreads;
+use morecores_accuracy::python::{Interpreter, PythonProgram, PythonSource};
 use morecores_accuracy::{ExpectedReport, Truth};
 use morecores_testkit::report_skip;
 
@@ -127,7 +127,7 @@ fn check_complete(expected: &ExpectedReport) {
     for share in &expected.shares {
         assert!(share.seconds >= 0.0, "{share:?}");
     }
-    for share in &expected.lock_shares {
+    for share in &expected.proportions {
         assert!(share.percent >= 0.0, "{share:?}");
     }
 }
@@ -136,8 +136,9 @@ fn check_complete(expected: &ExpectedReport) {
 fn compiled_programs_know_their_functions() {
     use CompiledSource::{FalseSharing, LockHolds, LockOwners, SerialPhase, TwoMutexes};
     let c = [TwoMutexes, SerialPhase, FalseSharing, LockOwners, LockHolds].map(|source| (source, Build::C));
-    let rest = [Build::StrippedC, Build::Cpp].map(|build| [(TwoMutexes, build), (SerialPhase, build)]);
-    for (source, build) in c.into_iter().chain(rest.into_iter().flatten()) {
+    let stripped = [TwoMutexes, SerialPhase].map(|source| (source, Build::StrippedC));
+    let cpp = [TwoMutexes, SerialPhase, FalseSharing].map(|source| (source, Build::Cpp));
+    for (source, build) in c.into_iter().chain(stripped).chain(cpp) {
         let dir = tempfile::tempdir().unwrap();
         let (path, program) = (dir.path().join("truth"), CompiledProgram { source, build, seconds: 0.2 });
         let executable = match program.compile(dir.path()) {
@@ -186,18 +187,49 @@ fn programs_with_openmp_know_their_waits() {
 }
 
 #[test]
-fn python_threads_compute_or_wait() {
-    let (dir, program) = (tempfile::tempdir().unwrap(), PythonThreads { seconds: 0.2 });
-    let path = dir.path().join("truth");
-    let words = match program.prepare(dir.path(), &path) {
-        Err(error) if error.lacks_prerequisite() => {
-            return report_skip("python_threads_compute_or_wait", &error.to_string());
+fn two_functions_count_in_one_cache_line_and_in_two() {
+    let (truth, _) = run_and_check(&["false-sharing", "--elapsed-s", "0.3"], 0.0);
+    let [apart, side_by_side] =
+        ["count_apart", "count_side_by_side"].map(|function| truth.in_function(function, |own| own.cpu_s));
+    assert!(apart > 0.0 && side_by_side > 0.0, "{truth:?}");
+    assert!(apart + side_by_side <= truth.cpu_s, "{truth:?}");
+}
+
+/// Runs programs in Python for the test `name`, until one lacks a prerequisite.
+fn check_python(name: &str, programs: &[(PythonSource, Interpreter)]) {
+    for &(source, interpreter) in programs {
+        let program = PythonProgram { source, interpreter, seconds: 0.2 };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("truth");
+        let prepared = match program.prepare(dir.path(), &path) {
+            Err(error) if error.lacks_prerequisite() => return report_skip(name, &error.to_string()),
+            prepared => prepared.unwrap(),
+        };
+        let truth = run_other(&prepared.command_line, &path);
+        if source == PythonSource::GlobalLock {
+            assert!(truth.cpu_s > 0.0 && truth.cpu_s + truth.waited_s.unwrap() >= 2.0 * 0.2, "{truth:?}");
+        } else {
+            let in_functions: f64 = truth.functions.values().filter_map(|function| function.cpu_s).sum();
+            assert!((0.2 - ROUNDING..=truth.cpu_s).contains(&in_functions), "{truth:?}");
         }
-        prepared => prepared.unwrap(),
-    };
-    let truth = run_other(&words, &path);
-    assert!(truth.cpu_s > 0.0 && truth.cpu_s + truth.waited_s.unwrap() >= 2.0 * 0.2, "{truth:?}");
-    check_complete(&program.expected(&truth, 2));
+        check_complete(&program.expected(&prepared, &truth, 2));
+    }
+}
+
+#[test]
+fn python_threads_compute_or_wait() {
+    check_python("python_threads_compute_or_wait", &[(PythonSource::GlobalLock, Interpreter::Stripped)]);
+}
+
+#[test]
+fn functions_of_python_compute_alone_and_together() {
+    use Interpreter::{Stripped, WithSymbols};
+    let programs = [
+        (PythonSource::GlobalLock, WithSymbols),
+        (PythonSource::SerialPhase, WithSymbols),
+        (PythonSource::SerialPhase, Stripped),
+    ];
+    check_python("functions_of_python_compute_alone_and_together", &programs);
 }
 
 #[test]

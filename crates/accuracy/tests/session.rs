@@ -81,13 +81,24 @@ fn clocks_of_the_program_reach_the_judge() {
 }
 
 #[test]
+fn a_stripped_program_is_judged_by_the_places_of_its_functions() {
+    let (status, text, _) = judge("serial 30%, stripped Rust", Components::default());
+    if text.contains("skipped: serial 30%") {
+        return report_skip("a_stripped_program_is_judged_by_the_places_of_its_functions", text.trim());
+    }
+    assert_eq!(status, 1, "{text}");
+    let line = text.lines().find(|line| line.contains(" in compute_alone ")).unwrap();
+    assert!(line.contains("construction") && line.contains("MISS"), "it computed: {line}");
+}
+
+#[test]
 fn clocks_of_a_compiled_program_reach_the_judge() {
-    let (status, text, _) = judge("false sharing", Components::default());
-    if text.contains("skipped: false sharing") {
+    let (status, text, _) = judge("serial 30%, stripped C++", Components::default());
+    if text.contains("skipped: serial 30%") {
         return report_skip("clocks_of_a_compiled_program_reach_the_judge", text.trim());
     }
     assert_eq!(status, 1, "{text}");
-    let line = text.lines().find(|line| line.contains(" in count_side_by_side ")).unwrap();
+    let line = text.lines().find(|line| line.contains(" in compute_alone ")).unwrap();
     assert!(line.contains("own clocks") && line.contains("MISS"), "it computed: {line}");
 }
 
@@ -95,12 +106,12 @@ fn clocks_of_a_compiled_program_reach_the_judge() {
 fn a_missing_compiler_is_a_skip_with_the_reason_and_status_2() {
     let dir = tempfile::tempdir().unwrap();
     let mut judge = Command::cargo_bin("morecores-accuracy").unwrap();
-    judge.args(["judge", "--cpus", "1", "--seconds", "0.1", "--only", "false sharing"]);
+    judge.args(["judge", "--cpus", "1", "--seconds", "0.1", "--only", "serial 30%, stripped C++"]);
     judge.args(["--morecores", "/bin/false", "--dir"]).arg(dir.path()).env("PATH", dir.path());
     let output = judge.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("skipped: false sharing, C on 1 CPUs: cannot start `cc -O2 "), "{text}");
+    assert!(text.contains("skipped: serial 30%, stripped C++ on 1 CPUs: cannot start `g++ -O2 "), "{text}");
 }
 
 /// Judges a short case with this program as `morecores`; returns the exit status and the terminal's

@@ -14,7 +14,9 @@ use super::thread_pool::run_with_pool;
 use super::work_parts::{idle_while_working, part_of_time};
 use crate::accounts::IdleClock;
 use crate::clock::{burn_in, spin, tree_cpu};
-use crate::{AccuracyError, ExpectedReport, FunctionName, Part, Share, Truth};
+use crate::{
+    AccuracyError, ExpectedReport, FunctionName, Part, Proportion, Share, ShareBound, Source, Truth,
+};
 
 /// Number of rounds; large enough to exercise handing over. The two wake-ups a round, of some 50
 /// µs each on a virtual machine, are no part of the work.
@@ -22,6 +24,9 @@ const ROUNDS: u32 = 20;
 
 /// Functions with the serial and the parallel part.
 pub(crate) const FUNCTIONS: [&str; 2] = ["compute_alone", "compute_together"];
+
+/// Least part of the serial time that is at the right function, in percent.
+const RIGHT_PERCENT: f64 = 95.0;
 
 /// Work of the serial part.
 #[inline(never)]
@@ -78,6 +83,10 @@ impl KnownProgram for SerialThreads {
             .map(String::from)
             .to_vec()
     }
+
+    fn functions(&self) -> &'static [&'static str] {
+        &FUNCTIONS
+    }
 }
 
 /// Truth of a program in another language with the same two functions, by its own clocks.
@@ -100,18 +109,40 @@ fn expected_functions(
 ) -> ExpectedReport {
     let mut expected = expected_serial_times(times, known, truth, cpus);
     let [alone, together] = FUNCTIONS.map(name);
+    let beside_alone = idle_while_working(cpus, 1, times[0]);
     expected.shares.extend([
         known(Part::Function(alone), times[0]),
         known(Part::Function(together), times[1]),
-        known(Part::IdleBeside(alone), idle_while_working(cpus, 1, times[0])),
+        known(Part::IdleBeside(alone), beside_alone),
     ]);
+    if beside_alone > 0.0 {
+        let all = beside_alone + idle_while_working(cpus, WORKERS, times[1]);
+        expected.proportions.push(Proportion {
+            part: Part::IdleBeside(alone),
+            percent: RIGHT_PERCENT * beside_alone / all,
+            bound: ShareBound::AtLeast,
+            source: Source::Construction,
+        });
+    }
     expected
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FunctionTruth, Source};
+    use crate::FunctionTruth;
+
+    #[test]
+    fn most_serial_idle_time_is_beside_the_serial_function() {
+        let percents = |percent, cpus| {
+            let expected = SerialThreads { percent, work_s: 10.0 }.expected(&Truth::default(), cpus, 10.0);
+            expected.proportions.iter().map(|share| share.percent).collect::<Vec<_>>()
+        };
+        assert!(percents(50.0, 1).is_empty() && percents(0.0, 2).is_empty());
+        assert_eq!(percents(50.0, 2), [95.0]);
+        // 15 s of four CPUs are idle in the serial half, and 5 s in the other.
+        assert_eq!(percents(50.0, 4), [95.0 * 15.0 / 20.0]);
+    }
 
     #[test]
     fn own_clocks_replace_the_construction() {

@@ -21,7 +21,7 @@ use super::work_parts::part_of_time;
 use crate::accounts::SchedAccount;
 use crate::clock::{burn, monotonic, tree_cpu};
 use crate::{
-    AccuracyError, ExpectedReport, FunctionName, FunctionTruth, LockShare, Part, Share, ShareBound, Source,
+    AccuracyError, ExpectedReport, FunctionName, FunctionTruth, Part, Proportion, Share, ShareBound, Source,
     Truth,
 };
 
@@ -206,6 +206,10 @@ impl KnownProgram for TwoMutexes {
     fn arguments(&self) -> Vec<String> {
         ["two-mutexes", "--elapsed-s", &self.elapsed_s.to_string()].map(String::from).to_vec()
     }
+
+    fn functions(&self) -> &'static [&'static str] {
+        &FUNCTIONS
+    }
 }
 
 /// Truth of two mutexes: the components as for one mutex, the waits and holds of each function, and
@@ -227,7 +231,7 @@ pub(crate) fn expected_two_mutexes(
         Share::from_construction(Part::TooLittleWork, f64::from(cpus.saturating_sub(THREADS)) * elapsed_s),
     ]);
     // Without a wait there are no parts of the waits.
-    let share_of = |part, seconds: [f64; 2], index: usize| LockShare {
+    let share_of = |part, seconds: [f64; 2], index: usize| Proportion {
         part,
         percent: if sum(seconds) == 0.0 { 0.0 } else { 100.0 * seconds[index] / sum(seconds) },
         bound: ShareBound::Equal,
@@ -237,11 +241,11 @@ pub(crate) fn expected_two_mutexes(
         let parts = [(Part::WaitsIn(name(function)), waited), (Part::HeldBy(name(function)), held)];
         for (part, seconds) in parts {
             expected.shares.push(Share::from_own_clocks(part, seconds[index]));
-            expected.lock_shares.push(share_of(part, seconds, index));
+            expected.proportions.push(share_of(part, seconds, index));
         }
     }
     let variable = index_lock.map(Part::LockVariable);
-    expected.lock_shares.extend(variable.map(|part| share_of(part, waited, 0)));
+    expected.proportions.extend(variable.map(|part| share_of(part, waited, 0)));
     expected
 }
 
@@ -305,7 +309,7 @@ mod tests {
         let seconds = |cpus| expected(cpus).shares.iter().map(|share| share.seconds).collect::<Vec<_>>();
         assert_eq!(seconds(1), [8.0, 0.0, 0.0, 0.5, 0.25, 1.5, 0.75]);
         assert_eq!(seconds(3), [8.0, 2.0, 5.0, 0.5, 0.25, 1.5, 0.75]);
-        let percents = expected(2).lock_shares.iter().map(|share| share.percent).collect::<Vec<_>>();
+        let percents = expected(2).proportions.iter().map(|share| share.percent).collect::<Vec<_>>();
         assert_eq!(percents, [25.0, 25.0, 75.0, 75.0, 25.0]);
     }
 
