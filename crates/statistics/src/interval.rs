@@ -7,6 +7,10 @@
 use crate::design::Design;
 use crate::summary::sorted;
 
+/// Standard errors on each side of an estimate that hold 95% of a normal distribution: its 97.5%
+/// quantile.
+pub const Z95: f64 = 1.959_964;
+
 /// Closed interval with `lo <= hi`; its ends are in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {

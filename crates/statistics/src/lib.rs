@@ -27,7 +27,7 @@ mod summary;
 pub use assumptions::has_two_speeds;
 pub use design::{Design, MIN_RUNS, runs_for_joint_ratio};
 pub use disturbance::Disturbances;
-pub use interval::{Interval, median_interval};
+pub use interval::{Interval, Z95, median_interval};
 pub use joint::joint_intervals;
 pub use mean::{mean, mean_interval};
 pub use noise::noise_floor;

@@ -1,6 +1,8 @@
 //! Advice from a view: the work that one thread did alone, and the obstacles with their gains. This
 //! module estimates no gain by replay; the caller has these.
 
+use morecores_statistics::Z95;
+
 use crate::code::CallNode;
 use crate::types::{Advice, Gain, SavedTime, SerialWork, TraceView, View};
 
@@ -17,9 +19,6 @@ const LEAST_READY_SHARE: f64 = 0.05;
 
 /// Numbers of CPUs on which the division of a call is estimated.
 const CPU_COUNTS: [u32; 3] = [2, 4, 16];
-
-/// Standard errors on each side of the estimate that hold 95% of a normal distribution.
-const Z95: f64 = 1.959_964;
 
 /// Advice on a study; `None` without a traced run on two or more CPUs, and without its timed runs.
 pub fn advice(view: &View, gains: Vec<Gain>) -> Option<Advice> {

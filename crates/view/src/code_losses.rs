@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use morecores_statistics::Z95;
+
 use crate::Component;
 use crate::code::{CallLoss, CodeLoss, FunctionLoss};
 use crate::code_shares::{CallShares, CodeShares, FunctionKey, SampledShare, call_shares, function_shares};
@@ -12,9 +14,6 @@ use crate::traced_runs::TracedRuns;
 /// Loss or gain below which code has no part, in CPUs. A choice: a hundredth is half of the
 /// smallest share of two CPUs that is put into words.
 const LEAST_CPUS: f64 = 0.01;
-
-/// Standard errors on each side of the estimate that hold 95% of a normal distribution.
-const Z95: f64 = 1.959_964;
 
 /// Speedup of a stack, with its 95% interval if it has one.
 #[derive(Clone, Copy, Debug)]
