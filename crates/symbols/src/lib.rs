@@ -25,6 +25,7 @@ mod kernel;
 mod name;
 mod namespace;
 mod perf_map;
+mod reader_panic;
 mod symbolizer;
 mod unwinder;
 mod vdso;

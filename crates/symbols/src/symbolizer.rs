@@ -3,7 +3,6 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use blazesym::symbolize::source::{Elf, Source};
@@ -14,6 +13,7 @@ use crate::SymbolError;
 use crate::elf::ElfFile;
 use crate::go_functions::{GoFunction, GoFunctions};
 use crate::name::source_name;
+use crate::reader_panic::catch_reader_panic;
 use crate::vdso;
 
 /// Source of names. It keeps the files that it has read.
@@ -362,12 +362,11 @@ fn symbol_at(
     let source = file.source(symbols)?;
     // blazesym 0.2.7 panics at some damaged line tables. It holds no lock and keeps no half-made
     // value then; a study must not be lost for the name of a function.
-    let result =
-        catch_unwind(AssertUnwindSafe(|| reader.symbolize_single(&source, Input::VirtOffset(address))));
+    let result = catch_reader_panic(|| reader.symbolize_single(&source, Input::VirtOffset(address)));
     match result {
-        Ok(Ok(Symbolized::Sym(symbol))) => Some(symbol.into_owned()),
-        Ok(_) => None,
-        Err(_) => {
+        Some(Ok(Symbolized::Sym(symbol))) => Some(symbol.into_owned()),
+        Some(_) => None,
+        None => {
             file.damaged.borrow_mut().insert(symbols);
             None
         }

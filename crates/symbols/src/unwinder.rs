@@ -9,7 +9,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
@@ -17,6 +16,7 @@ use morecores_study::trace::{CodeAddress, Module, StackEnd};
 
 use crate::SymbolError;
 use crate::elf::{ElfFile, TableSection, UnwindTables};
+use crate::reader_panic::catch_reader_panic;
 use crate::symbolizer::checked_file;
 
 /// Largest number of frames of a stack. A deeper stack ends as one whose memory is missing.
@@ -167,7 +167,7 @@ impl Unwinder {
         let (rules, cache) = (&self.rules, &mut self.cache);
         let mut read = |address| read(address).ok_or(());
         // gimli 0.33 panics at some damaged tables. It holds no lock then, and the stack ends.
-        catch_unwind(AssertUnwindSafe(|| rules.unwind_frame(frame, registers, cache, &mut read))).ok()
+        catch_reader_panic(|| rules.unwind_frame(frame, registers, cache, &mut read))
     }
 
     fn step(&mut self, code: CodeAddress, mapped: &MappedFiles<'_>, frame_pointer: u64) -> Step {
