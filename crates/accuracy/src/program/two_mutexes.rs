@@ -206,10 +206,6 @@ impl KnownProgram for TwoMutexes {
     fn arguments(&self) -> Vec<String> {
         ["two-mutexes", "--elapsed-s", &self.elapsed_s.to_string()].map(String::from).to_vec()
     }
-
-    fn functions(&self) -> &'static [&'static str] {
-        &FUNCTIONS
-    }
 }
 
 /// Truth of two mutexes: the components as for one mutex, the waits and holds of each function, and
