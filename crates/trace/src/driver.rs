@@ -10,6 +10,7 @@ mod hold_cost;
 mod libbpf;
 mod load;
 mod lock_uses;
+mod notes;
 mod reader;
 mod ring;
 mod samples;
@@ -42,6 +43,9 @@ use features::Features;
 use hold_cost::{HoldCost, own_c_library, time_holds};
 use libbpf::collect_messages;
 use load::{LoadedPrograms, STACK_SHARE, load};
+use notes::{
+    lost_holds_note, lost_mappings_note, lost_stacks_note, lost_work_note, offline_note, without_stacks_note,
+};
 use reader::{Reader, ReaderSummary, StackSummary};
 use ring::{BufferMaps, Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
@@ -459,53 +463,6 @@ impl Drop for BpfTracer {
             let _ = active.reader.finish();
         }
     }
-}
-
-/// Note on a CPU that was taken offline: the thread that took it offline seems to run there until
-/// the CPU is back.
-fn offline_note(cpu: CpuId) -> UntracedFact {
-    UntracedFact {
-        what: format!("CPU {cpu} for a part of the run"),
-        why: "it was offline for a while, and this time counts as other processes".to_owned(),
-    }
-}
-
-/// Note on the queued work items whose originator could not be stored.
-fn lost_work_note(pieces: u64) -> Option<UntracedFact> {
-    (pieces > 0).then(|| UntracedFact {
-        what: format!("the origin of {pieces} pieces of the kernel's queued work"),
-        why: "the table of queued work was full; waits for them count as waits for a device, or for nothing"
-            .to_owned(),
-    })
-}
-
-/// Note on the mappings of code for which the buffers had no room.
-fn lost_mappings_note(lost: u64) -> Option<UntracedFact> {
-    (lost > 0).then(|| UntracedFact {
-        what: format!("{lost} mappings of code, and so the names of some functions"),
-        why: "processes started faster than the tracer could read".to_owned(),
-    })
-}
-
-/// Note on the user stacks for which the buffers had no room.
-fn lost_stacks_note(stacks: StackSummary) -> Option<UntracedFact> {
-    (stacks.dropped > 0).then(|| UntracedFact {
-        what: format!("{} of {} user stacks", stacks.dropped, stacks.dropped + stacks.copied),
-        why: "threads waited faster than the tracer could read their stacks".to_owned(),
-    })
-}
-
-/// Note on the holds of locks for which the tables had no room.
-fn lost_holds_note(lost: u64) -> Option<UntracedFact> {
-    (lost > 0).then(|| UntracedFact {
-        what: format!("{lost} holds of the command's locks"),
-        why: "the command has more locks than the tracer's tables have room for".to_owned(),
-    })
-}
-
-/// Note on the reason why a trace has no user stacks.
-fn without_stacks_note(why: &TraceError) -> UntracedFact {
-    UntracedFact { what: "user stacks".to_owned(), why: why.to_string() }
 }
 
 #[cfg(test)]

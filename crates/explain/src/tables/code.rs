@@ -62,6 +62,14 @@ impl Call {
     }
 }
 
+/// Calls from the outermost one, from those that begin with the innermost. A function that calls
+/// itself occurs once in a row.
+pub(super) fn outermost_first(mut calls: Vec<Call>) -> Vec<Call> {
+    calls.reverse();
+    calls.dedup_by_key(|call| call.code);
+    calls
+}
+
 impl<'t> CodeMap<'t> {
     pub(super) fn new(facts: &'t TraceFacts) -> Self {
         let mut first: BTreeMap<(u32, &str), usize> = BTreeMap::new();

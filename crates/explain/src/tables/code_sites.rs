@@ -8,8 +8,7 @@ use morecores_study::Nanos;
 use morecores_study::trace::{Call as KernelCall, CodeAddress, StackEnd};
 use morecores_view::code::{CodeSite, WaitKind};
 
-use super::code::{Call, Code, CodeMap};
-use super::code_times::outermost_first;
+use super::code::{Call, Code, CodeMap, outermost_first};
 use super::wait_kinds::kind_by_arguments;
 use super::wait_places::{NamedFrame, WaitPlace, find_place};
 use crate::trace::{LockHold, RecordedStack, ThreadId, Timeline, WaitId, WakeUp};

@@ -7,7 +7,7 @@ use morecores_study::trace::{FileLine, SampleMode, StackEnd, TraceSource};
 use morecores_view::Component;
 use morecores_view::code::{CodeTime, CodeTimes};
 
-use super::code::{Call, Code, CodeMap};
+use super::code::{Call, Code, CodeMap, outermost_first};
 use super::code_sites::CodeSites;
 use super::programs::{ProgramId, Programs};
 use crate::trace::{Cause, CpuSample, IdleAccounting, ThreadId, Timeline, WaitId};
@@ -225,14 +225,6 @@ impl CodeInput<'_> {
             visit(&Moment { program, calls: &calls, component, time, running: None });
         }
     }
-}
-
-/// Calls from the outermost one, from those that begin with the innermost. A function that calls
-/// itself occurs once in a row.
-pub(super) fn outermost_first(mut calls: Vec<Call>) -> Vec<Call> {
-    calls.reverse();
-    calls.dedup_by_key(|call| call.code);
-    calls
 }
 
 /// Known sums over their estimates; zero for an estimate of zero.
