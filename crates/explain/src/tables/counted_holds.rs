@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use morecores_study::Nanos;
-use morecores_study::trace::{LockMode, LockUse, LockUses, StackEnd, TraceFacts};
+use morecores_study::trace::{LockMode, LockUse, LockUses, StackEnd, Tid, TraceFacts};
 use morecores_view::code::{CodeSite, LockHoldsView, WaitKind};
 
 use super::code::{Call, CodeMap};
@@ -25,12 +25,20 @@ pub(super) fn counted_holds(
     let variables = facts.variables.iter();
     let variables: HashMap<_, _> =
         variables.map(|variable| ((variable.process, variable.address), variable)).collect();
+    let mut threads: HashMap<Tid, Vec<ThreadId>> = HashMap::new();
+    for id in (0..timeline.threads.len() as u32).map(ThreadId) {
+        threads.entry(timeline.thread(id).tid).or_default().push(id);
+    }
+    let command = |held: &LockUse| {
+        let numbered = threads.get(&held.process).map(Vec::as_slice).unwrap_or_default();
+        command(held, timeline, numbered, programs)
+    };
     let mut rows: HashMap<Identity, LockHoldsView> = HashMap::new();
     for held in uses {
         let site = site(held, probes, map);
         let name = variables.get(&(held.process, held.address)).map(|variable| place_in_variable(variable));
         let identity = Identity {
-            command: command(held, timeline, programs),
+            command: command(held),
             place: if name.is_none() { site.as_ref().map(|site| site.function.clone()) } else { None },
             name,
             mode: held.mode,
@@ -70,16 +78,16 @@ fn without_probes(held: &LockUse, probes: Nanos) -> Nanos {
     held.held_ns.since(Nanos(probes.0.saturating_mul(held.count)))
 }
 
-/// Command whose process held the lock; empty if the trace lost its creation.
-fn command(held: &LockUse, timeline: &Timeline, programs: &Programs) -> String {
+/// Command whose process held the lock; empty if the trace lost its creation. `numbered` are the
+/// threads that had the number of the process, one after the other.
+fn command(held: &LockUse, timeline: &Timeline, numbered: &[ThreadId], programs: &Programs) -> String {
     let is_alive = |id: &ThreadId| {
         let thread = timeline.thread(*id);
         let began = thread.created.unwrap_or_default();
-        thread.tid == held.process
-            && (began..=thread.ended.unwrap_or(Nanos(u64::MAX))).contains(&held.last_ns)
+        (began..=thread.ended.unwrap_or(Nanos(u64::MAX))).contains(&held.last_ns)
     };
-    let thread = (0..timeline.threads.len() as u32).map(ThreadId).find(is_alive);
-    thread.map_or_else(String::new, |thread| programs.name(programs.program_at(thread, held.last_ns)))
+    let thread = numbered.iter().find(|id| is_alive(id));
+    thread.map_or_else(String::new, |thread| programs.name(programs.program_at(*thread, held.last_ns)))
 }
 
 /// Function that took the lock, outside the libraries if the call was inlined from one.
