@@ -127,12 +127,15 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;show' {
-            [CompletionResult]::new('--by', '--by', [CompletionResultType]::ParameterName, 'Show the code that holds each loss, with its callers, in place of the whole report')
+            [CompletionResult]::new('--by', '--by', [CompletionResultType]::ParameterName, 'Show one division of the traced runs'' time in place of the whole report')
             [CompletionResult]::new('--worth', '--worth', [CompletionResultType]::ParameterName, 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the derived view as JSON; docs/format.md describes its keys')
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock at each point of contention')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'Print a table and the verdict in Markdown, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'Print JSON in the format of hyperfine --export-json, for scripts that read this format')
+            [CompletionResult]::new('--bencher', '--bencher', [CompletionResultType]::ParameterName, 'Print JSON for Bencher (bencher run --adapter json)')
+            [CompletionResult]::new('--github-benchmark', '--github-benchmark', [CompletionResultType]::ParameterName, 'Print JSON for the GitHub action github-action-benchmark')
+            [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Print text in the format of OpenMetrics, for Prometheus')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Show every column of the table, every warning and every note')
             [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Show every column of the table, every warning and every note')
             [CompletionResult]::new('--exit-answer', '--exit-answer', [CompletionResultType]::ParameterName, 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet')
@@ -262,6 +265,9 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV: one row for each CPU count, or for each lock at each point of contention')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'Print a table and the verdict in Markdown, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'Print JSON in the format of hyperfine --export-json, for scripts that read this format')
+            [CompletionResult]::new('--bencher', '--bencher', [CompletionResultType]::ParameterName, 'Print JSON for Bencher (bencher run --adapter json)')
+            [CompletionResult]::new('--github-benchmark', '--github-benchmark', [CompletionResultType]::ParameterName, 'Print JSON for the GitHub action github-action-benchmark')
+            [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Print text in the format of OpenMetrics, for Prometheus')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Show every figure with its interval, every warning and every note')
             [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Show every figure with its interval, every warning and every note')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print only errors')

@@ -626,7 +626,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__locks)
-            opts="-r -o -w -q -v -h --lock --threads --hold --think --runs --quick --seed --out --resume --json --csv --markdown --hyperfine-json --wide --quiet --verbose --help"
+            opts="-r -o -w -q -v -h --lock --threads --hold --think --runs --quick --seed --out --resume --json --csv --markdown --hyperfine-json --bencher --github-benchmark --openmetrics --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -729,7 +729,7 @@ _morecores() {
                     return 0
                     ;;
                 --picture)
-                    COMPREPLY=($(compgen -W "speedup elapsed efficiency metric stack timeline suite" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "speedup elapsed efficiency metric stack bottles timeline suite" -- "${cur}"))
                     return 0
                     ;;
                 --width)
@@ -904,14 +904,14 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__show)
-            opts="-w -v -h --json --csv --markdown --hyperfine-json --wide --by --worth --exit-answer --verbose --help"
+            opts="-w -v -h --json --csv --markdown --hyperfine-json --bencher --github-benchmark --openmetrics --wide --by --worth --exit-answer --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --by)
-                    COMPREPLY=($(compgen -W "function" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "function path thread efficiency" -- "${cur}"))
                     return 0
                     ;;
                 --worth)

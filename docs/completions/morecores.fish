@@ -124,12 +124,18 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l debuginfod
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l json -d 'Print the figures as JSON; docs/format.md describes their keys'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c morecores -n "__fish_morecores_using_subcommand show" -l by -d 'Show the code that holds each loss, with its callers, in place of the whole report' -r -f -a "function\t'Functions, and calls with all that they call'"
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l by -d 'Show one division of the traced runs\' time in place of the whole report' -r -f -a "function\t'Code that holds each loss: functions, and calls with all that they call'
+path\t'Critical path: the chain of activities that decided the elapsed time'
+thread\t'Threads, by the time for which few others ran beside them'
+efficiency\t'Efficiencies: load balance, serialisation, transfer, computation scaling (POP)'"
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l worth -d 'Smallest share of a CPU that an added CPU must bring to be worth it, above 0 and up to 1 [default: that of the study, or 0.25]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l json -d 'Print the derived view as JSON; docs/format.md describes its keys'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l csv -d 'Print CSV: one row for each CPU count, or for each lock at each point of contention'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l markdown -d 'Print a table and the verdict in Markdown, for a pull request or an issue'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l hyperfine-json -d 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l bencher -d 'Print JSON for Bencher (bencher run --adapter json)'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l github-benchmark -d 'Print JSON for the GitHub action github-action-benchmark'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l openmetrics -d 'Print text in the format of OpenMetrics, for Prometheus'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Show every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l exit-answer -d 'Exit with the answer as status: 0 yes, 3 no, 4 it cannot be told yet'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
@@ -166,6 +172,7 @@ elapsed\t'Elapsed time against CPUs'
 efficiency\t'Efficiency against CPUs'
 metric\t'Metric against CPUs'
 stack\t'Speedup stacks'
+bottles\t'Threads of the traced run on the most CPUs, by criticality'
 timeline\t'Traced run on the most CPUs, over time'
 suite\t'Published and measured speedups of a suite\'s benchmarks'"
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l width -d 'Width of a picture in pixels; a PNG has twice as many pixels, for sharp screens' -r
@@ -211,6 +218,9 @@ complete -c morecores -n "__fish_morecores_using_subcommand locks" -l json -d 'P
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l csv -d 'Print CSV: one row for each CPU count, or for each lock at each point of contention'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l markdown -d 'Print a table and the verdict in Markdown, for a pull request or an issue'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l hyperfine-json -d 'Print JSON in the format of hyperfine --export-json, for scripts that read this format'
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -l bencher -d 'Print JSON for Bencher (bencher run --adapter json)'
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -l github-benchmark -d 'Print JSON for the GitHub action github-action-benchmark'
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -l openmetrics -d 'Print text in the format of OpenMetrics, for Prometheus'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s w -l wide -d 'Show every figure with its interval, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s q -l quiet -d 'Print only errors'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'

@@ -7,8 +7,9 @@ import { answerBlock, shortAnswer } from "./parts/answer.ts";
 import { downloadView, footer, METHOD, studyDetails } from "./parts/details.ts";
 import { studyAddress, studyList } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
-import { benchmarkSection, comparisonSection, suiteSection } from "./parts/texts.ts";
+import { benchmarkSection, comparisonSection, sortableTable, suiteSection } from "./parts/texts.ts";
 import { pointTable, runTable, traceTables } from "./parts/tables.ts";
+import { BOTTLES_KEY, bottles, bottlesInWords, shownTrace } from "./pictures/bottles.ts";
 import { calls, lossLayers, runLayers } from "./pictures/calls.ts";
 import { curve, curveInWords, curveKey, isWideRange, type Quantity, quantities } from "./pictures/curve.ts";
 import { responsive } from "./pictures/responsive.ts";
@@ -17,6 +18,7 @@ import { stack, stackInWords, stackKey, stackLegend } from "./pictures/stack.ts"
 import type { Page } from "./record/Page.ts";
 import type { PageLocks } from "./record/PageLocks.ts";
 import type { PageStudy } from "./record/PageStudy.ts";
+import type { TraceView } from "./record/TraceView.ts";
 import { timelineView } from "./timeline/view.ts";
 
 function curveSection(id: string, studies: PageStudy[]): HTMLElement {
@@ -60,9 +62,25 @@ function stackSection(id: string, study: PageStudy, onChoice: (component: string
   );
 }
 
+/** The efficiencies, the critical path, and the threads by criticality. */
+function structureSection(id: string, study: PageStudy, trace: TraceView | undefined): HTMLElement | null {
+  if (study.structure.length === 0) return null;
+  const hasThreads = trace?.threads.some((thread) => thread.criticality_s > 0) ?? false;
+  const picture = trace && hasThreads ? responsive((width) => bottles(trace, onPage(width)), () => bottlesInWords(trace)) : null;
+  return section(
+    id,
+    "What decided the elapsed time",
+    ...study.structure.map((table) => sortableTable(table).element),
+    ...study.structure_notes.map((note) => h("p", { class: "quiet" }, note)),
+    picture && h("h3", {}, "Threads by criticality (bottle graph)"),
+    picture?.element ?? null,
+    picture && h("p", { class: "quiet" }, BOTTLES_KEY),
+  );
+}
+
 function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const id = (name: string) => `study-${index}-${name}`;
-  const trace = study.view.traces.filter((t) => t.overhead !== null).at(-1) ?? study.view.traces.at(-1);
+  const trace = shownTrace(study);
   const tables = trace ? traceTables(study, trace) : null;
   const stacked = study.view.stack.find((one) => one.cpus === trace?.cpus && one.n === trace.n);
   const partName = (key: string) => study.parts.find((part) => part.key === key)?.name ?? key.replaceAll("_", " ");
@@ -86,6 +104,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
           return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, {n} = ${timeline.n}`}`), timelineView(timeline, trace, colours)];
         }))
       : null,
+    structureSection(id("structure"), study, trace),
     callPicture && trace ? section(id("calls"), `Which code holds the time, on ${cpus(trace.cpus)}`, callPicture.element) : null,
     tables && trace ? section(id("tables"), `What ran, on ${cpus(trace.cpus)}`, filter, ...tables.tables.map((t) => t.element)) : null,
     section(id("runs"), "Every figure", ...pointTable(study), runTable(study).element, downloadView(study)),

@@ -26,7 +26,7 @@ async function violations(page) {
 export async function pictures(page) {
   await readAll(page);
   const pictures = page.locator(".picture");
-  assert.equal(await pictures.count(), 2, "the curve and the stack");
+  assert.equal(await pictures.count(), 3, "the curve, the stack and the bottle graph");
   for (const picture of await pictures.all()) {
     assert.ok(await picture.locator("svg path, svg rect, svg circle").count() > 2, "marks are drawn");
     assert.ok((await picture.getAttribute("aria-label")).length > 20, "and said in words");

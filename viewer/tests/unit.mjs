@@ -19,6 +19,7 @@ const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts")
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
 const { addedKinds, curveKey, runDots } = await load("pictures/curve.ts");
 const { callBoxes, callColour, callersOf, callsInWords, lossLayers, runLayers } = await load("pictures/calls.ts");
+const { bottlesInWords, boxes } = await load("pictures/bottles.ts");
 const { separatePlaces } = await load("pictures/contention.ts");
 const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
@@ -190,4 +191,12 @@ test("a call is at least as wide as its callees, which may hold more of a loss t
   assert.deepEqual(layers[1].widths, [0.5, 0, 0, 0.5]);
   assert.match(layers[0].inWords(2), /^.0\.50 CPUs lost \(95% interval .0\.60 to .0\.40\)$/);
   assert.match(layers[1].inWords(1), /no notable part/);
+});
+
+test("the boxes of a bottle graph stand on each other, widest first, and their area is CPU time", () => {
+  const row = (thread, tid, threads, cpu_s, criticality_s) => ({ command: "prog", thread, tid, threads, cpu_s, criticality_s, path_s: null });
+  const trace = { cpus: 2, threads: [row("main", 7, 1, 5, 4), row("worker", 8, 1, 4, 2), row(null, null, 9, 1, 0.5), row("idle", 9, 1, 0, 0)] };
+  const drawn = boxes(trace).map(({ row, from, to, width }) => [row.thread, from, to, width]);
+  assert.deepEqual(drawn, [["worker", 0, 2, 2], [null, 2, 2.5, 2], ["main", 2.5, 6.5, 1.25]]);
+  assert.match(bottlesInWords(trace), /worker \(8\): 31% of the time, .* 9 others of prog.* main \(7\): 62% of the time/);
 });

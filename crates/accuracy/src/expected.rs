@@ -472,6 +472,7 @@ mod tests {
                 CodeTime { component: Component::UserWork, seconds: cpu_s, error_s: 0.0 },
                 CodeTime { component: Component::IdleTooLittleWork, seconds: idle_s, error_s: 0.0 },
             ]),
+            path_s: None,
         };
         view.functions = vec![
             function("parse", 1.0, 0.25),

@@ -79,6 +79,42 @@ fn the_curve_shows_every_run() {
     }
 }
 
+/// The area of a thread's box is its CPU time.
+#[test]
+fn the_bottle_graph_is_to_scale() {
+    let world = World::new();
+    plot(&world, &build(), "--plot bottles.svg");
+    let svg = text(&world, "bottles.svg");
+    let document = Document::parse(&svg).expect("XML");
+    let group = document.descendants().find(|node| {
+        node.attribute("aria-label") == Some("rect")
+            && node.children().any(|child| child.has_tag_name("rect"))
+    });
+    let boxes = group.expect("boxes").children().filter(Node::is_element);
+    let areas: Vec<f64> = boxes.map(|node| number(node, "width") * number(node, "height")).collect();
+    let view = view(&world);
+    let threads = view["traces"].as_array().expect("traces").last().expect("a trace")["threads"].clone();
+    let cpu_s =
+        threads.as_array().expect("threads").iter().map(|row| row["cpu_s"].as_f64().expect("a number"));
+    let (area, seconds): (f64, f64) = (areas.iter().sum(), cpu_s.sum());
+    assert!(areas.len() > 1 && area > 0.0 && seconds > 0.0);
+    let mut shares: Vec<f64> = areas.iter().map(|one| one / area).collect();
+    let mut expected: Vec<f64> = threads
+        .as_array()
+        .expect("threads")
+        .iter()
+        .filter(|row| row["criticality_s"].as_f64().expect("a number") > 0.0)
+        .map(|row| row["cpu_s"].as_f64().expect("a number") / seconds)
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    expected.sort_by(f64::total_cmp);
+    assert_eq!(shares.len(), expected.len());
+    for (share, expected) in shares.iter().zip(&expected) {
+        assert!((share - expected).abs() < 0.01, "{shares:?} instead of {expected:?}");
+    }
+    assert!(words(&document).contains("threads by criticality"));
+}
+
 #[test]
 fn the_timeline_shows_every_command() {
     let world = World::new();

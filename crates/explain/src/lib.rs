@@ -14,4 +14,6 @@ pub mod trace;
 
 pub use decoded_trace::DecodedTrace;
 pub use operational_laws::EventCounts;
-pub use tables::{Lane, Lanes, lanes, trace_view, user_lock_names};
+pub use tables::{
+    CallStack, Lane, Lanes, Programs, StackFunction, call_stacks, lanes, trace_view, user_lock_names,
+};

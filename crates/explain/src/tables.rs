@@ -3,6 +3,7 @@
 //! This module puts the parts together. Each part is computed from the timeline alone and does not
 //! depend on another part.
 
+mod call_stacks;
 mod call_tree;
 mod callers;
 mod code;
@@ -11,7 +12,9 @@ mod code_times;
 mod commands;
 mod concurrency;
 mod counted_holds;
+mod critical_path;
 mod culprits;
+mod efficiency;
 mod functions;
 mod lanes;
 mod locks;
@@ -22,6 +25,7 @@ mod runtimes;
 mod spinning;
 mod stack_coverage;
 mod standard_library;
+mod threads;
 mod user_locks;
 mod wait_kinds;
 mod wait_places;
@@ -34,17 +38,21 @@ use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_view::TraceView;
 use morecores_view::code::{CallNode, FunctionView};
 
+use call_stacks::StackTimes;
 use call_tree::CallTree;
 use code::CodeMap;
 use code_sites::CodeSites;
 use code_times::CodeInput;
+use concurrency::StillTimes;
+use critical_path::CriticalPath;
 use functions::FunctionTimes;
-use programs::Programs;
 
 use crate::DecodedTrace;
 use crate::operational_laws::violations;
 use crate::trace::{Cause, IdleAccounting, account, apply_idle_rule, idle_causes};
+pub use call_stacks::{CallStack, StackFunction};
 pub use lanes::{Lane, Lanes, lanes};
+pub use programs::Programs;
 pub use user_locks::user_lock_names;
 
 /// All figures derived from one traced run. The tracing overhead is absent, since it needs the
@@ -67,7 +75,12 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         TraceSource::Perf => Vec::new(),
         _ => openmp::openmp(&map, timeline, &programs, &causes),
     };
-    let code = code_tables(trace, &map, &programs, &causes, &accounting.idle, &sites);
+    // Perf events show no wake-up.
+    let has_wakes = header.facts.source != TraceSource::Perf;
+    let path = has_wakes.then(|| CriticalPath::find(timeline, &causes));
+    let path_times = path.as_ref().map(CriticalPath::running_times);
+    let code = code_tables(trace, &map, &programs, &causes, &accounting.idle, &sites, path.as_ref());
+    let kernel_spin_s = accounting.components.kernel_lock_spin_s.unwrap_or(0.0);
     let user_spin_s = spinning::user_spin_s(&map, timeline, &accounting);
     let lost =
         header.facts.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.facts.missed + missing_events;
@@ -107,6 +120,9 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         lock_holds: counted_holds::counted_holds(&header.facts, timeline, &programs, &map),
         waits: waits::waits(timeline, &programs, &sites, arch),
         openmp,
+        critical_path: path.as_ref().map(|path| path.to_view(&programs, &StillTimes::new(&concurrency))),
+        threads: threads::threads(timeline, &programs, &concurrency, path_times.as_deref()),
+        efficiency_times: Some(efficiency::efficiency_times(timeline, kernel_spin_s, path.as_ref())),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),
         call_tree: code.call_tree,
         sample_period_s: header.facts.sample_period_ns.map(Nanos::as_secs_f64),
@@ -135,23 +151,52 @@ fn code_tables(
     causes: &[Cause],
     idle: &IdleAccounting,
     sites: &CodeSites<'_>,
+    path: Option<&CriticalPath<'_>>,
 ) -> CodeTables {
-    let DecodedTrace { header, timeline, .. } = trace;
-    let facts = &header.facts;
-    let Some(period) = facts.sample_period_ns.filter(|_| !facts.modules.is_empty()) else {
+    let Some(input) = code_input(trace, map, programs, causes, idle, sites, path) else {
         return CodeTables::default();
     };
-    let period_s = period.as_secs_f64();
-    let source = facts.source;
-    let input = CodeInput { source, map, timeline, programs, idle, causes, sites, period_s };
     let (mut functions, mut calls) = (FunctionTimes::default(), CallTree::default());
     input.visit_moments(|moment| {
         functions.add(moment, map);
         calls.add(moment);
     });
-    let has_stacks = timeline.samples.iter().any(|sample| sample.stack.is_some());
+    let has_stacks = trace.timeline.samples.iter().any(|sample| sample.stack.is_some());
     let call_tree = if has_stacks { calls.nodes(&input) } else { Vec::new() };
     CodeTables { functions: functions.rows(&input), call_tree }
+}
+
+/// Input of the tables of code; none for a trace without samples or without mappings of code.
+fn code_input<'a>(
+    trace: &'a DecodedTrace<'_>,
+    map: &'a CodeMap<'a>,
+    programs: &'a Programs,
+    causes: &'a [Cause],
+    idle: &'a IdleAccounting,
+    sites: &'a CodeSites<'a>,
+    path: Option<&'a CriticalPath<'a>>,
+) -> Option<CodeInput<'a>> {
+    let DecodedTrace { header, timeline, .. } = trace;
+    let facts = &header.facts;
+    let period_s = facts.sample_period_ns.filter(|_| !facts.modules.is_empty())?.as_secs_f64();
+    Some(CodeInput { source: facts.source, map, timeline, programs, idle, causes, sites, path, period_s })
+}
+
+/// All call stacks of a traced run, with the times that each stands for; empty for a trace without
+/// samples or without mappings of code.
+pub fn call_stacks(trace: &DecodedTrace<'_>) -> Vec<CallStack> {
+    let DecodedTrace { header, timeline, .. } = trace;
+    let causes = idle_causes(timeline);
+    let idle = account(header, timeline, apply_idle_rule(timeline, &causes)).idle;
+    let programs = Programs::from_timeline(timeline);
+    let map = CodeMap::new(&header.facts);
+    let sites = CodeSites::new(&map, timeline);
+    let Some(input) = code_input(trace, &map, &programs, &causes, &idle, &sites, None) else {
+        return Vec::new();
+    };
+    let mut times = StackTimes::default();
+    input.visit_moments(|moment| times.add(moment));
+    times.into_rows(&input)
 }
 
 /// CPU time of other programs by the CPUs' counters, where the events do not show it: perf events

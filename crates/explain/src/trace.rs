@@ -4,6 +4,7 @@
 //! Pure functions of the recorded events; methods, sources and limits are in
 //! `docs/methods/explain.md`.
 
+mod activity_graph;
 mod build;
 mod call;
 mod call_counts;
@@ -11,6 +12,7 @@ mod causes;
 mod changes;
 mod code_events;
 mod components;
+mod critical_path;
 mod futexes;
 mod holders;
 mod idle;
@@ -22,10 +24,12 @@ mod timeline;
 mod user_stacks;
 mod wait_forest;
 
+pub use activity_graph::{ActivityGraph, LockOrder};
 pub use call::call_name;
 pub use causes::{Cause, causes, idle_causes};
 pub use code_events::{CodeEvents, FoundCode, FoundFutex};
 pub use components::{Accounting, account};
+pub use critical_path::{Activity, ActivityKind, ThreadInstant, creator, critical_path, releaser};
 pub use futexes::{FutexId, FutexUse, awaited_futex, condition_id, futex_uses};
 pub(crate) use futexes::{WakeUp, timed_locks};
 pub use holders::{LockHold, WaitsByThread, lock_holds};
@@ -34,7 +38,7 @@ pub(crate) use span_parts::SpanParts;
 pub(crate) use ticks::tick_spans;
 pub use timed_holds::timed_lock_holds;
 
-pub use idle::{BlockedPeriod, Charge, IdleAccounting, IdleTimes, apply_idle_rule};
+pub use idle::{BlockedPeriod, Charge, IdleAccounting, IdleSpan, IdleTimes, apply_idle_rule, idle_spans};
 pub use timeline::{
     CallRecord, Confinement, CpuSample, CpuSpan, CpuTimeline, LockWait, NameOrigin, Occupant, Segment,
     Source, State, Thread, ThreadId, ThreadName, Timeline, Wait, WaitId, Wake, WorkItem,

@@ -64,8 +64,9 @@ fn find_timeline(studies: &[PageStudy], picture: Picture) -> Result<Option<&Page
     let missing_data =
         |study: &PageStudy, what: &'static str| PictureError::MissingData { study: study.name.clone(), what };
     let find_without = |test: &dyn Fn(&PageStudy) -> bool| studies.iter().find(|study| !test(study));
-    if let Some(study) = find_without(&|study| !study.view.points.is_empty() || picture == Picture::Timeline)
-    {
+    if let Some(study) = find_without(&|study| {
+        !study.view.points.is_empty() || matches!(picture, Picture::Timeline | Picture::Bottles)
+    }) {
         return Err(missing_data(study, "measured CPU count"));
     }
     match (picture, studies) {
@@ -78,7 +79,11 @@ fn find_timeline(studies: &[PageStudy], picture: Picture) -> Result<Option<&Page
             let what = "traced run, which `morecores run` makes as root";
             timeline.ok_or_else(|| missing_data(study, what)).map(Some)
         }
-        (Picture::Stack, [_]) => Ok(None),
+        (Picture::Bottles, [study]) if study.view.traces.iter().all(|trace| trace.threads.is_empty()) => {
+            Err(missing_data(study, "traced run, which `morecores run` makes as root"))
+        }
+        (Picture::Stack | Picture::Bottles, [_]) => Ok(None),
+        (Picture::Bottles, _) => Err(PictureError::OneStudy("bottles")),
         (Picture::Stack, _) => Err(PictureError::OneStudy("stack")),
         (Picture::Timeline, _) => Err(PictureError::OneStudy("timeline")),
         (Picture::Metric, _) => match find_without(&|study| study.view.plan.metric.is_some()) {

@@ -8,8 +8,11 @@ mod code;
 mod command;
 mod comparison;
 mod component;
+mod critical_path;
 mod csv;
+mod dashboards;
 mod doctor;
+mod efficiency;
 mod format;
 mod hyperfine;
 mod json;
@@ -37,6 +40,7 @@ pub use causes::{
 pub use command::{display_command, display_command_with_variables};
 pub use component::component_name;
 pub use csv::{locks_csv, view_csv};
+pub use dashboards::{bencher_json, github_benchmark_direction, github_benchmark_json, openmetrics};
 pub use doctor::doctor_report;
 pub use format::{count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
@@ -52,8 +56,8 @@ pub use page::{
 pub use spin_tuning::spin_tuning_report;
 pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{
-    ModelTable, Price, Style, advice_report, comparison_report, functions_report, gains_report, locks_report,
-    prediction_report, run_report, suite_report, suite_summary_report, trace_report,
+    Division, ModelTable, Price, Style, advice_report, comparison_report, division_report, gains_report,
+    locks_report, prediction_report, run_report, suite_report, suite_summary_report, trace_report,
 };
 pub use topology::topology_report;
 pub use verdict::{

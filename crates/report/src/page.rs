@@ -17,6 +17,8 @@ use morecores_view::suite::SuiteSummary;
 use morecores_view::{Comparison, Gain, StackView, View, timed_run_speedups};
 
 use crate::causes::cause_clauses;
+use crate::critical_path::{critical_path_table, threads_table};
+use crate::efficiency::{efficiency_table, efficiency_text};
 use crate::locks::tables::{contentions, full_table, single_lock_table};
 use crate::locks::{advice, notices as lock_notices, prices};
 use crate::points::{Detail, estimator_note, interval_notes, points_table};
@@ -94,10 +96,15 @@ pub fn page_study(
     let page_run =
         |(run, speedup): (&Run, _)| page_run(run, &study.header.plan, speedup, view.leaves_out(run.round));
     let runs = timed.map(page_run).collect();
+    let shown = view.traces.iter().rfind(|trace| trace.overhead.is_some()).or(view.traces.last());
+    let of_run = shown.map(|trace| [critical_path_table(trace), threads_table(trace)]);
+    let structure = efficiency_table(&view).into_iter().chain(of_run.into_iter().flatten().flatten());
     PageStudy {
         name: name.to_owned(),
         text,
         parts,
+        structure: structure.map(page_table).collect(),
+        structure_notes: efficiency_text(&view).into_iter().collect(),
         points: page_table(points_table(&view, "Measured", &PAGE_COLUMNS)),
         point_notes: interval_notes(&view).into_iter().chain(estimator_note(&view)).collect(),
         runs,

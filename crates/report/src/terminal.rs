@@ -6,9 +6,9 @@
 
 mod advice;
 mod bars;
-mod by_function;
 mod comparison;
 mod curve;
+mod division;
 mod gains;
 pub(crate) mod grid;
 mod headline;
@@ -31,8 +31,8 @@ use morecores_view::{TraceView, View};
 use crate::stack::Part;
 use crate::{ReportedVerdict, decide, notices, verdict_statement};
 pub use advice::advice_report;
-pub use by_function::functions_report;
 pub use comparison::comparison_report;
+pub use division::{Division, division_report};
 pub use gains::gains_report;
 pub use locks::locks_report;
 use paint::Paint;
@@ -188,7 +188,8 @@ fn trace_sections(view: &View, style: &Style) -> Vec<Vec<String>> {
     let lossy_lines = traces.iter().flat_map(|t| trace::lossy_lines(t, style)).collect();
     let shown = if style.wide { traces.as_slice() } else { &traces[traces.len().max(1) - 1..] };
     let details = shown.iter().flat_map(|t| trace::study_sections(t, style));
-    [stack, lossy_lines].into_iter().chain(details).collect()
+    let efficiencies = division::efficiency_section(view, style).filter(|_| style.wide);
+    [stack, lossy_lines].into_iter().chain(efficiencies).chain(details).collect()
 }
 
 /// Line that names the place of a file. A path keeps its letters on every terminal, so that it can

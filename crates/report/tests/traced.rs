@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use morecores_report::{Style, functions_report, run_report, trace_report, view_markdown};
+use morecores_report::{Division, Style, division_report, run_report, trace_report, view_markdown};
 use morecores_study::trace::*;
 use morecores_view::code::{CallLoss, CodeLoss, LockHoldsView};
 use morecores_view::*;
@@ -392,7 +392,7 @@ fn call_loss(caller: Option<u32>, function: &str, lost_cpus: f64, ci95: [f64; 2]
 fn calls_that_hold_a_loss_have_rows() {
     let view = support::view(&["x"]).point(1, 10.0, 0.01, 1.0).point(2, 7.0, 0.01, 1.5).build();
     let mut view = support::stacked(view, |_| Losses { idle_disk: Some(0.4), ..Losses::default() });
-    assert_eq!(functions_report(&view, &PLAIN), None, "no trace has functions");
+    assert_eq!(division_report(&view, Division::Function, &PLAIN), None, "no trace has functions");
     let sure = |cpus: f64| [cpus - 0.05, cpus + 0.05];
     view.stack[0].calls = vec![
         call_loss(None, "db", 0.4, sure(0.4)),
@@ -402,7 +402,7 @@ fn calls_that_hold_a_loss_have_rows() {
         call_loss(Some(2), "append", 0.1, sure(0.1)),
         call_loss(Some(4), "noise", 0.02, sure(0.02)),
     ];
-    let text = functions_report(&view, &PLAIN).expect("calls");
+    let text = division_report(&view, Division::Function, &PLAIN).expect("calls");
     let table = text.split("calls that hold the losses on 2 CPUs").nth(1).expect("a table");
     let rows: Vec<&str> = table.lines().skip(3).take_while(|line| !line.is_empty()).collect();
     let names: Vec<&str> =
@@ -411,5 +411,5 @@ fn calls_that_hold_a_loss_have_rows() {
     assert!(rows[2].contains("0.30 [0.25, 0.35]"), "{text}");
     // Work that moved from one caller to another is no loss of the command.
     view.stack[0].calls[0].parts.clear();
-    assert_eq!(functions_report(&view, &PLAIN), None);
+    assert_eq!(division_report(&view, Division::Function, &PLAIN), None);
 }

@@ -26,7 +26,7 @@ use crate::{Command, Host, Nanos, Subject};
 pub use directory::{ResumableStudy, StudyRecordWriter};
 pub use error::StudyError;
 pub(crate) use error::io_error;
-pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
+pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path, trace_name};
 
 /// Name of the schema that this version writes. It also reads all earlier ones.
 pub const STUDY_SCHEMA: &str = "morecores.study/2";

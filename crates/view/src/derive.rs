@@ -15,6 +15,7 @@ use crate::{Estimate, Measurement, PointView, TraceView, VIEW_SCHEMA, Verdict, V
 use morecores_statistics::{Design, Interval, Rounds, run_speedups, speedup};
 use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
+use crate::efficiency::efficiencies;
 use crate::rounds::{disturbed_rounds, round_rule, without_disturbed_rounds};
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
@@ -64,6 +65,7 @@ fn view_of_runs(study: &Study, traces: &[TraceView]) -> View {
     let tells_n = header.plan.tells_n(&header.subject);
     warnings.extend(None, traces::oversubscribed_bases(&points, &traces, online, tells_n));
     let stack = speedup_stacks(&points, &traced_runs);
+    let efficiencies = efficiencies(&points, &traced_runs);
     let counted = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.counts(&header.plan));
     let cells = cell_views(&header.plan.experiment(), counted, |run| measurements(run, &plan));
     let mut view = View {
@@ -80,6 +82,7 @@ fn view_of_runs(study: &Study, traces: &[TraceView]) -> View {
         cells,
         traces,
         stack,
+        efficiencies,
         prediction: None,
         rounds_until_precise: rounds_until_precise(&header.plan, &samples),
         warnings: warnings.into_warnings(),

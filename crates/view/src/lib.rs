@@ -3,6 +3,7 @@
 //! - `types`, `locks`, `suite` and `page` hold types.
 //! - `cells` computes the figures that the cells of every study have.
 //! - `derive` computes the view of a study of a command, from the `rounds` that count.
+//! - `stack` and `efficiency` divide the CPU time of traced runs into losses and into factors.
 //! - `code_losses` divides the losses of a stack among functions and calls, by `code_shares`.
 //! - `verdict` decides the answer of a view.
 //! - `machine_noise` and `machine_memory` compute figures of a machine, without any study.
@@ -19,6 +20,7 @@ mod code_losses;
 mod code_shares;
 pub mod compare;
 mod derive;
+mod efficiency;
 pub mod locks;
 pub mod machine_memory;
 pub mod machine_noise;
@@ -43,12 +45,13 @@ pub use types::code;
 pub use types::{
     Abstention, Advice, Answer, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CellFigure, CellView,
     CommandView, ComparedPoint, ComparedSpeedup, ComparedStack, ComparedStudy, Comparison, Component,
-    ComponentIntervals, Components, ConditionResult, Culprit, Difference, Estimate, FailureCount, FigureView,
-    FirstLimit, Gain, GainKind, GainPoint, HolderWaits, IdleCause, Inconsistencies, KernelRatioEstimator,
-    LawViolation, LimitBasis, LockView, Losses, MedianIntervals, MetricView, Mismatch, ModelName, ModelView,
-    NO_CULPRIT, OpenMpRegion, OpenMpView, OperationalLaw, OutsideEvidence, Parallelism, PointView,
-    PredictedPoint, Prediction, Reason, Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork,
-    StackView, Summary, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
+    ComponentIntervals, Components, ConditionResult, CriticalPathView, Culprit, Difference, EfficiencyTimes,
+    EfficiencyView, Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits,
+    IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LimitBasis, LockView, Losses,
+    MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OpenMpRegion, OpenMpView,
+    OperationalLaw, OutsideEvidence, Parallelism, PathActivity, PathPart, PointView, PredictedPoint,
+    Prediction, Reason, Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork, StackView, Summary,
+    ThreadView, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

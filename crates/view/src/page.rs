@@ -281,6 +281,12 @@ pub struct PageStudy {
     pub points: PageTable,
     /// Notes on reading the table of points.
     pub point_notes: Vec<String>,
+    /// Tables of what decided the elapsed time: the efficiencies of all traced counts, and the
+    /// critical path and the threads of the traced run on the most measured CPUs. Empty without a
+    /// trace.
+    pub structure: Vec<PageTable>,
+    /// Notes on reading these tables.
+    pub structure_notes: Vec<String>,
     /// Timed runs, in the order of the measurement.
     pub runs: Vec<PageRun>,
     /// Estimated gains from possible improvements, ranked; empty without a trace.
@@ -384,6 +390,8 @@ pub enum Picture {
     Metric,
     /// Speedup stacks.
     Stack,
+    /// Threads of the traced run on the most CPUs, by criticality.
+    Bottles,
     /// Traced run on the most CPUs, over time.
     Timeline,
     /// Published and measured speedups of a suite's benchmarks.

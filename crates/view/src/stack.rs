@@ -33,15 +33,23 @@ pub(crate) fn speedup_stacks(points: &[PointView], traces: &[TracedRuns<'_>]) ->
     traces
         .iter()
         .filter_map(|runs| {
-            let trace = runs.shown;
-            let comparable = || traces.iter().filter(|base| base.shown.axes == trace.axes);
-            let fewest = comparable().map(|base| base.shown.cpus).min()?;
-            let base = comparable()
-                .filter(|base| base.shown.cpus == fewest && fewest < trace.cpus)
-                .min_by_key(|base| difference_rank(base.shown, trace))?;
+            let base = base_of_stack(&traces, runs.shown)?;
             speedup_stack(points, base, runs)
         })
         .collect()
+}
+
+/// Returns the baseline of a trace among all traced runs that also have untraced ones; none for the
+/// fewest CPUs.
+pub(crate) fn base_of_stack<'r, 'a>(
+    traces: &[&'r TracedRuns<'a>],
+    trace: &TraceView,
+) -> Option<&'r TracedRuns<'a>> {
+    let comparable = || traces.iter().copied().filter(|base| base.shown.axes == trace.axes);
+    let fewest = comparable().map(|base| base.shown.cpus).min()?;
+    comparable()
+        .filter(|base| base.shown.cpus == fewest && fewest < trace.cpus)
+        .min_by_key(|base| difference_rank(base.shown, trace))
 }
 
 /// Returns a rank of the difference between the programs of `base` and `trace`; the run with the
@@ -112,7 +120,7 @@ fn speedup_stack(
 ///
 /// The interval of the quotient is that of two independent speedups (Zou & Donner 2008). Both have
 /// the same base, and this correlation only makes the interval too wide.
-fn speedup_between(base: &PointView, point: &PointView) -> Estimate {
+pub(crate) fn speedup_between(base: &PointView, point: &PointView) -> Estimate {
     let value = point.speedup.value / base.speedup.value;
     let interval = |estimate: Estimate| estimate.ci95.map(|[lo, hi]| (estimate.value, Interval { lo, hi }));
     let quotient = |(here, base)| log_difference(here, base).ends();

@@ -72,6 +72,11 @@ impl<'a> TracedRuns<'a> {
         timed.map(move |run| (*run, 1.0 / (run.elapsed_s * runs)))
     }
 
+    /// Returns all runs.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &'a TraceView> + '_ {
+        self.runs.iter().copied()
+    }
+
     /// Returns the mean share of a component, in CPUs; none if a run cannot tell it apart.
     pub(crate) fn share(&self, component: Component) -> Option<f64> {
         mean(&self.shares(&[component])?)

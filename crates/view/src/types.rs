@@ -10,6 +10,8 @@ mod cell;
 pub mod code;
 mod comparison;
 mod component;
+mod critical_path;
+mod efficiency;
 mod openmp;
 mod prediction;
 mod trace;
@@ -31,6 +33,8 @@ pub use comparison::{
     ConditionResult, Difference, Mismatch,
 };
 pub use component::{Component, ComponentIntervals, Components, Losses};
+pub use critical_path::{CriticalPathView, EfficiencyTimes, PathActivity, PathPart, ThreadView};
+pub use efficiency::EfficiencyView;
 pub use openmp::{OpenMpRegion, OpenMpView};
 pub use prediction::{
     Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, ModelName, ModelView,
@@ -263,6 +267,9 @@ pub struct View {
     pub traces: Vec<TraceView>,
     /// Speedup stacks, one for each traced CPU count above the smallest.
     pub stack: Vec<StackView>,
+    /// Efficiencies, one for each traced CPU count with untraced runs.
+    #[serde(default)]
+    pub efficiencies: Vec<EfficiencyView>,
     /// Prediction for larger machines; null if none was requested or none is possible.
     pub prediction: Option<Prediction>,
     /// Number of rounds at which every speedup (with one CPU count: the median) would probably be

@@ -29,4 +29,9 @@ source: string | null,
 /**
  * Times of the function without those that it calls.
  */
-times: CodeTimes, };
+times: CodeTimes, 
+/**
+ * CPU time of the function on the critical path, in seconds, by samples; null for a trace
+ * without a critical path.
+ */
+path_s: number | null, };

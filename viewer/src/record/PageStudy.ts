@@ -36,6 +36,16 @@ points: PageTable,
  */
 point_notes: Array<string>, 
 /**
+ * Tables of what decided the elapsed time: the efficiencies of all traced counts, and the
+ * critical path and the threads of the traced run on the most measured CPUs. Empty without a
+ * trace.
+ */
+structure: Array<PageTable>, 
+/**
+ * Notes on reading these tables.
+ */
+structure_notes: Array<string>, 
+/**
  * Timed runs, in the order of the measurement.
  */
 runs: Array<PageRun>, 

@@ -3,4 +3,4 @@
 /**
  * Picture of a page that can be drawn by itself.
  */
-export type Picture = "speedup" | "elapsed" | "efficiency" | "metric" | "stack" | "timeline" | "suite";
+export type Picture = "speedup" | "elapsed" | "efficiency" | "metric" | "stack" | "bottles" | "timeline" | "suite";

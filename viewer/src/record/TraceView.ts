@@ -5,7 +5,9 @@ import type { ComponentIntervals } from "./ComponentIntervals.ts";
 import type { Components } from "./Components.ts";
 import type { CpuId } from "./CpuId.ts";
 import type { CpuSet } from "./CpuSet.ts";
+import type { CriticalPathView } from "./CriticalPathView.ts";
 import type { Culprit } from "./Culprit.ts";
+import type { EfficiencyTimes } from "./EfficiencyTimes.ts";
 import type { FunctionView } from "./FunctionView.ts";
 import type { HolderWaits } from "./HolderWaits.ts";
 import type { Inconsistencies } from "./Inconsistencies.ts";
@@ -18,6 +20,7 @@ import type { Parallelism } from "./Parallelism.ts";
 import type { SerialAndParallel } from "./SerialAndParallel.ts";
 import type { SerialPhase } from "./SerialPhase.ts";
 import type { StackCoverage } from "./StackCoverage.ts";
+import type { ThreadView } from "./ThreadView.ts";
 import type { TraceSource } from "./TraceSource.ts";
 import type { UntracedFact } from "./UntracedFact.ts";
 import type { UserLockView } from "./UserLockView.ts";
@@ -178,6 +181,21 @@ waits: Array<WaitView>,
  * each command with a team of threads. Empty for a trace without stacks.
  */
 openmp: Array<OpenMpView>, 
+/**
+ * Chain of dependent activities that decided the end of the run; null for a trace without
+ * wake-ups, and for one of an older version.
+ */
+critical_path: CriticalPathView | null, 
+/**
+ * Threads of the command, highest criticality first. A thread has a row of its own from a
+ * hundredth of all criticality or of the critical path on; the last rows hold the others by
+ * command.
+ */
+threads: Array<ThreadView>, 
+/**
+ * Times from which the efficiencies follow; null for a report of an older version.
+ */
+efficiency_times: EfficiencyTimes | null, 
 /**
  * Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
  * first.

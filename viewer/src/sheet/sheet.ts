@@ -3,6 +3,7 @@
 
 import { commandColours, type Inks, INKS, seriesColour } from "../colours.ts";
 import { cpus, truncateText } from "../format.ts";
+import { BOTTLES_KEY, bottles, shownTrace } from "../pictures/bottles.ts";
 import { curve, curveKey, isWideRange, quantities } from "../pictures/curve.ts";
 import type { Setting } from "../pictures/setting.ts";
 import { stack, stackKey, stackLegend } from "../pictures/stack.ts";
@@ -92,6 +93,10 @@ function pictureContent({ studies, suite }: Page, order: PictureOrder, setting: 
     case "stack": {
       const legend = stackLegend(study.parts).map(({ name, colour, figures }) => ({ colour, text: `${name} ${figures}` }));
       return { title: `${title}: where the CPUs went`, ...withoutStyle(stack(study.parts, setting)), legend, notes: [stackKey(study.parts), ...study.text.stack_notes, ...machines] };
+    }
+    case "bottles": {
+      const trace = shownTrace(study)!;
+      return { title: `${title}: threads by criticality`, ...withoutStyle(bottles(trace, setting)), legend: [], notes: [BOTTLES_KEY, ...machines] };
     }
     case "timeline": {
       const timeline = study.timelines[0]!;

@@ -15,18 +15,24 @@ pub(crate) struct ShowArgs {
     /// Show every column of the table, every warning and every note
     #[arg(long, short)]
     pub(crate) wide: bool,
-    /// Show the code that holds each loss, with its callers, in place of the whole report
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["json", "csv", "markdown", "hyperfine_json", "worth", "exit_answer"])]
+    /// Show one division of the traced runs' time in place of the whole report
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["FormatArgs", "worth", "exit_answer"])]
     pub(crate) by: Option<Division>,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
 }
 
-/// Division of the losses in a report.
+/// Division of the time of traced runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Division {
-    /// Functions, and calls with all that they call
+    /// Code that holds each loss: functions, and calls with all that they call
     Function,
+    /// Critical path: the chain of activities that decided the elapsed time
+    Path,
+    /// Threads, by the time for which few others ran beside them
+    Thread,
+    /// Efficiencies: load balance, serialisation, transfer, computation scaling (POP)
+    Efficiency,
 }
 
 /// Options of the answer to "will more cores help?".
@@ -63,6 +69,28 @@ pub(crate) struct FormatArgs {
     /// Print JSON in the format of hyperfine --export-json, for scripts that read this format
     #[arg(long)]
     pub(crate) hyperfine_json: bool,
+    /// Print JSON for Bencher (bencher run --adapter json)
+    #[arg(long)]
+    pub(crate) bencher: bool,
+    /// Print JSON for the GitHub action github-action-benchmark
+    #[arg(long)]
+    pub(crate) github_benchmark: bool,
+    /// Print text in the format of OpenMetrics, for Prometheus
+    #[arg(long)]
+    pub(crate) openmetrics: bool,
+}
+
+impl FormatArgs {
+    /// Option of a format that describes runs of a command alone, if one was chosen.
+    pub(crate) fn of_commands_only(&self) -> Option<&'static str> {
+        let formats = [
+            (self.hyperfine_json, "--hyperfine-json"),
+            (self.bencher, "--bencher"),
+            (self.github_benchmark, "--github-benchmark"),
+            (self.openmetrics, "--openmetrics"),
+        ];
+        formats.into_iter().find(|(is_chosen, _)| *is_chosen).map(|(_, option)| option)
+    }
 }
 
 const EXIT: &str = "\

@@ -178,6 +178,6 @@ pub(super) fn view_of_trace(path: &Path, header: &TraceHeader, arch: &str) -> Re
 }
 
 /// Decodes a trace of the study at `path`. No other function of this crate reads events.
-fn decode<'h>(path: &Path, header: &'h TraceHeader) -> Result<DecodedTrace<'h>, StudyError> {
+pub(super) fn decode<'h>(path: &Path, header: &'h TraceHeader) -> Result<DecodedTrace<'h>, StudyError> {
     Ok(DecodedTrace::new(header, read_trace_events(path, header)?))
 }

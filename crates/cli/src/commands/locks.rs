@@ -6,7 +6,7 @@ mod progress_text;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use morecores_lock_lab::{CELL_PROGRAM, LockCellError, ProcessLaboratory};
 use morecores_machine::{clock, host};
 use morecores_measure::budget::Budget;
@@ -22,7 +22,7 @@ use super::display::Bar;
 use super::progress::Progress;
 use super::recorder::{StudyRecorder, new_header};
 use super::resume::{ensure_same_machine, resume_line};
-use super::show::{NOT_HYPERFINE, ShownStudy};
+use super::show::{ShownStudy, check_format_of_locks};
 use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, WatchedResult};
 use crate::args::{LocksArgs, TuneSpinArgs};
@@ -31,7 +31,7 @@ use crate::{exit, programs, terminal};
 use progress_text::{LockProgressText, cell_name, expected_costs};
 
 pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
-    ensure!(!args.format.hyperfine_json, NOT_HYPERFINE);
+    check_format_of_locks(&args.format)?;
     let control = Arc::new(Control::default());
     let PreparedStudy { study, writer, mut laboratory } = match ResumeLocksOptions::new(args)? {
         Some(options) => resume(&options, &control)?,

@@ -10,7 +10,7 @@ use morecores_catalogue::Benchmark;
 use morecores_lock_lab::locks_view;
 use morecores_report::{self as report, Style};
 use morecores_study::lock::LockStudy;
-use morecores_study::{AnyStudy, Study, StudyError, StudyHeader, StudyState, Subject};
+use morecores_study::{AnyStudy, Better, Phase, Study, StudyError, StudyHeader, StudyState, Subject};
 use morecores_view::Answer;
 use morecores_view::page::{ListedState, ListedStudy, Page};
 
@@ -28,8 +28,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
         !(args.answer.exit_answer && args.format.hyperfine_json),
         "--hyperfine-json holds no answer for --exit-answer: choose another format"
     );
-    if args.by == Some(Division::Function) {
-        return show_functions(&args.study, &style);
+    if let Some(division) = args.by {
+        return show_division(&args.study, division, &style);
     }
     let mut shown = ShownStudy::read(&args.study)?;
     shown.set_worth(worth)?;
@@ -38,12 +38,18 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     Ok(answer.filter(|_| args.answer.exit_answer).map_or(exit::SUCCESS, exit::answer_status))
 }
 
-/// Prints the functions that hold the losses of a study of a command.
-fn show_functions(path: &Path, style: &Style) -> Result<u8> {
+/// Prints one division of the traced runs of a study of a command.
+fn show_division(path: &Path, by: Division, style: &Style) -> Result<u8> {
     let LoadedStudy { view, unread, .. } = LoadedStudy::read(path, Purpose::Figures)?;
-    let Some(text) = report::functions_report(&view, style) else {
+    let (division, shown) = match by {
+        Division::Function => (report::Division::Function, "functions"),
+        Division::Path => (report::Division::Path, "which thread woke which"),
+        Division::Thread => (report::Division::Thread, "threads"),
+        Division::Efficiency => (report::Division::Efficiency, "the work of measured CPU counts"),
+    };
+    let Some(text) = report::division_report(&view, division, style) else {
         bail!(
-            "{} has no trace that shows functions: `morecores run --trace on` makes one (as root, or with what \
+            "{} has no trace that shows {shown}: `morecores run --trace on` makes one (as root, or with what \
              `morecores doctor` says)",
             path.display()
         );
@@ -179,6 +185,12 @@ fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -
     if format.hyperfine_json {
         return Ok(StudyText { text: report::hyperfine_json(&study)?, notes: Vec::new(), answer: None });
     }
+    let is_for_dashboards = format.bencher || format.github_benchmark || format.openmetrics;
+    ensure!(
+        !is_for_dashboards || study.runs.iter().any(|run| run.phase == Phase::Timed),
+        "{} has no timed run, which this format describes: `morecores run` makes some",
+        path.display()
+    );
     let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);
     // JSON is for programs: it holds a prediction even if nobody asked for one.
     if format.json {
@@ -195,6 +207,18 @@ fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -
         let mut text = String::new();
         report::view_markdown(&view, &mut text)?;
         text
+    } else if format.bencher {
+        report::bencher_json(&view)?
+    } else if format.github_benchmark {
+        if report::github_benchmark_direction(&view) == Better::Higher {
+            notes.push(
+                "the figures improve upwards: github-action-benchmark's tool is customBiggerIsBetter"
+                    .to_owned(),
+            );
+        }
+        report::github_benchmark_json(&view)?
+    } else if format.openmetrics {
+        report::openmetrics(&view)?
     } else if let ([], [trace]) = (view.points.as_slice(), view.traces.as_slice()) {
         // `morecores trace -o` made this study.
         report::trace_report(trace, Some(path), style)
@@ -205,12 +229,18 @@ fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -
     Ok(StudyText { text, notes, answer: Some(view.verdict.answer) })
 }
 
-/// Refusal of the format of hyperfine for a study of locks.
-pub(super) const NOT_HYPERFINE: &str =
-    "--hyperfine-json describes runs of a command, but a study of locks has none: use --json or --csv";
+/// Refusal of a format that describes runs of a command, for a study of locks.
+pub(super) fn check_format_of_locks(format: &FormatArgs) -> Result<()> {
+    match format.of_commands_only() {
+        Some(option) => {
+            bail!("{option} describes runs of a command, but a study of locks has none: use --json or --csv")
+        }
+        None => Ok(()),
+    }
+}
 
 fn locks_text(study: &LockStudy, path: &Path, format: &FormatArgs, style: &Style) -> Result<String> {
-    ensure!(!format.hyperfine_json, NOT_HYPERFINE);
+    check_format_of_locks(format)?;
     let view = locks_view(study);
     Ok(if format.json {
         report::locks_json(&view)?

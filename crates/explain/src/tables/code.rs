@@ -184,15 +184,20 @@ impl<'t> CodeMap<'t> {
         self.facts.functions[index].name.as_deref()
     }
 
-    /// Place in the source code, `file:line`: the line, else the first one of the function.
+    /// Place in the source code, `file:line`, of [`file_line`](Self::file_line).
     pub(super) fn source(&self, code: Code, line: Option<FileLine>) -> Option<String> {
+        let (file, line) = self.file_line(code, line)?;
+        Some(format!("{}:{line}", file_name(file)))
+    }
+
+    /// Path of the source file, and the line, else the first one of the function.
+    pub(super) fn file_line(&self, code: Code, line: Option<FileLine>) -> Option<(&str, u32)> {
         let first = || match code {
             Code::Function(index) => self.facts.functions[index].source.as_ref(),
             _ => None,
         };
         let line = line.map(|line| self.facts.source_map.line(line));
-        let (file, line) = line.or_else(|| first().map(|first| (first.file.as_str(), first.line)))?;
-        Some(format!("{}:{line}", file_name(file)))
+        line.or_else(|| first().map(|first| (first.file.as_str(), first.line)))
     }
 
     /// Path of the file with code.

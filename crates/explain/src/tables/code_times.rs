@@ -9,6 +9,7 @@ use morecores_view::code::{CodeTime, CodeTimes};
 
 use super::code::{Call, Code, CodeMap, outermost_first};
 use super::code_sites::CodeSites;
+use super::critical_path::CriticalPath;
 use super::programs::{ProgramId, Programs};
 use crate::trace::{Cause, CpuSample, IdleAccounting, ThreadId, Timeline, WaitId};
 
@@ -22,6 +23,8 @@ pub(super) struct Moment<'m> {
     pub(super) time: TimeSum,
     /// Number of running threads at a sample of CPU time.
     pub(super) running: Option<u32>,
+    /// Whether it is a sample of CPU time on the critical path.
+    pub(super) on_critical_path: bool,
 }
 
 /// A time in seconds, and the variance of its estimate.
@@ -39,6 +42,8 @@ pub(super) struct ComponentTimes(Vec<(Component, TimeSum)>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct LineTimes {
     pub(super) sum: ComponentTimes,
+    /// CPU time on the critical path, in seconds.
+    pub(super) path_s: f64,
     /// Seconds of the known lines.
     lines: BTreeMap<FileLine, f64>,
 }
@@ -52,8 +57,16 @@ pub(super) struct CodeInput<'a> {
     pub(super) idle: &'a IdleAccounting,
     pub(super) causes: &'a [Cause],
     pub(super) sites: &'a CodeSites<'a>,
+    /// Critical path, if the trace shows it.
+    pub(super) path: Option<&'a CriticalPath<'a>>,
     /// Time between two samples of a CPU, in seconds.
     pub(super) period_s: f64,
+}
+
+impl TimeSum {
+    pub(super) const fn seconds(self) -> f64 {
+        self.seconds
+    }
 }
 
 impl ComponentTimes {
@@ -97,6 +110,7 @@ impl ComponentTimes {
 impl LineTimes {
     pub(super) fn add(&mut self, moment: &Moment<'_>, line: Option<FileLine>) {
         self.sum.add(moment.component, moment.time);
+        self.path_s += if moment.on_critical_path { moment.time.seconds } else { 0.0 };
         if let Some(line) = line {
             *self.lines.entry(line).or_default() += moment.time.seconds;
         }
@@ -135,13 +149,21 @@ impl CodeInput<'_> {
             let program = self.programs.program_at(id, sample.at);
             let calls = self.sample_calls(sample, id);
             let running = Some(self.idle.sample_running[index]);
-            visit(&Moment { program, calls: &calls, component, time: one, running });
+            let on_critical_path = self.path.is_some_and(|path| path.runs(id, sample.at));
+            visit(&Moment { program, calls: &calls, component, time: one, running, on_critical_path });
             let scale = scales.get(&program).copied().unwrap_or(0.0);
             let seconds = self.idle.sample_charges[index] * scale * period_s;
             if seconds > 0.0 {
                 let time = TimeSum { seconds, variance: seconds * seconds };
                 let component = Component::IdleTooLittleWork;
-                visit(&Moment { program, calls: &calls, component, time, running: None });
+                visit(&Moment {
+                    program,
+                    calls: &calls,
+                    component,
+                    time,
+                    running: None,
+                    on_critical_path: false,
+                });
             }
         }
     }
@@ -211,7 +233,14 @@ impl CodeInput<'_> {
         for ((program, component), seconds) in &lost {
             if !estimates.contains_key(&(*program, *component)) {
                 let time = TimeSum { seconds: *seconds, variance: 0.0 };
-                visit(&Moment { program: *program, calls: &[], component: *component, time, running: None });
+                visit(&Moment {
+                    program: *program,
+                    calls: &[],
+                    component: *component,
+                    time,
+                    running: None,
+                    on_critical_path: false,
+                });
             }
         }
         let scales = scales(lost, &estimates);
@@ -222,7 +251,14 @@ impl CodeInput<'_> {
             let variance = (weight * (weight - 1.0)).max(0.0) * charge * charge;
             let time = TimeSum { seconds: weight * charge, variance };
             let calls = self.sites.calls_to_wait(id);
-            visit(&Moment { program, calls: &calls, component, time, running: None });
+            visit(&Moment {
+                program,
+                calls: &calls,
+                component,
+                time,
+                running: None,
+                on_critical_path: false,
+            });
         }
     }
 }

@@ -62,6 +62,39 @@ pub(super) fn concurrency_spans(timeline: &Timeline) -> Vec<ConcurrencySpan> {
     spans
 }
 
+/// Times in which no thread of the tree runs or is ready.
+#[derive(Debug)]
+pub(super) struct StillTimes {
+    /// Beginnings of spans, with the sum of all such times before them, and whether the span is
+    /// one.
+    spans: Vec<(Nanos, Nanos, bool)>,
+}
+
+impl StillTimes {
+    pub(super) fn new(spans: &[ConcurrencySpan]) -> Self {
+        let mut sum = Nanos::ZERO;
+        let with_sum = |span: &ConcurrencySpan| {
+            let (before, is_still) = (sum, span.running + span.runnable == 0);
+            sum += if is_still { span.length() } else { Nanos::ZERO };
+            (span.from, before, is_still)
+        };
+        Self { spans: spans.iter().map(with_sum).collect() }
+    }
+
+    /// Part of a span of time in which nothing runs or is ready.
+    pub(super) fn between(&self, from: Nanos, to: Nanos) -> Nanos {
+        self.until(to).since(self.until(from))
+    }
+
+    fn until(&self, at: Nanos) -> Nanos {
+        let index = self.spans.partition_point(|(from, ..)| *from <= at);
+        let Some((from, sum, is_still)) = index.checked_sub(1).map(|index| self.spans[index]) else {
+            return Nanos::ZERO;
+        };
+        sum + if is_still { at.since(from) } else { Nanos::ZERO }
+    }
+}
+
 /// Profile of a run on `cpus` CPUs. Both lists extend to the largest number of threads, but at
 /// least to `cpus` and at most to four times `cpus`. They are empty for a run of zero length.
 pub(super) fn parallelism(spans: &[ConcurrencySpan], cpus: u32) -> Parallelism {

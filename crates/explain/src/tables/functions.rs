@@ -45,6 +45,7 @@ impl FunctionTimes {
             module: input.map.module(*code),
             source: input.map.source(*code, times.longest()),
             times: times.sum.to_view(),
+            path_s: input.path.map(|_| times.path_s),
         };
         notable.into_iter().map(row).collect()
     }

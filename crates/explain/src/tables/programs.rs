@@ -23,7 +23,7 @@ impl ProgramId {
 
 /// Programs of all threads of a timeline.
 #[derive(Debug)]
-pub(super) struct Programs {
+pub struct Programs {
     names: Vec<Comm>,
     /// Representative thread of each thread's process.
     leaders: Vec<ThreadId>,
@@ -34,7 +34,7 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Determines the programs of all threads.
-    pub(super) fn from_timeline(timeline: &Timeline) -> Self {
+    pub fn from_timeline(timeline: &Timeline) -> Self {
         let threads = timeline.threads.len();
         let ids = || (0..threads as u32).map(ThreadId);
         let leaders: Vec<ThreadId> = ids().map(|id| timeline.thread(id).leader.unwrap_or(id)).collect();
@@ -98,7 +98,7 @@ impl Programs {
     }
 
     /// Name of a thread at an instant: the program of its process, or a kernel thread's own name.
-    pub(super) fn thread_name(&self, timeline: &Timeline, thread: ThreadId, instant: Nanos) -> String {
+    pub fn thread_name(&self, timeline: &Timeline, thread: ThreadId, instant: Nanos) -> String {
         let kernel = timeline.thread(thread).kernel;
         let own = || timeline.thread(thread).name_at(instant).to_string();
         let name = if kernel { own() } else { self.name(self.program_at(thread, instant)) };

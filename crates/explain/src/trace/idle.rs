@@ -21,13 +21,30 @@ use super::wait_forest::{CauseClass, WaitForest};
 
 use wait_meters::{MeteredWait, WaitMeters};
 
-pub use result::{BlockedPeriod, Charge, IdleAccounting, IdleTimes};
+pub use result::{BlockedPeriod, Charge, IdleAccounting, IdleSpan, IdleTimes};
 
 /// Applies the idle rule. `causes` are the causes of the timeline's waits, from
 /// [`causes`](super::causes()).
 pub fn apply_idle_rule(timeline: &Timeline, causes: &[Cause]) -> IdleAccounting {
+    sweep(timeline, causes, None).0
+}
+
+/// Idle time by cause over time, under the same rule. A span without any ready thread overlaps the
+/// spans of locks during it: its own cause is known only at its end.
+pub fn idle_spans(timeline: &Timeline, causes: &[Cause]) -> Vec<IdleSpan> {
+    let mut spans = sweep(timeline, causes, Some(Vec::new())).1.unwrap_or_default();
+    spans.sort_by_key(|span| (span.from, span.to));
+    spans
+}
+
+/// Sweeps over all changes. Records the spans if `spans` is a list.
+fn sweep(
+    timeline: &Timeline,
+    causes: &[Cause],
+    spans: Option<Vec<IdleSpan>>,
+) -> (IdleAccounting, Option<Vec<IdleSpan>>) {
     let changes = changes(timeline, causes);
-    let mut rule = IdleRule::new(timeline, causes);
+    let mut rule = IdleRule { spans, ..IdleRule::new(timeline, causes) };
     for simultaneous in changes.chunk_by(|a, b| a.at == b.at) {
         // Samples change nothing.
         if simultaneous.iter().any(|change| !matches!(change.kind, ChangeKind::Sample(_))) {
@@ -138,6 +155,8 @@ struct IdleRule<'t> {
     charge_indices: HashMap<(ThreadId, u32, Option<Call>), usize>,
     blocked_charge_s: f64,
     result: IdleAccounting,
+    /// Lost time over time; none if it is not requested.
+    spans: Option<Vec<IdleSpan>>,
 }
 
 impl<'t> IdleRule<'t> {
@@ -193,6 +212,7 @@ impl<'t> IdleRule<'t> {
                 wait_charges: vec![0.0; timeline.waits.len()],
                 ..IdleAccounting::default()
             },
+            spans: None,
         }
     }
 
@@ -380,6 +400,7 @@ impl<'t> IdleRule<'t> {
 
     fn end_blocked_period(&mut self, period: BlockedPeriod) {
         let lost = std::mem::take(&mut self.blocked_idle_s);
+        let before = self.result.times;
         let times = &mut self.result.times;
         match period.cause {
             Some(Cause::KernelLock) => times.kernel_lock += lost,
@@ -395,8 +416,20 @@ impl<'t> IdleRule<'t> {
                 self.blocked_charge_s += lost;
             }
         }
+        self.record_span(period.from, period.to, &before);
         if period.to > period.from {
             self.result.blocked_periods.push(period);
+        }
+    }
+
+    /// Records the time lost since the times were `before`, if that is requested.
+    fn record_span(&mut self, from: Nanos, to: Nanos, before: &IdleTimes) {
+        let Some(spans) = &mut self.spans else { return };
+        let pairs = self.result.times.by_cause().into_iter().zip(before.by_cause());
+        let lost = pairs.map(|((cause, now), (_, before))| (cause, now - before));
+        let times: Vec<(&str, f64)> = lost.filter(|(_, seconds)| *seconds > 0.0).collect();
+        if !times.is_empty() {
+            spans.push(IdleSpan { from, to, times });
         }
     }
 
@@ -407,11 +440,13 @@ impl<'t> IdleRule<'t> {
         if length > Nanos::ZERO && self.idle_cpus > 0 {
             let share: f64 = self.idle_cpu_indices().map(|cpu_index| self.idle_share[cpu_index]).sum();
             let lost = share * length.as_secs_f64();
+            let (from, before) = (self.now, self.result.times);
             if self.running.is_empty() && self.ready.is_empty() {
                 self.blocked_idle_s += self.remainder_after_locks(lost);
             } else {
                 self.divide_lost_time(lost);
             }
+            self.record_span(from, to, &before);
         }
         self.now = to;
     }
@@ -564,7 +599,7 @@ impl<'t> IdleRule<'t> {
         }
     }
 
-    fn finish(mut self) -> IdleAccounting {
+    fn finish(mut self) -> (IdleAccounting, Option<Vec<IdleSpan>>) {
         let ended = self.timeline.ended;
         self.advance(ended);
         if let Some(from) = self.blocked_since.take() {
@@ -578,6 +613,6 @@ impl<'t> IdleRule<'t> {
             self.result.charges.push(Charge { thread: None, name_index: 0, waiting_in: None, seconds });
         }
         self.result.charges.sort_by_key(|charge| (charge.thread, charge.name_index));
-        self.result
+        (self.result, self.spans)
     }
 }

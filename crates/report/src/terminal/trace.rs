@@ -15,6 +15,7 @@ use morecores_view::{Inconsistencies, TraceView};
 use super::Style;
 use super::grid::lines_with_title;
 use crate::code::{calls_table, functions_table, stack_coverage_text, user_locks_table, waits_table};
+use crate::critical_path::{critical_path_table, threads_table};
 use crate::format::count;
 use crate::lock_holds::{lock_holds_table, lock_holds_text};
 use crate::openmp::openmp_table;
@@ -60,6 +61,8 @@ fn full_sections(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
     sections.extend([
         profile::profile_lines(trace, style),
         tables::serial_phases(trace, style),
+        critical_path_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
+        threads_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         tables::commands(trace, RowSelection::First, style),
         functions_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),
         calls_table(trace).map_or(Vec::new(), |table| lines_with_title(&table, style)),

@@ -80,6 +80,7 @@ pub fn view(command: &[&str]) -> Synthetic {
             cells: Vec::new(),
             traces: Vec::new(),
             stack: Vec::new(),
+            efficiencies: Vec::new(),
             prediction: None,
             disturbed_rounds: Vec::new(),
             verdict_with_disturbed: None,

@@ -35,6 +35,11 @@ pub fn trace_events_path(study: &Path, cell: &Cell, repetition: u32) -> PathBuf 
     trace_path(study, cell, repetition, EVENTS)
 }
 
+/// Name of a trace in its study: that of its files, without the ending.
+pub fn trace_name(trace: &TraceHeader) -> String {
+    stem(&trace.run.cell(), trace.repetition)
+}
+
 /// Reads the events of one of [`Study::traces`](crate::Study::traces).
 ///
 /// # Errors

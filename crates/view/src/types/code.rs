@@ -68,6 +68,10 @@ pub struct FunctionView {
     pub source: Option<String>,
     /// Times of the function without those that it calls.
     pub times: CodeTimes,
+    /// CPU time of the function on the critical path, in seconds, by samples; null for a trace
+    /// without a critical path.
+    #[serde(default)]
+    pub path_s: Option<f64>,
 }
 
 /// Function of a command below certain callers, with all that it calls. A sample stands for the

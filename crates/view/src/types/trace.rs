@@ -11,6 +11,7 @@ use morecores_study::{Coordinates, CpuEstimator, CpuId, CpuSet};
 use super::code::{
     CallLoss, CallNode, FunctionLoss, FunctionView, LockHoldsView, StackCoverage, UserLockView, WaitView,
 };
+use super::critical_path::{CriticalPathView, EfficiencyTimes, ThreadView};
 use super::openmp::OpenMpView;
 use crate::{ComponentIntervals, Components, Losses};
 
@@ -344,6 +345,18 @@ pub struct TraceView {
     /// each command with a team of threads. Empty for a trace without stacks.
     #[serde(default)]
     pub openmp: Vec<OpenMpView>,
+    /// Chain of dependent activities that decided the end of the run; null for a trace without
+    /// wake-ups, and for one of an older version.
+    #[serde(default)]
+    pub critical_path: Option<CriticalPathView>,
+    /// Threads of the command, highest criticality first. A thread has a row of its own from a
+    /// hundredth of all criticality or of the critical path on; the last rows hold the others by
+    /// command.
+    #[serde(default)]
+    pub threads: Vec<ThreadView>,
+    /// Times from which the efficiencies follow; null for a report of an older version.
+    #[serde(default)]
+    pub efficiency_times: Option<EfficiencyTimes>,
     /// Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
     /// first.
     pub culprits: Vec<Culprit>,

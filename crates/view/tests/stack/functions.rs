@@ -21,6 +21,7 @@ fn function(name: &str, samples: f64, idle_cpus: f64) -> FunctionView {
         module: Some("/usr/bin/main".to_owned()),
         source: None,
         times: CodeTimes(std::iter::once(time(Component::UserWork, 1.0)).chain(idle).collect()),
+        path_s: None,
     }
 }
 

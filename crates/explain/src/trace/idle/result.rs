@@ -41,8 +41,8 @@ pub struct IdleTimes {
 }
 
 impl IdleTimes {
-    /// Sum of all causes.
-    pub fn total(&self) -> f64 {
+    /// Times by the names of their components, as in the keys of JSON.
+    pub fn by_cause(&self) -> [(&'static str, f64); 12] {
         let Self {
             scheduling,
             held,
@@ -57,11 +57,38 @@ impl IdleTimes {
             timer,
             too_little_work,
             behind_user_lock: _,
-        } = self;
-        let ready = scheduling + held + pinned;
-        let outside = disk + peer + device + rcu + uninterruptible;
-        ready + kernel_lock + user_lock + outside + timer + too_little_work
+        } = *self;
+        [
+            ("scheduling", scheduling),
+            ("held", held),
+            ("pinned", pinned),
+            ("kernel_lock", kernel_lock),
+            ("user_lock", user_lock),
+            ("disk", disk),
+            ("peer", peer),
+            ("device", device),
+            ("rcu", rcu),
+            ("uninterruptible", uninterruptible),
+            ("timer", timer),
+            ("too_little_work", too_little_work),
+        ]
     }
+
+    /// Sum of all causes.
+    pub fn total(&self) -> f64 {
+        self.by_cause().iter().map(|(_, seconds)| seconds).sum()
+    }
+}
+
+/// Idle time by cause during a span of the run, in seconds of CPU time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleSpan {
+    /// Beginning of the span.
+    pub from: Nanos,
+    /// End of the span.
+    pub to: Nanos,
+    /// Lost time by cause, without causes of no time.
+    pub times: Vec<(&'static str, f64)>,
 }
 
 /// Idle time caused by too little parallel work, charged to a thread that ran at the time.
