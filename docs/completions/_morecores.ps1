@@ -33,6 +33,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than exist here')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster')
             [CompletionResult]::new('advise', 'advise', [CompletionResultType]::ParameterValue, 'Say what would make a command faster on more CPUs, by its study')
+            [CompletionResult]::new('events', 'events', [CompletionResultType]::ParameterValue, 'Print a traced run as a table, for pandas, DuckDB and other programs')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a traced run for a viewer of traces, a flame graph or pprof')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, for a browser without a network')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Show the studies of a directory in a browser on this machine')
@@ -171,6 +173,29 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;advise' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON; docs/format.md describes its keys')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;events' {
+            [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'Name of the trace: that of its file in STUDY/traces, without the ending [default: the shown one on the most CPUs]')
+            [CompletionResult]::new('--where', '--where', [CompletionResultType]::ParameterName, 'Print only the rows of which a column has this value: COLUMN=VALUE, or with != < <= > >= (repeatable)')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print CSV with a header line [default]')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON object per line')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;export' {
+            [CompletionResult]::new('--to', '--to', [CompletionResultType]::ParameterName, 'Format of the file')
+            [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'Name of the trace: that of its file in STUDY/traces, without the ending [default: the shown one on the most CPUs]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write; `-` is standard output [default: the name of the study and of the trace, in the current directory]')
+            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'File to write; `-` is standard output [default: the name of the study and of the trace, in the current directory]')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Replace the file if it exists')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -344,6 +369,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than exist here')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster')
             [CompletionResult]::new('advise', 'advise', [CompletionResultType]::ParameterValue, 'Say what would make a command faster on more CPUs, by its study')
+            [CompletionResult]::new('events', 'events', [CompletionResultType]::ParameterValue, 'Print a traced run as a table, for pandas, DuckDB and other programs')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a traced run for a viewer of traces, a flame graph or pprof')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, for a browser without a network')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Show the studies of a directory in a browser on this machine')
@@ -372,6 +399,12 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;advise' {
+            break
+        }
+        'morecores;help;events' {
+            break
+        }
+        'morecores;help;export' {
             break
         }
         'morecores;help;compare' {

@@ -25,6 +25,12 @@ _morecores() {
             morecores,doctor)
                 cmd="morecores__subcmd__doctor"
                 ;;
+            morecores,events)
+                cmd="morecores__subcmd__events"
+                ;;
+            morecores,export)
+                cmd="morecores__subcmd__export"
+                ;;
             morecores,generate)
                 cmd="morecores__subcmd__generate"
                 ;;
@@ -97,6 +103,12 @@ _morecores() {
             morecores__subcmd__help,doctor)
                 cmd="morecores__subcmd__help__subcmd__doctor"
                 ;;
+            morecores__subcmd__help,events)
+                cmd="morecores__subcmd__help__subcmd__events"
+                ;;
+            morecores__subcmd__help,export)
+                cmd="morecores__subcmd__help__subcmd__export"
+                ;;
             morecores__subcmd__help,generate)
                 cmd="morecores__subcmd__help__subcmd__generate"
                 ;;
@@ -152,7 +164,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-v -h -V --verbose --help --version run trace show predict what-if advise compare report serve topology doctor suite locks tune-spin generate help"
+            opts="-v -h -V --verbose --help --version run trace show predict what-if advise events export compare report serve topology doctor suite locks tune-spin generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -209,6 +221,58 @@ _morecores() {
             fi
             case "${prev}" in
                 --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__events)
+            opts="-v -h --trace --where --csv --json --verbose --help threads states waits cpus idle samples path"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --where)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__export)
+            opts="-o -v -h --to --trace --out --force --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --to)
+                    COMPREPLY=($(compgen -W "chrome-trace perfetto folded pprof" -- "${cur}"))
+                    return 0
+                    ;;
+                --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -346,7 +410,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if advise compare report serve topology doctor suite locks tune-spin generate help"
+            opts="run trace show predict what-if advise events export compare report serve topology doctor suite locks tune-spin generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -388,6 +452,34 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__events)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__export)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

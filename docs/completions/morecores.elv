@@ -30,6 +30,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand predict 'Predict a command on more CPUs than were measured, or than exist here'
             cand what-if 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster'
             cand advise 'Say what would make a command faster on more CPUs, by its study'
+            cand events 'Print a traced run as a table, for pandas, DuckDB and other programs'
+            cand export 'Write a traced run for a viewer of traces, a flame graph or pprof'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand report 'Write a report page: one file with every picture and table, for a browser without a network'
             cand serve 'Show the studies of a directory in a browser on this machine'
@@ -162,6 +164,27 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;advise'= {
             cand --json 'Print JSON; docs/format.md describes its keys'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;events'= {
+            cand --trace 'Name of the trace: that of its file in STUDY/traces, without the ending [default: the shown one on the most CPUs]'
+            cand --where 'Print only the rows of which a column has this value: COLUMN=VALUE, or with != < <= > >= (repeatable)'
+            cand --csv 'Print CSV with a header line [default]'
+            cand --json 'Print one JSON object per line'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;export'= {
+            cand --to 'Format of the file'
+            cand --trace 'Name of the trace: that of its file in STUDY/traces, without the ending [default: the shown one on the most CPUs]'
+            cand -o 'File to write; `-` is standard output [default: the name of the study and of the trace, in the current directory]'
+            cand --out 'File to write; `-` is standard output [default: the name of the study and of the trace, in the current directory]'
+            cand --force 'Replace the file if it exists'
             cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand -h 'Print help (see more with ''--help'')'
@@ -317,6 +340,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand predict 'Predict a command on more CPUs than were measured, or than exist here'
             cand what-if 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster'
             cand advise 'Say what would make a command faster on more CPUs, by its study'
+            cand events 'Print a traced run as a table, for pandas, DuckDB and other programs'
+            cand export 'Write a traced run for a viewer of traces, a flame graph or pprof'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand report 'Write a report page: one file with every picture and table, for a browser without a network'
             cand serve 'Show the studies of a directory in a browser on this machine'
@@ -339,6 +364,10 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;what-if'= {
         }
         &'morecores;help;advise'= {
+        }
+        &'morecores;help;events'= {
+        }
+        &'morecores;help;export'= {
         }
         &'morecores;help;compare'= {
         }

@@ -6,6 +6,8 @@
 mod advise;
 mod compare;
 mod doctor;
+mod events;
+mod export;
 mod generate;
 mod literal_n;
 mod locks;
@@ -31,6 +33,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub(crate) use advise::AdviseArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use events::{EventTable, EventsArgs};
+pub(crate) use export::{ExportArgs, ExportFormat};
 pub(crate) use generate::{Generate, GenerateArgs};
 pub(crate) use locks::{LocksArgs, TuneSpinArgs};
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
@@ -152,6 +156,8 @@ Examples:
   morecores predict make.study --cpus 8,16,64         the build on larger machines
   morecores what-if make.study                        changes that would pay off
   morecores advise make.study                         steps to a command that uses more CPUs
+  morecores events make.study waits                   a trace as a table, for pandas and DuckDB
+  morecores export make.study --to chrome-trace       a trace for ui.perfetto.dev
   morecores compare before.study after.study          what changed between them, and why
   morecores report make.study -o make.html            a page with every picture
   morecores serve                                     all studies of a directory, in a browser
@@ -168,6 +174,8 @@ pub(crate) enum Command {
     Predict(PredictArgs),
     WhatIf(WhatIfArgs),
     Advise(AdviseArgs),
+    Events(EventsArgs),
+    Export(ExportArgs),
     Compare(CompareArgs),
     Report(ReportArgs),
     Serve(ServeArgs),

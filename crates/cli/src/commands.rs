@@ -1,6 +1,7 @@
 //! Subcommands: each calls the crates below and prints.
 
 mod benchmarks;
+mod chosen_trace;
 mod display;
 mod input;
 mod loaded_study;
@@ -16,6 +17,8 @@ mod watch;
 pub(crate) mod advise;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod export;
 pub(crate) mod generate;
 pub(crate) mod locks;
 pub(crate) mod predict;

@@ -81,6 +81,8 @@ fn dispatch(command: &Command) -> Result<u8> {
         Command::Predict(args) => commands::predict::predict(args),
         Command::WhatIf(args) => commands::predict::what_if(args),
         Command::Advise(args) => commands::advise::advise(args),
+        Command::Events(args) => commands::events::events(args),
+        Command::Export(args) => commands::export::export(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Report(args) => commands::report::report(args),
         Command::Serve(args) => commands::serve::serve(args),

@@ -1,0 +1,43 @@
+//! The trace of a study that a command reads alone, by its name.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use morecores_explain::DecodedTrace;
+use morecores_study::trace::{TraceHeader, trace_name};
+use morecores_study::{InCell, Study};
+use morecores_view::order_of_traces;
+
+use crate::terminal;
+
+/// Finds the trace with this name; without a name, the shown run on the most CPUs. `path` is that
+/// of the study.
+pub(super) fn find_trace<'s>(study: &'s Study, path: &Path, name: Option<&str>) -> Result<&'s TraceHeader> {
+    let ordered = order_of_traces(&study.traces);
+    let Some(last) = ordered.last() else {
+        bail!(
+            "{} has no trace: `morecores run --trace on` makes one (as root, or with what `morecores doctor` says)",
+            path.display()
+        );
+    };
+    match name {
+        None => Ok(ordered.iter().find(|trace| trace.run.cell() == last.run.cell()).copied().unwrap_or(last)),
+        Some(name) => ordered.iter().find(|trace| trace_name(trace) == name).copied().ok_or_else(|| {
+            let names: Vec<String> = ordered.iter().map(|trace| trace_name(trace)).collect();
+            anyhow!("{} has no trace {name:?}; its traces are {}", path.display(), names.join(", "))
+        }),
+    }
+}
+
+/// Number of events that a trace lost, while it was recorded or since.
+pub(super) fn lost_events(trace: &DecodedTrace<'_>) -> u64 {
+    trace.timeline.lost_events + trace.missing_events + trace.header.facts.missed
+}
+
+/// Tells the user if a trace lost events.
+pub(super) fn note_lost_events(trace: &DecodedTrace<'_>) {
+    let lost = lost_events(trace);
+    if lost > 0 {
+        terminal::note(&format!("the trace lost {lost} events: what is around them is missing or wrong"));
+    }
+}

@@ -1,0 +1,107 @@
+//! `morecores export`: a traced run in the formats of other programs.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use morecores_explain::{CallStack, DecodedTrace, call_stacks};
+use morecores_export::{
+    ExportedRun, ProfiledRun, write_chrome_trace, write_folded, write_perfetto, write_pprof,
+};
+use morecores_report as report;
+use morecores_study::Study;
+use morecores_study::trace::trace_name;
+
+use super::chosen_trace::{find_trace, lost_events, note_lost_events};
+use super::loaded_study::{decode, study_name};
+use crate::args::{ExportArgs, ExportFormat};
+use crate::{exit, terminal};
+
+/// Ending of the name of a file that is being written.
+const UNFINISHED: &str = ".new";
+
+pub(crate) fn export(args: &ExportArgs) -> Result<u8> {
+    let study = Study::read(&args.study)?;
+    let header = find_trace(&study, &args.study, args.trace.as_deref())?;
+    let path = args.out.clone().unwrap_or_else(|| {
+        let name = study_name(&args.study);
+        let name = name.strip_suffix(".study").unwrap_or(&name);
+        PathBuf::from(format!("{name}-{}.{}", trace_name(header), ending(args.to)))
+    });
+    let to_output = path == Path::new("-");
+    ensure!(
+        to_output || args.force || !path.exists(),
+        "{} exists: choose another -o, or --force to replace it",
+        path.display()
+    );
+    let decoded = decode(&args.study, header)?;
+    if to_output {
+        match write(args.to, &study, &decoded, io::stdout().lock()) {
+            Err(error) if is_closed_pipe(&error) => {}
+            written => written?,
+        }
+    } else {
+        let context = || format!("cannot write {}", path.display());
+        let mut new = path.clone().into_os_string();
+        new.push(UNFINISHED);
+        let file = File::create(&new).with_context(context)?;
+        let written = write(args.to, &study, &decoded, file).and_then(|()| Ok(fs::rename(&new, &path)?));
+        if written.is_err() {
+            // The failure itself is reported.
+            let _ = fs::remove_file(&new);
+        }
+        written.with_context(context)?;
+        terminal::note(&format!("wrote {}", path.display()));
+    }
+    note_lost_events(&decoded);
+    Ok(exit::SUCCESS)
+}
+
+const fn ending(format: ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::ChromeTrace => "trace.json",
+        ExportFormat::Perfetto => "perfetto-trace",
+        ExportFormat::Folded => "folded",
+        ExportFormat::Pprof => "pb.gz",
+    }
+}
+
+fn write(format: ExportFormat, study: &Study, trace: &DecodedTrace<'_>, output: impl Write) -> Result<()> {
+    let lost = lost_events(trace);
+    let run = || ExportedRun::new(trace, &study.header.host.arch);
+    match format {
+        ExportFormat::ChromeTrace => write_chrome_trace(&run(), lost, output)?,
+        ExportFormat::Perfetto => write_perfetto(&run(), lost, output)?,
+        ExportFormat::Folded => write_folded(&stacks(trace, "folded")?, output)?,
+        ExportFormat::Pprof => write_pprof(&stacks(trace, "pprof")?, &profiled_run(study, trace), output)?,
+    }
+    Ok(())
+}
+
+/// Call stacks of a trace, for a format of profiles.
+fn stacks(trace: &DecodedTrace<'_>, format: &str) -> Result<Vec<CallStack>> {
+    let stacks = call_stacks(trace);
+    ensure!(
+        !stacks.is_empty(),
+        "the trace has no functions, which {format} describes: `morecores run --trace on` records them (as root, or \
+         with what `morecores doctor` says)"
+    );
+    Ok(stacks)
+}
+
+fn profiled_run(study: &Study, trace: &DecodedTrace<'_>) -> ProfiledRun {
+    let command =
+        report::display_command_with_variables(&study.header.subject.words(), &study.header.plan.env);
+    let lost = lost_events(trace);
+    let lossy = (lost > 0).then(|| format!("the trace lost {lost} events: times are wrong"));
+    ProfiledRun {
+        began_ns: study.header.created_at_ns.0,
+        elapsed_ns: trace.timeline.elapsed().0,
+        comments: std::iter::once(command).chain(lossy).collect(),
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

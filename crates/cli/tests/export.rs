@@ -1,0 +1,202 @@
+//! `morecores export`: a traced run in the formats of other programs.
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use harness::World;
+use harness::studies::build;
+use morecores_testkit::report_skip;
+use serde_json::Value;
+
+/// Shown trace of the committed study on the most CPUs.
+fn trace_view(world: &World) -> Value {
+    let study = build();
+    let printed = world.morecores(&["show", "--json", study.to_str().expect("a path of letters")]);
+    let view: Value = serde_json::from_str(&printed.success().stdout).expect("JSON");
+    view["traces"].as_array().expect("traces").last().expect("a trace").clone()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// The counters of the CPUs add up to the components of the report, and the critical path to the
+/// elapsed time.
+#[test]
+fn a_chrome_trace_has_threads_arrows_and_results() {
+    let world = World::new();
+    let study = build();
+    let study = study.to_str().expect("a path of letters");
+    world.morecores(&["export", study, "--to", "chrome-trace", "-o", "a.json"]).success();
+    let text = fs::read_to_string(world.path("a.json")).expect("a file");
+    let events: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let trace = trace_view(&world);
+    let elapsed_s = number(&trace["elapsed_s"]);
+    let of_phase = |phase: &'static str| events.iter().filter(move |event| event["ph"] == phase);
+
+    let path = of_phase("X").filter(|event| event["pid"] == 0);
+    let path_us: f64 = path.map(|event| number(&event["dur"])).sum();
+    assert!((path_us / 1e6 - elapsed_s).abs() < 1e-6, "{path_us}");
+    assert!(of_phase("X").any(|event| event["name"] == "running"));
+
+    let begins: Vec<&Value> = of_phase("s").map(|event| &event["id"]).collect();
+    let ends: Vec<&Value> = of_phase("f").map(|event| &event["id"]).collect();
+    assert!(!begins.is_empty());
+    assert_eq!(begins, ends);
+
+    let counters: Vec<&Value> = of_phase("C").collect();
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    let end_us = elapsed_s * 1e6;
+    for (index, counter) in counters.iter().enumerate() {
+        let until = counters.get(index + 1).map_or(end_us, |next| number(&next["ts"]));
+        let seconds = (until - number(&counter["ts"])) / 1e6;
+        for (name, cpus) in counter["args"].as_object().expect("counters") {
+            *sums.entry(name.clone()).or_default() += number(cpus) * seconds;
+        }
+    }
+    assert_components(&trace, |name| sums.get(name).copied());
+}
+
+/// Checks the CPU-seconds of components that a viewer's tracks show.
+fn assert_components(trace: &Value, shown: impl Fn(&str) -> Option<f64>) {
+    let component = |name: &str| number(&trace["components"][name]);
+    let expected = [
+        ("idle: too little parallel work", component("idle_too_little_work_s")),
+        ("idle: scheduling", component("idle_scheduling_s")),
+        ("idle: disk", component("idle_disk_s")),
+        ("other processes", component("other_processes_s")),
+    ];
+    let whole = number(&trace["cpus"]) * number(&trace["elapsed_s"]);
+    for (name, seconds) in expected {
+        let found = shown(name).unwrap_or(0.0);
+        assert!((found - seconds).abs() <= 0.001 * whole, "{name}: {found} instead of {seconds}");
+    }
+}
+
+/// Reads a trace with Perfetto's own definitions: the length of the critical path, and the CPUs of
+/// each component over time, in seconds.
+const READ_PERFETTO: &str = r"
+import collections, json, sys
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+
+trace = Trace()
+trace.ParseFromString(open(sys.argv[1], 'rb').read())
+names, parents, counters, open_slices = {}, {}, {}, {}
+path_ns, wakes, last = 0, collections.Counter(), 0
+sums, values = collections.Counter(), {}
+for packet in trace.packet:
+    last = max(last, packet.timestamp)
+for packet in trace.packet:
+    if packet.HasField('track_descriptor'):
+        names[packet.track_descriptor.uuid] = packet.track_descriptor.name or packet.track_descriptor.thread.thread_name
+    if packet.HasField('track_event'):
+        event, at = packet.track_event, packet.timestamp
+        name = names[event.track_uuid]
+        if event.type == TrackEvent.TYPE_SLICE_BEGIN and name == 'critical path':
+            path_ns -= at
+        if event.type == TrackEvent.TYPE_SLICE_END and name == 'critical path':
+            path_ns += at
+        wakes.update(event.flow_ids)
+        wakes.subtract(event.terminating_flow_ids)
+        if event.type == TrackEvent.TYPE_COUNTER:
+            since, value = values.get(name, (at, 0.0))
+            sums[name] += value * (at - since) / 1e9
+            values[name] = (at, event.double_counter_value)
+for name, (since, value) in values.items():
+    sums[name] += value * (last - since) / 1e9
+print(json.dumps({'path_s': path_ns / 1e9, 'loose_wakes': sum(map(abs, wakes.values())), 'wakes': len(wakes), 'sums': sums}))
+";
+
+#[test]
+fn perfetto_reads_its_format() {
+    const NAME: &str = "perfetto_reads_its_format";
+    let has_package = Command::new("python3").args(["-c", "import perfetto.protos"]).output();
+    if !has_package.is_ok_and(|output| output.status.success()) {
+        return report_skip(NAME, "Python's package perfetto is not installed");
+    }
+    let world = World::new();
+    let study = build();
+    let study = study.to_str().expect("a path of letters");
+    world.morecores(&["export", study, "--to", "perfetto", "-o", "a.trace"]).success();
+    let read = Command::new("python3").args(["-c", READ_PERFETTO]).arg(world.path("a.trace")).output();
+    let read = read.expect("python3");
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let read: Value = serde_json::from_slice(&read.stdout).expect("JSON");
+    let trace = trace_view(&world);
+    let elapsed_s = number(&trace["elapsed_s"]);
+    assert!((number(&read["path_s"]) - elapsed_s).abs() < 1e-6, "{read:#}");
+    assert!(number(&read["wakes"]) > 0.0 && read["loose_wakes"] == 0, "{read:#}");
+    assert_components(&trace, |name| read["sums"][name].as_f64());
+}
+
+#[test]
+fn a_trace_without_functions_has_no_stacks() {
+    let world = World::new();
+    let study = build();
+    let study = study.to_str().expect("a path of letters");
+    for format in ["folded", "pprof"] {
+        world.morecores(&["export", study, "--to", format, "-o", "a"]).refused(2, &["no functions", format]);
+        assert!(!world.path("a").exists() && !world.path("a.new").exists());
+    }
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let world = World::new();
+    let study = build();
+    let study = study.to_str().expect("a path of letters");
+    fs::write(world.path("a.json"), "mine").expect("a file");
+    let line = ["export", study, "--to", "chrome-trace", "-o", "a.json"];
+    world.morecores(&line).refused(2, &["a.json exists", "--force"]);
+    assert_eq!(fs::read_to_string(world.path("a.json")).expect("a file"), "mine");
+    world.morecores(&[&line[..], &["--force"]].concat()).success();
+    assert!(world.morecores(&["export", study, "--to", "svg"]).stderr.contains("chrome-trace"));
+    world.morecores(&[&line[..], &["--force", "--trace", "64"]].concat()).refused(2, &["no trace \"64\""]);
+    world.run("-q --cpus 1 --runs 1 --warmup 0 --trace off", &["true"]).success();
+    world.morecores(&["export", "study", "--to", "folded"]).refused(2, &["no trace", "--trace on"]);
+}
+
+/// A traced run with functions: the folded lines hold the CPU time of the calls, and pprof reads
+/// the same times.
+#[test]
+fn stacks_have_the_cpu_time_of_the_run() {
+    const NAME: &str = "stacks_have_the_cpu_time_of_the_run";
+    let world = World::new();
+    let spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    world.morecores(&["trace", "--cpus", "1", "-o", "study", "--", "sh", "-c", spin]).success();
+    let printed = world.morecores(&["show", "--json", "study"]);
+    let view: Value = serde_json::from_str(&printed.success().stdout).expect("JSON");
+    let functions = view["traces"][0]["functions"].as_array().expect("functions");
+    if functions.is_empty() {
+        return report_skip(NAME, "no functions are traced here");
+    }
+    let is_work = |time: &&Value| time["component"] == "user_work" || time["component"] == "kernel_work";
+    let times = functions.iter().flat_map(|function| function["times"].as_array().expect("times"));
+    let work_s: f64 = times.filter(is_work).map(|time| number(&time["seconds"])).sum();
+    let folded = world.morecores(&["export", "study", "--to", "folded", "-o", "-"]).success().stdout.clone();
+    let mut folded_us = 0.0;
+    for line in folded.lines() {
+        let (stack, microseconds) = line.rsplit_once(' ').expect("a count");
+        assert!(stack.starts_with("sh;"), "{line}");
+        folded_us += microseconds.parse::<f64>().expect("a number");
+    }
+    // The report leaves out functions with less than a thousandth.
+    assert!((folded_us / 1e6 - work_s).abs() <= 0.02 * work_s + 0.006, "{folded_us} and {work_s}");
+
+    world.morecores(&["export", "study", "--to", "pprof"]).success();
+    let read = Command::new("go")
+        .args(["tool", "pprof", "-top", "-unit=us"])
+        .arg(world.path("study-1.pb.gz"))
+        .output();
+    let Ok(read) = read else {
+        return report_skip(NAME, "go is not installed: pprof did not read the profile");
+    };
+    let text = String::from_utf8_lossy(&read.stdout);
+    assert!(read.status.success() && text.contains("Type: cpu"), "{text}");
+    let total = text.split("Total samples = ").nth(1).and_then(|rest| rest.split("us").next());
+    let total: f64 = total.and_then(|total| total.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"));
+    assert!((total - folded_us).abs() <= 0.01 * folded_us, "{total} and {folded_us}");
+}

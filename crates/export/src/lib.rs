@@ -1,0 +1,30 @@
+//! A traced run in the formats of other programs.
+//!
+//! - `run` holds a decoded run with the causes of its waits and its critical path.
+//! - `table` has plain tables with their columns, for pandas and DuckDB, and produces their rows
+//!   one by one. `condition` selects rows; `write` writes them as CSV or as lines of JSON.
+//! - `tracks` has threads, wake-ups and results for viewers of traces; `chrome_trace` and
+//!   `perfetto` write them.
+//! - `folded` and `pprof` write call stacks, for flame graphs and for pprof.
+//!
+//! Nothing here estimates a figure or opens a file: the caller passes the output.
+#![forbid(unsafe_code)]
+
+mod chrome_trace;
+mod condition;
+mod folded;
+mod perfetto;
+mod pprof;
+mod run;
+mod table;
+mod tracks;
+mod write;
+
+pub use chrome_trace::write_chrome_trace;
+pub use condition::{Condition, ConditionError};
+pub use folded::write_folded;
+pub use perfetto::write_perfetto;
+pub use pprof::{ProfiledRun, write_pprof};
+pub use run::ExportedRun;
+pub use table::{Column, Table, Value};
+pub use write::{RowFormat, WriteError, write_table};
