@@ -167,6 +167,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand events" -s v -l verb
 complete -c morecores -n "__fish_morecores_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand export" -l to -d 'Format of the file' -r -f -a "chrome-trace\t'Trace Event Format: ui.perfetto.dev, chrome://tracing, speedscope'
 perfetto\t'Trace of Perfetto: ui.perfetto.dev, for long runs'
+firefox\t'Profile of Firefox: profiler.firefox.com, with the samples of each thread over time'
 folded\t'CPU time by call stack, one line each: flamegraph.pl, inferno, speedscope'
 pprof\t'Profile of pprof, with CPU time and idle time by call stack: `go tool pprof`'"
 complete -c morecores -n "__fish_morecores_using_subcommand export" -l trace -d 'Name of the trace: that of its file in STUDY/traces, without the ending [default: the shown one on the most CPUs]' -r

@@ -37,7 +37,7 @@ function packed(stretches) {
       bytes.push(value);
     }
   }
-  return { cpus: 2, n: 2, commands: ["a"], stretches: [stretches.length, 0], data: gzipSync(Uint8Array.from(bytes)).toString("base64") };
+  return { cpus: 2, n: 2, commands: ["a"], stretches: [stretches.length, 0, 0], data: gzipSync(Uint8Array.from(bytes)).toString("base64") };
 }
 
 test("what is decoded is what was packed, beyond 32 bits too", async () => {

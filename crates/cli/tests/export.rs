@@ -132,6 +132,42 @@ fn perfetto_reads_its_format() {
     assert_components(&trace, |name| read["sums"][name].as_f64());
 }
 
+/// The profile has the markers of the critical path, and counters that add up to the components.
+#[test]
+fn a_firefox_profile_has_markers_and_counters() {
+    let world = World::new();
+    let study = build();
+    let study = study.to_str().expect("a path of letters");
+    world.morecores(&["export", study, "--to", "firefox", "-o", "a.json"]).success();
+    let text = fs::read_to_string(world.path("a.json")).expect("a file");
+    let profile: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(profile["meta"]["preprocessedProfileVersion"].is_u64(), "{}", profile["meta"]);
+    let trace = trace_view(&world);
+    let elapsed_s = number(&trace["elapsed_s"]);
+    let list = |value: &Value| -> Vec<f64> {
+        value.as_array().expect("a list").iter().map(|one| one.as_f64().unwrap_or(0.0)).collect()
+    };
+    let threads = profile["threads"].as_array().expect("threads");
+    let path = threads.iter().find(|thread| thread["name"] == "critical path").expect("a path");
+    let [starts, ends] = ["startTime", "endTime"].map(|key| list(&path["markers"][key]));
+    let path_ms = ends.iter().sum::<f64>() - starts.iter().sum::<f64>();
+    assert!((path_ms / 1e3 - elapsed_s).abs() < 1e-6, "{path_ms}");
+    assert!(threads.len() > 10 && threads.iter().any(|thread| thread["processName"] == "cc1"));
+
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for counter in profile["counters"].as_array().expect("counters") {
+        let [changes, steps] = ["count", "timeDeltas"].map(|key| list(&counter["samples"][key]));
+        let (mut now_ms, mut cpus, mut sum) = (0.0, 0.0, 0.0);
+        for (change, step) in changes.iter().zip(&steps) {
+            sum += cpus * step;
+            (now_ms, cpus) = (now_ms + step, cpus + change);
+        }
+        sum += cpus * (elapsed_s * 1e3 - now_ms);
+        sums.insert(counter["name"].as_str().expect("a name").to_owned(), sum / 1e3);
+    }
+    assert_components(&trace, |name| sums.get(name).copied());
+}
+
 #[test]
 fn a_trace_without_functions_has_no_stacks() {
     let world = World::new();

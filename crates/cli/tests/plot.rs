@@ -126,10 +126,11 @@ fn the_timeline_shows_every_command() {
     for command in ["cc1", "make", "sh", "ready, but not running"] {
         assert!(read.contains(command), "{command}: {read}");
     }
-    // The paths are an area for each command, one for the ready threads, the axis and the line of
-    // the CPUs.
+    // The paths are two areas for each command, its threads and its part of the critical path; one
+    // for the ready threads; the axis and the line of the CPUs.
     let swatches = named(&document, "rect").filter(|rect| rect.attribute("rx").is_some()).count();
-    assert_eq!(named(&document, "path").count(), swatches + 2);
+    let commands = swatches - 1;
+    assert_eq!(named(&document, "path").count(), 2 * commands + 3);
     assert!(svg.contains("#14161a"));
 }
 

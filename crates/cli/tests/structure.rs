@@ -2,8 +2,15 @@
 
 mod harness;
 
+#[cfg(feature = "trace")]
+use std::fs;
+
 use harness::World;
 use harness::studies::build;
+#[cfg(feature = "trace")]
+use harness::{report_skip, usable_cpus};
+#[cfg(feature = "trace")]
+use morecores_testkit::CProgram;
 use serde_json::Value;
 
 #[test]
@@ -107,4 +114,74 @@ fn what_if_gains_no_more_than_the_bound() {
         compared += 1;
     }
     assert!(compared >= 1, "{gains:#}");
+}
+
+/// Two threads compute for 0.3 s and 0.2 s of CPU time, and say how long each did.
+#[cfg(feature = "trace")]
+const UNEQUAL: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+static double used(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static void *compute(void *argument)
+{
+	double *seconds = argument;
+	volatile double sum = 0;
+
+	for (double until = *seconds; used() < until;)
+		for (int i = 0; i < 100000; i++)
+			sum += i;
+	*seconds = used();
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds[2] = { 0.3, 0.2 };
+	pthread_t ids[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&ids[i], NULL, compute, &seconds[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(ids[i], NULL);
+	FILE *own = fopen(argv[argc - 1], "w");
+	fprintf(own, "%f %f %f", seconds[0], seconds[1], used());
+	return fclose(own);
+}
+"#;
+
+/// The load balance is that of a program which times its own threads.
+#[cfg(feature = "trace")]
+#[test]
+fn load_balance_is_that_of_the_threads_own_clocks() {
+    const NAME: &str = "load_balance_is_that_of_the_threads_own_clocks";
+    if usable_cpus() < 2 {
+        return report_skip(NAME, "two CPUs are needed");
+    }
+    let world = World::new();
+    let program = CProgram::compile("unequal", UNEQUAL);
+    let path = program.path().to_str().expect("a path of letters");
+    world.morecores(&["trace", "--cpus", "2", "-o", "study", "--", path, "own"]).success();
+    let own: Vec<f64> = fs::read_to_string(world.path("own"))
+        .expect("the program's own times")
+        .split(' ')
+        .map(|seconds| seconds.parse().expect("a number"))
+        .collect();
+    let sum: f64 = own.iter().sum();
+    let expected = sum / 2.0 / own.iter().copied().fold(sum / 2.0, f64::max);
+    let shown = world.morecores(&["show", "--json", "study"]);
+    let view: Value = serde_json::from_str(&shown.success().stdout).expect("JSON");
+    let times = &view["traces"][0]["efficiency_times"];
+    let [useful, longest] =
+        ["useful_s", "longest_useful_s"].map(|key| times[key].as_f64().expect("a number"));
+    let found = useful / 2.0 / longest;
+    assert!((found - expected).abs() < 0.01, "{found} instead of {expected}: {own:?} and {times:#}");
 }

@@ -15,5 +15,6 @@ pub mod trace;
 pub use decoded_trace::DecodedTrace;
 pub use operational_laws::EventCounts;
 pub use tables::{
-    CallStack, Lane, Lanes, Programs, StackFunction, call_stacks, lanes, trace_view, user_lock_names,
+    CallStack, CommandLanes, Lane, Lanes, Programs, SampledStack, StackFunction, call_stacks, lanes,
+    sampled_stacks, trace_view, user_lock_names,
 };

@@ -50,8 +50,8 @@ use functions::FunctionTimes;
 use crate::DecodedTrace;
 use crate::operational_laws::violations;
 use crate::trace::{Cause, IdleAccounting, account, apply_idle_rule, idle_causes};
-pub use call_stacks::{CallStack, StackFunction};
-pub use lanes::{Lane, Lanes, lanes};
+pub use call_stacks::{CallStack, SampledStack, StackFunction};
+pub use lanes::{CommandLanes, Lane, Lanes, lanes};
 pub use programs::Programs;
 pub use user_locks::user_lock_names;
 
@@ -185,18 +185,29 @@ fn code_input<'a>(
 /// All call stacks of a traced run, with the times that each stands for; empty for a trace without
 /// samples or without mappings of code.
 pub fn call_stacks(trace: &DecodedTrace<'_>) -> Vec<CallStack> {
+    with_code_input(trace, |input| {
+        let mut times = StackTimes::default();
+        input.visit_moments(|moment| times.add(moment));
+        times.into_rows(input)
+    })
+}
+
+/// Samples of a traced run with their calls, in the order of time; empty for a trace without
+/// samples or without mappings of code.
+pub fn sampled_stacks(trace: &DecodedTrace<'_>) -> Vec<SampledStack> {
+    with_code_input(trace, call_stacks::sampled_stacks)
+}
+
+/// Result of `read` for the code of a trace; the default without code.
+fn with_code_input<T: Default>(trace: &DecodedTrace<'_>, read: impl FnOnce(&CodeInput<'_>) -> T) -> T {
     let DecodedTrace { header, timeline, .. } = trace;
     let causes = idle_causes(timeline);
     let idle = account(header, timeline, apply_idle_rule(timeline, &causes)).idle;
     let programs = Programs::from_timeline(timeline);
     let map = CodeMap::new(&header.facts);
     let sites = CodeSites::new(&map, timeline);
-    let Some(input) = code_input(trace, &map, &programs, &causes, &idle, &sites, None) else {
-        return Vec::new();
-    };
-    let mut times = StackTimes::default();
-    input.visit_moments(|moment| times.add(moment));
-    times.into_rows(&input)
+    let input = code_input(trace, &map, &programs, &causes, &idle, &sites, None);
+    input.map_or_else(T::default, |input| read(&input))
 }
 
 /// CPU time of other programs by the CPUs' counters, where the events do not show it: perf events

@@ -3,8 +3,8 @@
 //! - `run` holds a decoded run with the causes of its waits and its critical path.
 //! - `table` has plain tables with their columns, for pandas and DuckDB, and produces their rows
 //!   one by one. `condition` selects rows; `write` writes them as CSV or as lines of JSON.
-//! - `tracks` has threads, wake-ups and results for viewers of traces; `chrome_trace` and
-//!   `perfetto` write them.
+//! - `tracks` has threads, wake-ups and results for viewers of traces; `chrome_trace`, `perfetto`
+//!   and `firefox` write them.
 //! - `folded` and `pprof` write call stacks, for flame graphs and for pprof.
 //!
 //! Nothing here estimates a figure or opens a file: the caller passes the output.
@@ -12,6 +12,7 @@
 
 mod chrome_trace;
 mod condition;
+mod firefox;
 mod folded;
 mod perfetto;
 mod pprof;
@@ -22,6 +23,7 @@ mod write;
 
 pub use chrome_trace::write_chrome_trace;
 pub use condition::{Condition, ConditionError};
+pub use firefox::write_firefox;
 pub use folded::write_folded;
 pub use perfetto::write_perfetto;
 pub use pprof::{ProfiledRun, write_pprof};

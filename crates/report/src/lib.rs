@@ -51,7 +51,8 @@ pub use markdown::{
     comparison_markdown, locks_markdown, suite_markdown, suite_summary_markdown, view_markdown,
 };
 pub use page::{
-    benchmark_text, comparison_text, page_html, page_locks, page_study, page_timeline, suite_text,
+    CommandStretches, Stretches, benchmark_text, comparison_text, page_html, page_locks, page_study,
+    page_timeline, suite_text,
 };
 pub use spin_tuning::spin_tuning_report;
 pub use suite::{BenchmarkResult, suite_summary};

@@ -27,7 +27,7 @@ use crate::suite::{BenchmarkResult, Tables, benchmark_tables, summary_notes, sum
 use crate::table::{Column, ColumnKind, Table};
 use crate::{Notice, causes, command, comparison, decide, notices, prediction, verdict_statement};
 
-pub use timeline::page_timeline;
+pub use timeline::{CommandStretches, Stretches, page_timeline};
 
 /// Bundled viewer.
 const PAGE_HTML: &str = include_str!("../../../viewer/dist/page.html");

@@ -365,8 +365,8 @@ pub struct PageTimeline {
     pub n: u32,
     /// Commands that ran, most CPU time first; the last of many may stand for all others together.
     pub commands: Vec<String>,
-    /// Number of stretches of each command. The last number counts the stretches in which a thread
-    /// was ready and did not run.
+    /// Number of stretches of each command; then of those in which a thread was ready and did not
+    /// run; then of those of each command on the critical path.
     pub stretches: Vec<u32>,
     /// Stretches, as base64 of gzip of variable-length integers (LEB128). For each list of
     /// stretches it holds all starts, then all ends, both ascending. The values are microseconds

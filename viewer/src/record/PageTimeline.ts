@@ -17,8 +17,8 @@ n: number,
  */
 commands: Array<string>, 
 /**
- * Number of stretches of each command. The last number counts the stretches in which a thread
- * was ready and did not run.
+ * Number of stretches of each command; then of those in which a thread was ready and did not
+ * run; then of those of each command on the critical path.
  */
 stretches: Array<number>, 
 /**

@@ -107,7 +107,7 @@ function pictureContent({ studies, suite }: Page, order: PictureOrder, setting: 
       draw(svgPen(group, inks.ink), { lanes, cpus: timeline.cpus, phases: trace?.serial_phases ?? [], hidden: new Set(), colours }, { from: 0, to: lanes.end }, setting.width, HEIGHT, inks.ink);
       const legend = [...timeline.commands.map((name): Swatch => ({ colour: colours.get(name)!, text: name })), { colour: inks.ink, opacity: READY_OPACITY, text: "ready, but not running" }];
       const givenCount = timeline.n === timeline.cpus ? "" : `, {n} = ${timeline.n}`;
-      return { title: `${title}: over time`, picture: group, height: HEIGHT, legend, notes: [`Threads over time, traced on ${cpus(timeline.cpus)}${givenCount}. Dashed: the CPUs. Below: serial phases.`, ...machines] };
+      return { title: `${title}: over time`, picture: group, height: HEIGHT, legend, notes: [`Threads over time, traced on ${cpus(timeline.cpus)}${givenCount}. Dashed: the CPUs. Below: serial phases, and the commands on the critical path.`, ...machines] };
     }
     default: {
       const quantity = order.picture;

@@ -1,5 +1,5 @@
 // The timeline: running threads by command, ready threads above them, against the CPU count; serial
-// phases below.
+// phases and the critical path below.
 //
 // Decides the content and the places. The pen knows the surface.
 
@@ -10,11 +10,14 @@ import type { Pen } from "./pen.ts";
 import type { Window } from "./window.ts";
 
 /** Height of the timeline, in CSS pixels. */
-export const HEIGHT = 280;
+export const HEIGHT = 296;
 /** Width left of the picture for its axis, in pixels. */
 export const LEFT = 34;
-/** Height below the picture for the axis of time and the serial phases, in pixels. */
-const BELOW = 44;
+/** Height below the picture for the axis, the serial phases and the critical path, in pixels. */
+const BELOW = 60;
+/** Place of the serial phases and of the critical path below the picture, and their heights. */
+const PHASES = { top: 24, height: 16 };
+const PATH = { top: 46, height: 10 };
 const ABOVE = 8;
 /** Opacity of the ready threads, which are drawn in ink. */
 export const READY_OPACITY = 0.22;
@@ -55,6 +58,22 @@ export function draw(pen: Pen, scene: Scene, window: Window, width: number, heig
   area(ready, ink, READY_OPACITY);
   axes(pen, scene, window, { width, bottom, scale, most });
   phases(pen, scene, window, { width, bottom });
+  path(pen, scene, window, bottom, columns, ink);
+}
+
+/** Commands on the critical path, in their colours; a gap is a wait. */
+function path(pen: Pen, scene: Scene, window: Window, bottom: number, columns: number, ink: string): void {
+  const top = bottom + PATH.top;
+  const tops = new Float64Array(columns).fill(top + PATH.height);
+  const heights = new Float64Array(columns);
+  for (const { name, path } of scene.lanes.commands) {
+    const shares = means(path, window.from, window.to, columns, new Float64Array(columns));
+    for (let i = 0; i < columns; i++) {
+      heights[i] = Math.max(shares[i]!, 0) * PATH.height;
+      tops[i] = tops[i]! - heights[i]!;
+    }
+    pen.columns(LEFT, tops, heights, scene.colours.get(name) ?? ink, 1);
+  }
 }
 
 interface Frame {
@@ -83,9 +102,9 @@ function phases(pen: Pen, scene: Scene, window: Window, { width, bottom }: Frame
     const from = Math.max(x(phase.start_s), LEFT);
     const to = Math.min(x(phase.start_s + phase.duration_s), width);
     if (to <= LEFT || from >= width) continue;
-    pen.box(from, bottom + 24, Math.max(to - from, 1), 16, 0.25);
+    pen.box(from, bottom + PHASES.top, Math.max(to - from, 1), PHASES.height, 0.25);
     const room = to - from - 8;
-    if (room > 20) pen.text(truncateText(phase.culprit, room, pen.textWidth), from + 4, bottom + 32, "start", "middle");
+    if (room > 20) pen.text(truncateText(phase.culprit, room, pen.textWidth), from + 4, bottom + PHASES.top + PHASES.height / 2, "start", "middle");
   }
 }
 

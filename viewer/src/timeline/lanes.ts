@@ -13,7 +13,7 @@ export interface Lane {
 }
 
 export interface Lanes {
-  commands: { name: string; lane: Lane }[];
+  commands: { name: string; lane: Lane; path: Lane }[];
   ready: Lane;
   /** End of the run, in microseconds. */
   end: number;
@@ -52,9 +52,10 @@ export function unpackLanes(timeline: PageTimeline, bytes: Uint8Array): Lanes {
     const [ends, endSums] = list(count);
     return { starts, ends, startSums, endSums };
   });
-  const ready = lanes.pop()!;
-  const end = [...lanes, ready].reduce((last, lane) => Math.max(last, lane.ends.at(-1) ?? 0), 0);
-  return { commands: lanes.map((lane, i) => ({ name: timeline.commands[i]!, lane })), ready, end };
+  const count = timeline.commands.length;
+  const ready = lanes[count]!;
+  const end = lanes.reduce((last, lane) => Math.max(last, lane.ends.at(-1) ?? 0), 0);
+  return { commands: timeline.commands.map((name, i) => ({ name, lane: lanes[i]!, path: lanes[count + 1 + i]! })), ready, end };
 }
 
 /** Number of `times` at or before `instant`. */

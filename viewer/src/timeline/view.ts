@@ -81,7 +81,7 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
       swatch.style.background = colours.get(name) ?? "";
       return h("label", {}, box, swatch, name);
     }));
-    append(legend, [h("span", {}, h("span", { class: "swatch ready" }), "ready, but not running")]);
+    append(legend, [h("span", {}, h("span", { class: "swatch ready" }), "ready, but not running"), h("span", {}, "lowest strip: the critical path")]);
     showAll();
     figure.dataset.drawn = "true";
   };

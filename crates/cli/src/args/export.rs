@@ -37,6 +37,8 @@ pub(crate) enum ExportFormat {
     ChromeTrace,
     /// Trace of Perfetto: ui.perfetto.dev, for long runs
     Perfetto,
+    /// Profile of Firefox: profiler.firefox.com, with the samples of each thread over time
+    Firefox,
     /// CPU time by call stack, one line each: flamegraph.pl, inferno, speedscope
     Folded,
     /// Profile of pprof, with CPU time and idle time by call stack: `go tool pprof`

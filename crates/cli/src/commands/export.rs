@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use morecores_explain::{CallStack, DecodedTrace, call_stacks};
+use morecores_explain::{CallStack, DecodedTrace, call_stacks, sampled_stacks};
 use morecores_export::{
-    ExportedRun, ProfiledRun, write_chrome_trace, write_folded, write_perfetto, write_pprof,
+    ExportedRun, ProfiledRun, write_chrome_trace, write_firefox, write_folded, write_perfetto, write_pprof,
 };
 use morecores_report as report;
 use morecores_study::Study;
@@ -62,6 +62,7 @@ const fn ending(format: ExportFormat) -> &'static str {
     match format {
         ExportFormat::ChromeTrace => "trace.json",
         ExportFormat::Perfetto => "perfetto-trace",
+        ExportFormat::Firefox => "profile.json",
         ExportFormat::Folded => "folded",
         ExportFormat::Pprof => "pb.gz",
     }
@@ -73,6 +74,10 @@ fn write(format: ExportFormat, study: &Study, trace: &DecodedTrace<'_>, output: 
     match format {
         ExportFormat::ChromeTrace => write_chrome_trace(&run(), lost, output)?,
         ExportFormat::Perfetto => write_perfetto(&run(), lost, output)?,
+        ExportFormat::Firefox => {
+            let samples = sampled_stacks(trace);
+            write_firefox(&run(), &samples, &profiled_run(study, trace), lost, output)?;
+        }
         ExportFormat::Folded => write_folded(&stacks(trace, "folded")?, output)?,
         ExportFormat::Pprof => write_pprof(&stacks(trace, "pprof")?, &profiled_run(study, trace), output)?,
     }

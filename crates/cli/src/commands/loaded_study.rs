@@ -80,7 +80,7 @@ impl LoadedStudy {
                     }
                     views.push(view);
                     if is_shown && purpose == Purpose::Page {
-                        let (cell, lanes) = (header.run.cell(), lanes(&decoded.timeline));
+                        let (cell, lanes) = (header.run.cell(), lanes(&decoded));
                         all_lanes.push(RunLanes { cell, cpus: header.run.cpus, n: header.run.n, lanes });
                     }
                 }

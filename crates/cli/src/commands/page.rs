@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_explain::Lane;
-use morecores_report as words;
-use morecores_study::{Nanos, Study};
+use morecores_explain::{CommandLanes, Lane};
+use morecores_report::{self as words, CommandStretches, Stretches};
+use morecores_study::Study;
 use morecores_view::page::{Page, PageStudy, PageTimeline};
 
 use super::loaded_study::{LoadedStudy, Purpose, RunLanes, study_name};
@@ -57,10 +57,18 @@ pub(super) fn page_study(study: Study, path: &Path, depth: Depth) -> Result<Stud
 
 fn timeline(run: &RunLanes) -> Result<PageTimeline> {
     let RunLanes { cpus, n, lanes, .. } = run;
-    let commands: Vec<(&str, &[Nanos], &[Nanos])> = lanes
+    let commands: Vec<CommandStretches<'_>> = lanes
         .commands
         .iter()
-        .map(|(name, Lane { starts, ends })| (name.as_str(), starts.as_slice(), ends.as_slice()))
+        .map(|CommandLanes { name, running, path }| CommandStretches {
+            name,
+            running: stretches(running),
+            path: stretches(path),
+        })
         .collect();
-    Ok(words::page_timeline(*cpus, *n, &commands, (&lanes.ready.starts, &lanes.ready.ends))?)
+    Ok(words::page_timeline(*cpus, *n, &commands, stretches(&lanes.ready))?)
+}
+
+const fn stretches(lane: &Lane) -> Stretches<'_> {
+    Stretches { starts: lane.starts.as_slice(), ends: lane.ends.as_slice() }
 }

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use morecores_study::trace::FileLine;
+use morecores_study::Nanos;
+use morecores_study::trace::{FileLine, SampleMode};
 use morecores_view::Component;
 
 use super::code::{Code, CodeMap};
 use super::code_times::{CodeInput, Moment};
 use super::programs::ProgramId;
+use crate::trace::ThreadId;
 
 /// Calls of a command at which a time was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,17 @@ pub struct CallStack {
     pub functions: Vec<StackFunction>,
     /// Estimated time, in CPU-seconds.
     pub seconds: f64,
+}
+
+/// Sample of a thread of the command, with its calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledStack {
+    /// Sampled thread.
+    pub thread: ThreadId,
+    /// Time of the sample.
+    pub at: Nanos,
+    /// Functions, the outermost first.
+    pub functions: Vec<StackFunction>,
 }
 
 /// Function of a call stack.
@@ -57,6 +70,17 @@ impl StackTimes {
         };
         rows.map(row).collect()
     }
+}
+
+/// Samples of the command's threads in user mode and in the kernel, in the order of time.
+pub(super) fn sampled_stacks(input: &CodeInput<'_>) -> Vec<SampledStack> {
+    let sampled = input.timeline.samples.iter().filter_map(|sample| {
+        let thread = sample.thread.filter(|id| input.timeline.thread(*id).in_tree)?;
+        let calls = input.sample_calls(sample, thread);
+        let functions = calls.iter().map(|call| function(input.map, call.code, call.line)).collect();
+        (sample.mode != SampleMode::Interrupt).then_some(SampledStack { thread, at: sample.at, functions })
+    });
+    sampled.collect()
 }
 
 fn function(map: &CodeMap<'_>, code: Code, line: Option<FileLine>) -> StackFunction {

@@ -169,7 +169,7 @@ impl CodeInput<'_> {
     }
 
     /// Calls of a sample, as in [`Moment::calls`].
-    fn sample_calls(&self, sample: &CpuSample, id: ThreadId) -> Vec<Call> {
+    pub(super) fn sample_calls(&self, sample: &CpuSample, id: ThreadId) -> Vec<Call> {
         let process = self.timeline.thread(id).process;
         let code = sample.stack.iter().flat_map(|stack| self.timeline.user_stacks.code(stack));
         let of_stack = code.flat_map(|code| self.map.calls_at(process, code));

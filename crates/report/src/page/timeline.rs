@@ -16,9 +16,28 @@ use morecores_view::page::PageTimeline;
 /// Nanoseconds in one unit of the page's times.
 const MICROSECOND: u64 = 1_000;
 
-/// Timeline of a traced run on `cpus` CPUs with `n` for `{n}`. For each command, and last for the
-/// ready threads, it holds the starts and the ends of the stretches since the start of the run,
-/// each ascending.
+/// Starts and ends of stretches since the start of the run, each ascending.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretches<'a> {
+    /// Starts.
+    pub starts: &'a [Nanos],
+    /// Ends.
+    pub ends: &'a [Nanos],
+}
+
+/// Stretches of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandStretches<'a> {
+    /// Name of the command.
+    pub name: &'a str,
+    /// Stretches in which a thread of it ran.
+    pub running: Stretches<'a>,
+    /// Stretches in which it ran on the critical path.
+    pub path: Stretches<'a>,
+}
+
+/// Timeline of a traced run on `cpus` CPUs with `n` for `{n}`: the running stretches of each
+/// command, those of ready threads, and the stretches of each command on the critical path.
 ///
 /// # Errors
 ///
@@ -26,13 +45,14 @@ const MICROSECOND: u64 = 1_000;
 pub fn page_timeline(
     cpus: u32,
     n: u32,
-    commands: &[(&str, &[Nanos], &[Nanos])],
-    ready: (&[Nanos], &[Nanos]),
+    commands: &[CommandStretches<'_>],
+    ready: Stretches<'_>,
 ) -> io::Result<PageTimeline> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    let lists = commands.iter().map(|(_, starts, ends)| (*starts, *ends)).chain([ready]);
+    let running = commands.iter().map(|command| command.running);
+    let lists = running.chain([ready]).chain(commands.iter().map(|command| command.path));
     let mut stretches = Vec::new();
-    for (starts, ends) in lists {
+    for Stretches { starts, ends } in lists {
         stretches.push(starts.len() as u32);
         packed.write_all(&encode_differences(starts))?;
         packed.write_all(&encode_differences(ends))?;
@@ -40,7 +60,7 @@ pub fn page_timeline(
     Ok(PageTimeline {
         cpus,
         n,
-        commands: commands.iter().map(|(name, ..)| (*name).to_owned()).collect(),
+        commands: commands.iter().map(|command| command.name.to_owned()).collect(),
         stretches,
         data: STANDARD.encode(packed.finish()?),
     })
@@ -81,11 +101,14 @@ mod tests {
     #[test]
     fn every_list_is_present() {
         let (starts, ends) = ([Nanos(1_000), Nanos(2_000)], [Nanos(5_000), Nanos(300_000)]);
-        let timeline = page_timeline(2, 4, &[("cc1", &starts, &ends)], (&starts[..1], &ends[..1])).unwrap();
-        assert_eq!((timeline.cpus, timeline.n, timeline.stretches.as_slice()), (2, 4, &[2, 1][..]));
+        let both = Stretches { starts: &starts, ends: &ends };
+        let one = Stretches { starts: &starts[..1], ends: &ends[..1] };
+        let cc1 = CommandStretches { name: "cc1", running: both, path: one };
+        let timeline = page_timeline(2, 4, &[cc1], one).unwrap();
+        assert_eq!((timeline.cpus, timeline.n, timeline.stretches.as_slice()), (2, 4, &[2, 1, 1][..]));
         let packed = STANDARD.decode(&timeline.data).unwrap();
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
-        assert_eq!(bytes, [1, 1, 5, 0xa7, 2, 1, 5]);
+        assert_eq!(bytes, [1, 1, 5, 0xa7, 2, 1, 5, 1, 5]);
     }
 }
