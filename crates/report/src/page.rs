@@ -96,8 +96,7 @@ pub fn page_study(
     let page_run =
         |(run, speedup): (&Run, _)| page_run(run, &study.header.plan, speedup, view.leaves_out(run.round));
     let runs = timed.map(page_run).collect();
-    let shown = view.traces.iter().rfind(|trace| trace.overhead.is_some()).or(view.traces.last());
-    let of_run = shown.map(|trace| [critical_path_table(trace), threads_table(trace)]);
+    let of_run = view.main_trace().map(|trace| [critical_path_table(trace), threads_table(trace)]);
     let structure = efficiency_table(&view).into_iter().chain(of_run.into_iter().flatten().flatten());
     PageStudy {
         name: name.to_owned(),

@@ -2,6 +2,7 @@
 //! module estimates no gain by replay; the caller has these.
 
 use morecores_statistics::Z95;
+use morecores_study::InCell;
 
 use crate::code::CallNode;
 use crate::types::{Advice, Gain, SavedTime, SerialWork, TraceView, View};
@@ -22,9 +23,8 @@ const CPU_COUNTS: [u32; 3] = [2, 4, 16];
 
 /// Advice on a study; `None` without a traced run on two or more CPUs, and without its timed runs.
 pub fn advice(view: &View, gains: Vec<Gain>) -> Option<Advice> {
-    let trace =
-        view.traces.iter().filter(|trace| trace.cpus > 1).max_by_key(|trace| (trace.cpus, trace.n))?;
-    let point = view.points.iter().find(|point| (point.cpus, point.n) == (trace.cpus, trace.n))?;
+    let trace = view.main_trace().filter(|trace| trace.cpus > 1)?;
+    let point = view.point(&trace.cell())?;
     let at_least = |threads: usize| trace.parallelism.runnable.iter().skip(threads).sum::<f64>();
     let most =
         (1..trace.parallelism.runnable.len()).rev().find(|threads| at_least(*threads) >= LEAST_READY_SHARE);

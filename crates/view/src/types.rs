@@ -288,6 +288,13 @@ impl View {
         find_in_cell(&self.traces, cell)
     }
 
+    /// Returns the traced run whose details are shown: the one on the most CPUs that also has timed
+    /// runs, or the last one. A run that was traced for a prediction has no timed runs.
+    pub fn main_trace(&self) -> Option<&TraceView> {
+        let is_timed = |trace: &&TraceView| self.point(&trace.cell()).is_some();
+        self.traces.iter().rfind(is_timed).or(self.traces.last())
+    }
+
     /// Returns the measured count of this cell.
     pub fn point(&self, cell: &Cell) -> Option<&PointView> {
         find_in_cell(&self.points, cell)

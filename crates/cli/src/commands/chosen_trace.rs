@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use morecores_explain::DecodedTrace;
 use morecores_study::trace::{TraceHeader, trace_name};
-use morecores_study::{InCell, Study};
+use morecores_study::{InCell, Phase, Study};
 use morecores_view::order_of_traces;
 
 use crate::terminal;
 
-/// Finds the trace with this name; without a name, the shown run on the most CPUs. `path` is that
-/// of the study.
+/// Finds the trace with this name; without a name, the shown run on the most measured CPUs. `path`
+/// is that of the study.
 pub(super) fn find_trace<'s>(study: &'s Study, path: &Path, name: Option<&str>) -> Result<&'s TraceHeader> {
     let ordered = order_of_traces(&study.traces);
     let Some(last) = ordered.last() else {
@@ -21,7 +21,15 @@ pub(super) fn find_trace<'s>(study: &'s Study, path: &Path, name: Option<&str>) 
         );
     };
     match name {
-        None => Ok(ordered.iter().find(|trace| trace.run.cell() == last.run.cell()).copied().unwrap_or(last)),
+        None => {
+            // Runs traced only for a prediction have no timed runs.
+            let is_timed = |trace: &TraceHeader| {
+                let mut timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
+                timed.any(|run| run.cell() == trace.run.cell())
+            };
+            let cell = ordered.iter().rfind(|trace| is_timed(trace)).unwrap_or(last).run.cell();
+            Ok(ordered.iter().find(|trace| trace.run.cell() == cell).copied().unwrap_or(last))
+        }
         Some(name) => ordered.iter().find(|trace| trace_name(trace) == name).copied().ok_or_else(|| {
             let names: Vec<String> = ordered.iter().map(|trace| trace_name(trace)).collect();
             anyhow!("{} has no trace {name:?}; its traces are {}", path.display(), names.join(", "))

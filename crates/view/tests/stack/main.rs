@@ -5,6 +5,7 @@ mod baselines;
 mod functions;
 mod intervals;
 mod losses;
+mod main_trace;
 #[path = "../studies/mod.rs"]
 mod studies;
 mod warnings;
