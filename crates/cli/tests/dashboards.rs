@@ -54,7 +54,7 @@ fn openmetrics_has_a_family_for_each_figure_and_an_end() {
     let text = printed(&world, "--openmetrics");
     assert!(text.ends_with("# EOF\n"), "{text}");
     for family in
-        ["morecores_elapsed_seconds", "morecores_elapsed_ci95_low_seconds", "morecores_speedup_ratios"]
+        ["morecores_elapsed_seconds", "morecores_elapsed_ci95_low_seconds", "morecores_speedup_ratio"]
     {
         assert!(text.contains(&format!("# TYPE {family} gauge")), "{text}");
     }

@@ -83,7 +83,8 @@ pub(crate) fn threads_table(trace: &TraceView) -> Option<Table> {
         Column::figures(
             1,
             "threads\nbeside it",
-            rows.iter().map(|row| figure_cell(Quantity::Cpus, Some(row.cpu_s / row.criticality_s - 1.0))),
+            rows.iter()
+                .map(|row| figure_cell(Quantity::Cpus, Some((row.cpu_s / row.criticality_s - 1.0).max(0.0)))),
         ),
         Column::figures(1, "critical\npath", rows.iter().map(|row| share(row.path_s, trace.elapsed_s))),
     ];

@@ -113,8 +113,10 @@ pub fn openmetrics(view: &View) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("morecores");
     let elapsed_times = view.points.iter().map(|point| (labels(view, point), elapsed(point)));
     register(&mut registry, "elapsed", "Median elapsed time of the command", &Unit::Seconds, elapsed_times);
+    // Prometheus names this unit in the singular.
+    let ratio = Unit::Other("ratio".to_owned());
     let speedups = view.points.iter().map(|point| (labels(view, point), point.speedup));
-    register(&mut registry, "speedup", "Speedup over the smallest CPU count", &Unit::Ratios, speedups);
+    register(&mut registry, "speedup", "Speedup over the smallest CPU count", &ratio, speedups);
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)

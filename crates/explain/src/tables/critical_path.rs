@@ -8,7 +8,8 @@ use morecores_view::{CriticalPathView, PathActivity, PathPart};
 use super::concurrency::StillTimes;
 use super::programs::{ProgramId, Programs};
 use crate::trace::{
-    Activity, ActivityGraph, ActivityKind, Cause, LockOrder, State, ThreadId, Timeline, critical_path,
+    Activity, ActivityGraph, ActivityKind, Cause, LockOrder, Segment, State, ThreadId, Timeline,
+    critical_path,
 };
 
 /// Share of the elapsed time from which a part has a bound on its gain. A choice: each bound is a
@@ -141,11 +142,14 @@ impl<'t> CriticalPath<'t> {
         elapsed.since(chain.max(self.work_per_cpu(remaining)))
     }
 
-    /// Sum of the costs of all running times, divided by the number of CPUs.
+    /// Sum of the costs of all running times on allotted CPUs, divided by the number of these CPUs.
     fn work_per_cpu(&self, cost: impl Fn(&Activity) -> Nanos) -> Nanos {
         let mut work = Nanos::ZERO;
         for (id, thread) in self.timeline.tree() {
-            for segment in thread.segments.iter().filter(|s| matches!(s.state, State::Running { .. })) {
+            let allotted = &self.timeline.allotted;
+            let is_counted =
+                |s: &&Segment| matches!(s.state, State::Running { cpu } if allotted.contains(cpu));
+            for segment in thread.segments.iter().filter(is_counted) {
                 let (from, to) = (segment.from, segment.to);
                 work += cost(&Activity { from, to, thread: Some(id), kind: ActivityKind::Running });
             }

@@ -24,7 +24,8 @@ pub enum LockOrder {
 pub struct ActivityGraph<'t> {
     timeline: &'t Timeline,
     causes: &'t [Cause],
-    /// Segments of the tree's threads in the order of their ends.
+    /// Segments of the tree's threads in the order of their beginnings. A segment depends only on
+    /// segments that began earlier.
     order: Vec<(Nanos, ThreadId, u32)>,
     /// Thread whose end is the end of the run.
     last: Option<ThreadId>,
@@ -35,45 +36,60 @@ impl<'t> ActivityGraph<'t> {
     pub fn new(timeline: &'t Timeline, causes: &'t [Cause]) -> Self {
         let mut order: Vec<(Nanos, ThreadId, u32)> = Vec::new();
         for (id, thread) in timeline.tree() {
-            order.extend(thread.segments.iter().zip(0..).map(|(segment, index)| (segment.to, id, index)));
+            order.extend(thread.segments.iter().zip(0..).map(|(segment, index)| (segment.from, id, index)));
         }
         order.sort_unstable();
         Self { timeline, causes, order, last: last_thread(timeline) }
     }
 
-    /// Length of the longest chain of dependent activities that ends with the run. An activity that
-    /// `cost` gets may be the beginning of a longer one. Gaps in the trace have their recorded
-    /// length.
+    /// Length of the longest chain of dependent activities that ends with the run, if each activity
+    /// has the length that `cost` gives it. An activity that `cost` gets may be the beginning of a
+    /// longer one. Gaps in the trace have their recorded length.
     pub fn longest_chain(&self, locks: LockOrder, cost: impl Fn(&Activity) -> Nanos) -> Nanos {
         let threads = self.timeline.threads.iter();
-        let ends = threads.map(|thread| vec![Nanos::ZERO; thread.segments.len()]).collect();
-        let mut chains = Chains { graph: self, locks, cost, ends };
+        let begins = threads.map(|thread| vec![Nanos::ZERO; thread.segments.len()]).collect();
+        let mut chains = Chains { graph: self, locks, cost, begins };
         for (_, id, index) in &self.order {
-            let end = chains.end_of_segment(*id, *index as usize);
-            chains.ends[id.index()][*index as usize] = end;
+            let begin = chains.begin_of_segment(*id, *index as usize);
+            chains.begins[id.index()][*index as usize] = begin;
         }
-        let Some(last) = self.last else { return self.timeline.elapsed() };
-        let segments = &self.timeline.thread(last).segments;
-        let end = chains.ends[last.index()].last().copied().unwrap_or_default();
-        let missing = segments.last().map_or(Nanos::ZERO, |segment| self.timeline.ended.since(segment.to));
-        end + missing
+        let last =
+            self.last.and_then(|id| Some((id, self.timeline.thread(id).segments.len().checked_sub(1)?)));
+        let Some((last, index)) = last else { return self.timeline.elapsed() };
+        let segment = self.timeline.thread(last).segments[index];
+        chains.end_of_segment(last, index) + self.timeline.ended.since(segment.to)
     }
 }
 
-/// Longest chains to the ends of segments, in the order in which they are computed.
+/// Longest chains to the beginnings of segments, in the order in which they are computed.
 struct Chains<'g, F> {
     graph: &'g ActivityGraph<'g>,
     locks: LockOrder,
     cost: F,
-    /// Longest chain to the end of each segment of each thread.
-    ends: Vec<Vec<Nanos>>,
+    /// Longest chain to the beginning of each segment of each thread.
+    begins: Vec<Vec<Nanos>>,
 }
 
 impl<F: Fn(&Activity) -> Nanos> Chains<'_, F> {
-    /// Longest chain to the end of a segment.
+    /// Longest chain to the beginning of a segment, from the chains to segments that began earlier.
+    fn begin_of_segment(&self, id: ThreadId, index: usize) -> Nanos {
+        let timeline = self.graph.timeline;
+        let segments = &timeline.thread(id).segments;
+        let from = segments[index].from;
+        match index.checked_sub(1) {
+            Some(before) => self.end_of_segment(id, before) + from.since(segments[before].to),
+            None => match creator(timeline, id) {
+                Some(instant) => self.after(instant, from),
+                None => from.since(timeline.began),
+            },
+        }
+    }
+
+    /// Longest chain to the end of a segment, from the chain to its beginning and to the segment of
+    /// the thread that ended it.
     fn end_of_segment(&self, id: ThreadId, index: usize) -> Nanos {
         let segment = self.graph.timeline.thread(id).segments[index];
-        let begin = self.begin_of_segment(id, index);
+        let begin = self.begins[id.index()][index];
         let State::Blocked(wait) = segment.state else {
             return begin + self.segment_cost(id, &segment, segment.to);
         };
@@ -88,25 +104,11 @@ impl<F: Fn(&Activity) -> Nanos> Chains<'_, F> {
         matches!(self.graph.causes[wait.index()], Cause::UserLock | Cause::KernelLock)
     }
 
-    /// Longest chain to the beginning of a segment.
-    fn begin_of_segment(&self, id: ThreadId, index: usize) -> Nanos {
-        let timeline = self.graph.timeline;
-        let segments = &timeline.thread(id).segments;
-        let from = segments[index].from;
-        match index.checked_sub(1) {
-            Some(before) => self.ends[id.index()][before] + from.since(segments[before].to),
-            None => match creator(timeline, id) {
-                Some(instant) => self.after(instant, from),
-                None => from.since(timeline.began),
-            },
-        }
-    }
-
     /// Longest chain to an instant of a thread, and the kernel's work for it until `until`.
     fn after(&self, ThreadInstant { thread, at }: ThreadInstant, until: Nanos) -> Nanos {
         let segments = &self.graph.timeline.thread(thread).segments;
         let index = segments.partition_point(|segment| segment.from < at).saturating_sub(1);
-        let begin = self.begin_of_segment(thread, index);
+        let begin = self.begins[thread.index()][index];
         let work = Activity { from: at, to: until, thread: Some(thread), kind: ActivityKind::KernelWork };
         begin + self.segment_cost(thread, &segments[index], at) + (self.cost)(&work)
     }
