@@ -64,8 +64,11 @@ fn openmetrics_has_a_family_for_each_figure_and_an_end() {
 #[test]
 fn a_study_without_timed_runs_or_of_locks_is_refused() {
     let world = World::new();
-    let traced = world.morecores(&["show", "missing", "--bencher"]);
-    traced.refused(2, &["missing"]);
+    world.morecores(&["show", "missing", "--bencher"]).refused(2, &["missing"]);
+    world.run("-q --cpus 1 --runs 1 --warmup 0 --trace off", &["false"]);
+    for format in ["--bencher", "--github-benchmark", "--openmetrics"] {
+        world.morecores(&["show", "study", format]).refused(2, &["no timed run that succeeded"]);
+    }
     assert!(
         world.morecores(&["show", "missing", "--bencher", "--json"]).stderr.contains("cannot be used with")
     );

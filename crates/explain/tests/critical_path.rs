@@ -276,7 +276,8 @@ fn path_by_search(timeline: &Timeline, causes: &[Cause]) -> BTreeMap<(u32, Kind)
     let mut sums: BTreeMap<(u32, Kind), Nanos> = BTreeMap::new();
     let mut now = timeline.ended;
     let root = timeline.root.expect("a command");
-    let of_process = |s: &&Span| s.thread == root || timeline.thread(s.thread).leader == Some(root);
+    let process = |id: ThreadId| timeline.thread(id).leader.unwrap_or(id);
+    let of_process = |s: &&Span| process(s.thread) == process(root);
     let mut thread =
         spans.iter().filter(of_process).max_by_key(|s| (s.to, s.thread == root)).map(|s| s.thread);
     while let Some(id) = thread {
@@ -379,4 +380,21 @@ fn the_longest_chain_counts_only_costs() {
     });
     // The first thread's own 3 ms of work remain.
     assert_eq!(without_child, Nanos::from_millis(3));
+}
+
+/// A wait for a kernel lock that no thread of the tree ended takes no time in any order of locks.
+#[test]
+fn in_free_order_no_lock_wait_takes_time() {
+    let mut script = ScheduleTrace::new(1, 10.0);
+    script.run(0, ROOT, 0.0, 2.0).sleeps(FUTEX);
+    script.contention(8.0, ROOT, 6.0);
+    script.wake(8.0, Waker::Interrupt(Interrupt::Timer), ROOT);
+    script.run(0, ROOT, 8.0, 10.0).dies();
+    let timeline = script.timeline();
+    let causes = idle_causes(&timeline);
+    assert_eq!(causes, [Cause::KernelLock]);
+    let graph = ActivityGraph::new(&timeline, &causes);
+    let [free, recorded] =
+        [LockOrder::Free, LockOrder::Recorded].map(|order| graph.longest_chain(order, Activity::length));
+    assert_eq!((free, recorded), (Nanos::from_millis(4), Nanos::from_millis(10)));
 }

@@ -6,7 +6,9 @@ mod event_trace;
 mod studies;
 
 use event_trace::*;
-use morecores_study::trace::{Interrupt, SampleMode, TraceSource, Waker};
+use morecores_study::trace::{
+    Comm, EventKind, Exec, Interrupt, PrevState, SampleMode, Tid, TraceSource, Waker,
+};
 use morecores_view::*;
 
 fn part<'v>(view: &'v TraceView, command: &str, activity: PathActivity) -> &'v PathPart {
@@ -120,4 +122,22 @@ fn a_thread_that_polls_does_not_bound_the_gain() {
     // `main` and `cc1` work for 7 s in all; the sleeps beside `cc1` are no part of any bound.
     let main = part(&view, "main", PathActivity::Running);
     assert!(main.gain_bound_s.expect("a bound") > 5.0, "{path:#?}");
+}
+
+/// A second thread of the main process execs: it is the main process from then on.
+#[test]
+fn an_exec_by_a_second_thread_continues_the_path() {
+    let mut trace = EventTrace::new(2, 10 * S);
+    trace.thread(2 * S, 0, ROOT, 101, ROOT);
+    trace.wake(2 * S, 0, 101, ROOT);
+    trace.sleep(2 * S, 1, 101);
+    trace.die(4 * S, 0, 0);
+    let exec = Exec { tid: Tid(ROOT), was: Tid(101), name: Comm::new("java"), accounts: accounts(0, 0) };
+    trace.push(4 * S, 1, EventKind::Exec(exec));
+    trace.leave(10 * S, 1, PrevState::Dead, 0);
+    let view = trace.view();
+    let path = view.critical_path.as_ref().expect("a path");
+    assert!(path.parts.iter().all(|part| part.activity == PathActivity::Running), "{path:#?}");
+    let java = part(&view, "java", PathActivity::Running);
+    assert_near(java.time_s, 6.0);
 }

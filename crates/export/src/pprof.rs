@@ -110,7 +110,7 @@ mod proto {
 /// Facts about the profiled run.
 #[derive(Clone, Debug)]
 pub struct ProfiledRun {
-    /// Beginning of the run, in nanoseconds since 1970.
+    /// Time of the profile, in nanoseconds since 1970.
     pub began_ns: u64,
     /// Elapsed time of the run, in nanoseconds.
     pub elapsed_ns: u64,
@@ -125,7 +125,7 @@ pub struct ProfiledRun {
 /// Those of the output.
 pub fn write_pprof(stacks: &[CallStack], run: &ProfiledRun, output: impl Write) -> io::Result<()> {
     let mut builder = ProfileBuilder::new();
-    // Readers take the first mapping for the program: the one that ran longest.
+    // Readers take the first mapping for the program: that of the stack with the most time.
     let longest = stacks.iter().max_by(|one, other| one.seconds.total_cmp(&other.seconds));
     if let Some(module) = longest.and_then(|stack| stack.functions.last()?.module.as_deref()) {
         builder.mapping(module);

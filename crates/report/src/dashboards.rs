@@ -61,7 +61,9 @@ pub fn bencher_json(view: &View) -> Result<String, serde_json::Error> {
     let measures = |point: &PointView| {
         let mut measures = BTreeMap::new();
         measures.insert("latency", metric(elapsed(point), NANOSECONDS_PER_SECOND));
-        measures.insert("speedup", metric(point.speedup, 1.0));
+        if point.speedup.value.is_finite() {
+            measures.insert("speedup", metric(point.speedup, 1.0));
+        }
         if let Some(printed) = metric_estimate(point) {
             measures.insert("metric", metric(printed, 1.0));
         }
@@ -103,8 +105,8 @@ pub fn github_benchmark_direction(view: &View) -> Better {
     metric.map_or(Better::Lower, |metric| metric.better)
 }
 
-/// Text in the format of OpenMetrics 1.0 (<https://openmetrics.io>): elapsed time, speedup and
-/// efficiency of each count, each with the ends of its 95% interval as gauges of their own.
+/// Text in the format of OpenMetrics 1.0 (<https://openmetrics.io>): elapsed time and speedup of
+/// each count, each with the ends of its 95% interval as gauges of their own.
 ///
 /// # Errors
 ///
@@ -155,7 +157,13 @@ fn labels(view: &View, point: &PointView) -> Labels {
         ("host", view.host.hostname.clone()),
     ];
     let axes = point.axes.iter().map(|(axis, value)| (axis.clone(), value.to_string()));
-    fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(axes).collect()
+    let all = fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(axes);
+    all.map(|(name, value)| (name, escape(&value))).collect()
+}
+
+/// Value of a label with the escapes of OpenMetrics 1.0, which the encoder leaves to its caller.
+fn escape(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
 
 /// Name of a benchmark, equal in each study of the same command and count.
@@ -178,4 +186,14 @@ fn pretty_json(value: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped() {
+        assert_eq!(escape("sh -c 'echo \"a\\b\"\n'"), r#"sh -c 'echo \"a\\b\"\n'"#);
+    }
 }

@@ -10,7 +10,7 @@ use morecores_catalogue::Benchmark;
 use morecores_lock_lab::locks_view;
 use morecores_report::{self as report, Style};
 use morecores_study::lock::LockStudy;
-use morecores_study::{AnyStudy, Better, Phase, Study, StudyError, StudyHeader, StudyState, Subject};
+use morecores_study::{AnyStudy, Better, Phase, Run, Study, StudyError, StudyHeader, StudyState, Subject};
 use morecores_view::Answer;
 use morecores_view::page::{ListedState, ListedStudy, Page};
 
@@ -186,9 +186,10 @@ fn command_text(study: Study, path: &Path, format: &FormatArgs, style: &Style) -
         return Ok(StudyText { text: report::hyperfine_json(&study)?, notes: Vec::new(), answer: None });
     }
     let is_for_dashboards = format.bencher || format.github_benchmark || format.openmetrics;
+    let has_figures = |run: &Run| run.phase == Phase::Timed && run.counts(&study.header.plan);
     ensure!(
-        !is_for_dashboards || study.runs.iter().any(|run| run.phase == Phase::Timed),
-        "{} has no timed run, which this format describes: `morecores run` makes some",
+        !is_for_dashboards || study.runs.iter().any(has_figures),
+        "{} has no timed run that succeeded, which this format describes: `morecores run` makes some",
         path.display()
     );
     let mut loaded = LoadedStudy::new(study, path, Purpose::Figures);

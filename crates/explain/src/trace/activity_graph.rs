@@ -93,8 +93,10 @@ impl<F: Fn(&Activity) -> Nanos> Chains<'_, F> {
         let State::Blocked(wait) = segment.state else {
             return begin + self.segment_cost(id, &segment, segment.to);
         };
+        if self.locks == LockOrder::Free && self.is_lock_wait(wait) {
+            return begin;
+        }
         match releaser(self.graph.timeline, self.graph.causes, wait) {
-            Some(_) if self.locks == LockOrder::Free && self.is_lock_wait(wait) => begin,
             Some(instant) => begin.max(self.after(instant, segment.to)),
             None => begin + self.segment_cost(id, &segment, segment.to),
         }

@@ -93,7 +93,9 @@ fn last_run(timeline: &Timeline, thread: ThreadId, at: Nanos) -> Option<ThreadIn
 /// Thread whose end was the end of the run: the thread of the main process that existed longest.
 pub(super) fn last_thread(timeline: &Timeline) -> Option<ThreadId> {
     let root = timeline.root?;
-    let of_process = |id: &ThreadId| *id == root || timeline.thread(*id).leader == Some(root);
+    // After an exec by another thread, that thread is the process's first one.
+    let leader = |id: ThreadId| timeline.thread(id).leader.unwrap_or(id);
+    let of_process = |id: &ThreadId| leader(*id) == leader(root);
     let ids = timeline.tree().map(|(id, _)| id).filter(of_process);
     let end = |id: ThreadId| timeline.thread(id).segments.last().map(|segment| segment.to);
     ids.filter(|id| end(*id).is_some()).max_by_key(|id| (end(*id), *id == root))
