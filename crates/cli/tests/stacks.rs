@@ -160,7 +160,7 @@ fn waits_have_their_place_and_kind() {
 }
 
 /// Two threads that wake each other in turn from deep stacks, each after a fifth of a millisecond
-/// of computation. The tracer is stopped for the first third of the turns.
+/// of computation. The tracer is stopped for less than the first quarter of the turns.
 const FASTER_THAN_THE_TRACER: &str = r#"
 #include <pthread.h>
 #include <semaphore.h>
@@ -189,7 +189,7 @@ __attribute__((noinline, noclone)) static void take_turn(sem_t *own, sem_t *othe
 static void *second(void *unused)
 {
 	sem_wait(&there);
-	for (int turn = 0; turn < 11999; turn++)
+	for (int turn = 0; turn < 17999; turn++)
 		take_turn(&there, &back, 10);
 	sem_post(&back);
 	return unused;
@@ -203,7 +203,7 @@ int main(void)
 	sem_init(&back, 0, 0);
 	pthread_create(&thread, NULL, second, NULL);
 	kill(getppid(), SIGSTOP);
-	for (int turn = 0; turn < 12000; turn++) {
+	for (int turn = 0; turn < 18000; turn++) {
 		if (turn == 4000)
 			kill(getppid(), SIGCONT);
 		take_turn(&back, &there, 10);
@@ -232,8 +232,7 @@ fn a_tracer_that_cannot_follow_loses_stacks_alone() {
     let what = lost.unwrap_or_else(|| panic!("{facts:#?}"))["what"].as_str().expect("a text");
     let mut numbers = what.split(' ').filter_map(|word| word.parse::<f64>().ok());
     let (Some(dropped), Some(all)) = (numbers.next(), numbers.next()) else { panic!("{what}") };
-    // Stacks of the first turns have no room; those after the pause have, more or fewer by the
-    // speed of the machine. The fault lost 99% of them.
-    assert!(dropped > 0.0 && dropped < 0.9 * all, "{what}");
-    assert!(coverage("complete") > 0.08 * all, "{what} {}", view["stack_coverage"]);
+    // Stacks of the first turns have no room; those after the pause have.
+    assert!(dropped > 0.0 && dropped < 0.5 * all, "{what}");
+    assert!(coverage("complete") > 0.3 * all, "{what} {}", view["stack_coverage"]);
 }
