@@ -7,7 +7,7 @@ import type { Estimate } from "./Estimate.ts";
  * - `parallel = load_balance · serialisation · transfer`;
  * - `global = parallel · computation_scaling`.
  *
- * The measured efficiency, the speedup per added CPU, is `global` divided by the `global` of the
+ * The measured efficiency, the speedup per added CPU, is `global` divided by the `parallel` of the
  * base. Each interval is a 95% interval over several traced runs, null with one run.
  */
 export type EfficiencyView = { 
