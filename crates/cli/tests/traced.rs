@@ -186,11 +186,11 @@ fn a_kept_trace_is_a_study_that_can_be_shown() {
 
     for entry in fs::read_dir(world.path("study/traces")).expect("traces") {
         let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        if path.extension().is_some_and(|extension| extension == "zst") {
             fs::write(path, "{").expect("written");
         }
     }
-    world.morecores(&["show", "study"]).success().says(&[".json: ", "shown without this trace"]);
+    world.morecores(&["show", "study"]).success().says(&[".json.zst: ", "shown without this trace"]);
 }
 
 #[test]

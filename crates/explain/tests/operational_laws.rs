@@ -5,7 +5,9 @@ mod schedule_trace;
 use std::path::Path;
 
 use morecores_explain::{DecodedTrace, trace_view};
-use morecores_study::trace::{Decoded, Event, EventKind, Object, TraceHeader, read_events};
+use morecores_study::trace::{
+    Decoded, Event, EventKind, Object, TraceHeader, read_trace_events, read_trace_headers, trace_name,
+};
 use morecores_view::{LawViolation, OperationalLaw};
 use schedule_trace::*;
 
@@ -79,17 +81,11 @@ fn lost_switches_violate_the_utilisation_law() {
 fn recorded_traces_violate_no_law() {
     let mut read = 0;
     for program in ["pigz", "raytrace", "zstd"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(program);
-        for entry in std::fs::read_dir(folder.join("traces")).expect("a folder") {
-            let path = entry.expect("a file").path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                let header = std::fs::read(&path).expect("a header");
-                let header: TraceHeader = serde_json::from_slice(&header).expect("a header");
-                let events = std::fs::File::open(path.with_extension("events")).expect("a stream");
-                let decoded = read_events(events).expect("events");
-                assert_eq!(violations(&header, decoded.events), [], "{}", path.display());
-                read += 1;
-            }
+        let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(program);
+        for header in read_trace_headers(&study).expect("headers").whole {
+            let decoded = read_trace_events(&study, &header).expect("events");
+            assert_eq!(violations(&header, decoded.events), [], "{program}: {}", trace_name(&header));
+            read += 1;
         }
     }
     assert!(read >= 3);

@@ -8,8 +8,7 @@ use morecores_explain::{DecodedTrace, trace_view};
 use morecores_predict::demand::Demands;
 use morecores_predict::replay::{Machine, replay};
 use morecores_study::Nanos;
-use morecores_study::trace::TraceHeader;
-use morecores_study::trace::read_trace_events;
+use morecores_study::trace::{read_trace_events, read_trace_headers, trace_name};
 
 /// Largest difference of a replay beyond the part that the trace explains. This value is a choice:
 /// the effects outside the replay (interrupts, the tracer, the switch itself) are of this size.
@@ -21,8 +20,8 @@ fn replay_of_a_recorded_trace_takes_the_measured_time() {
         [("raytrace", "1-n2"), ("raytrace", "2-n8"), ("zstd", "1-n2"), ("zstd", "2-n4"), ("pigz", "1-n2")];
     for (program, name) in traces {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(program);
-        let header = std::fs::read(path.join("traces").join(format!("{name}.json"))).expect("its header");
-        let header: TraceHeader = serde_json::from_slice(&header).expect("a header");
+        let headers = read_trace_headers(&path).expect("headers").whole;
+        let header = headers.into_iter().find(|header| trace_name(header) == name).expect("its header");
         let decoded = read_trace_events(&path, &header).expect("its events");
         let trace = DecodedTrace::new(&header, decoded);
         let timeline = &trace.timeline;

@@ -4,7 +4,7 @@
 //! NAME.study/
 //!   study.json    schema, tool, subject, plan, host; rewritten whole, also when the study ends
 //!   runs.jsonl    one line a run, appended as soon as the run ends
-//!   traces/       a JSON file and an event stream for each traced run
+//!   traces/       a header and an event stream for each traced run
 //! ```
 //!
 //! A study keeps only measurements; every derived figure is computed again from them. A line that
@@ -26,7 +26,10 @@ use crate::{Command, Host, Nanos, Subject};
 pub use directory::{ResumableStudy, StudyRecordWriter};
 pub use error::StudyError;
 pub(crate) use error::io_error;
-pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path, trace_name};
+pub use traces::{
+    DamagedTrace, TraceHeaders, TraceWriter, read_trace_events, read_trace_headers, trace_events_path,
+    trace_name,
+};
 
 /// Name of the schema that this version writes. It also reads all earlier ones.
 pub const STUDY_SCHEMA: &str = "morecores.study/2";

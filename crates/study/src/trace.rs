@@ -13,7 +13,10 @@ mod source_map;
 mod stream;
 mod tracepoint;
 
-pub use crate::study::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path, trace_name};
+pub use crate::study::{
+    DamagedTrace, TraceHeaders, TraceWriter, read_trace_events, read_trace_headers, trace_events_path,
+    trace_name,
+};
 pub use address_spaces::AddressSpaces;
 pub use code::{CodeAddress, Function, GeneratedFunction, Mapping, Module, SourceLine, StackFrame, Variable};
 pub use event::{

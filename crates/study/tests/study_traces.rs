@@ -89,6 +89,17 @@ fn add(study: &Path, cpus: u32, n: u32, events: u64) {
     recorded(study, cpus, n, events).commit(&trace(cpus, n, events)).unwrap();
 }
 
+fn compressed(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 1).unwrap()
+}
+
+/// Replaces the header of a trace by an edited one.
+fn edit_header(study: &Path, name: &str, edit: impl Fn(String) -> String) {
+    let file = study.join("traces").join(name);
+    let text = zstd::decode_all(&fs::read(&file).unwrap()[..]).unwrap();
+    fs::write(file, compressed(edit(String::from_utf8(text).unwrap()).as_bytes())).unwrap();
+}
+
 fn names(study: &Path) -> Vec<String> {
     let files = fs::read_dir(study.join("traces")).unwrap();
     let mut names: Vec<String> = files.map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
@@ -102,7 +113,10 @@ fn a_trace_is_read_back_with_its_events() {
     for (cpus, n, events) in [(16, 16, 30), (2, 4, 20), (2, 2, 10)] {
         add(&path, cpus, n, events);
     }
-    assert_eq!(names(&path), ["16.events", "16.json", "2-n4.events", "2-n4.json", "2.events", "2.json"]);
+    assert_eq!(
+        names(&path),
+        ["16.events", "16.json.zst", "2-n4.events", "2-n4.json.zst", "2.events", "2.json.zst"]
+    );
     let study = Study::read(&path).unwrap();
     assert_eq!(study.traces, [trace(2, 2, 10), trace(2, 4, 20), trace(16, 16, 30)]);
     assert_eq!(study.damaged_traces, []);
@@ -112,6 +126,22 @@ fn a_trace_is_read_back_with_its_events() {
         assert_eq!(decoded.events, plain(0, 10, header.facts.events));
     }
     assert_eq!(trace_events_path(&path, &cell(2, 4), 0), path.join("traces/2-n4.events"));
+}
+
+#[test]
+fn a_header_of_an_older_version_is_read_and_replaced() {
+    let (_dir, path) = empty_study();
+    add(&path, 2, 2, 10);
+    let file = |name: &str| path.join("traces").join(name);
+    let text = zstd::decode_all(&fs::read(file("2.json.zst")).unwrap()[..]).unwrap();
+    // A user has decompressed the header, and kept both files.
+    fs::write(file("2.json"), text).unwrap();
+    assert_eq!(Study::read(&path).unwrap().traces, [trace(2, 2, 10)]);
+    fs::remove_file(file("2.json.zst")).unwrap();
+    assert_eq!(Study::read(&path).unwrap().traces, [trace(2, 2, 10)]);
+    add(&path, 2, 2, 20);
+    assert_eq!(names(&path), ["2.events", "2.json.zst"]);
+    assert_eq!(Study::read(&path).unwrap().traces, [trace(2, 2, 20)]);
 }
 
 #[test]
@@ -145,23 +175,25 @@ fn a_kill_at_any_point_leaves_no_trace_or_a_complete_one() {
         add(&path, 2, 2, 10);
         fs::read(trace_events_path(&path, &cell(2, 2), 0)).unwrap()
     };
-    let json = serde_json::to_vec(&trace(2, 2, 10)).unwrap();
+    let json = compressed(&serde_json::to_vec(&trace(2, 2, 10)).unwrap());
     let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
     type Files<'a> = Vec<(&'a str, Vec<u8>)>;
-    let states: [(Files, usize); 6] = [
+    let states: [(Files, usize); 7] = [
         (vec![("2.events.new", Vec::new())], 0),
         (vec![("2.events.new", half(&stream))], 0),
-        (vec![("2.events.new", stream.clone()), ("2.json.new", half(&json))], 0),
+        (vec![("2.events.new", stream.clone()), ("2.json.zst.new", half(&json))], 0),
         (
             vec![
                 ("2.events.new", stream.clone()),
-                ("2.json.new", json.clone()),
+                ("2.json.zst.new", json.clone()),
                 ("2.events", b"old".to_vec()),
             ],
             0,
         ),
-        (vec![("2.events", stream.clone()), ("2.json.new", json.clone())], 0),
-        (vec![("2.events", stream.clone()), ("2.json", json.clone())], 1),
+        (vec![("2.events", stream.clone()), ("2.json.zst.new", json.clone())], 0),
+        (vec![("2.events", stream.clone()), ("2.json.zst", json.clone())], 1),
+        // Of an older version.
+        (vec![("2.events", stream.clone()), ("2.json", zstd::decode_all(&json[..]).unwrap())], 1),
     ];
     for (number, (files, whole)) in states.into_iter().enumerate() {
         let (_dir, path) = empty_study();
@@ -178,6 +210,7 @@ fn a_kill_at_any_point_leaves_no_trace_or_a_complete_one() {
         assert_eq!(names(&path).len(), 2 * (1 + whole), "state {number}: {:?}", names(&path));
         add(&path, 2, 2, 10);
         assert_eq!(Study::read(&path).unwrap().traces, [trace(1, 1, 5), trace(2, 2, 10)]);
+        assert_eq!(names(&path), ["1.events", "1.json.zst", "2.events", "2.json.zst"]);
     }
 }
 
@@ -198,18 +231,21 @@ fn files_of_a_trace_in_progress_belong_to_its_writer() {
 #[test]
 fn a_damaged_trace_is_reported_and_loses_only_itself() {
     let (_dir, path) = empty_study();
-    for cpus in 1..=5 {
+    for cpus in 1..=6 {
         add(&path, cpus, cpus, 5);
     }
     let file = |name: &str| path.join("traces").join(name);
-    fs::write(file("1.json"), "{\"schema\": ").unwrap();
-    fs::write(file("2.json"), "{\"schema\": \"something/1\"}").unwrap();
-    fs::write(file("3.json"), "{\"schema\": \"morecores.trace/1\"}").unwrap();
+    edit_header(&path, "1.json.zst", |_| "{\"schema\": ".to_owned());
+    edit_header(&path, "2.json.zst", |_| "{\"schema\": \"something/1\"}".to_owned());
+    edit_header(&path, "3.json.zst", |_| "{\"schema\": \"morecores.trace/1\"}".to_owned());
     fs::remove_file(file("4.events")).unwrap();
-    fs::copy(file("5.json"), file("7.json")).unwrap();
+    let mut flipped = fs::read(file("6.json.zst")).unwrap();
+    *flipped.last_mut().unwrap() ^= 1;
+    fs::write(file("6.json.zst"), flipped).unwrap();
+    fs::copy(file("5.json.zst"), file("7.json.zst")).unwrap();
     // One header cannot be read at all, and one was removed between listing and reading.
-    fs::create_dir(file("8.json")).unwrap();
-    std::os::unix::fs::symlink("gone", file("9.json")).unwrap();
+    fs::create_dir(file("8.json.zst")).unwrap();
+    std::os::unix::fs::symlink("gone", file("9.json.zst")).unwrap();
 
     let study = Study::read(&path).unwrap();
     assert_eq!(study.traces, [trace(5, 5, 5)]);
@@ -223,6 +259,7 @@ fn a_damaged_trace_is_reported_and_loses_only_itself() {
         "its schema is `something/1`",
         "missing field",
         "events is missing",
+        "checksum",
         "that of cpus = 5, n = 5",
         "directory",
     ];
@@ -247,13 +284,11 @@ fn a_resumed_study_is_not_discarded_with_its_traces() {
 fn a_newer_trace_is_refused() {
     let (_dir, path) = empty_study();
     add(&path, 1, 1, 5);
-    let file = path.join("traces/1.json");
-    let text = fs::read_to_string(&file).unwrap().replace("morecores.trace/1", "morecores.trace/2");
-    fs::write(&file, text).unwrap();
+    edit_header(&path, "1.json.zst", |text| text.replace("morecores.trace/1", "morecores.trace/2"));
     let error = Study::read(&path).unwrap_err();
     assert!(matches!(error, StudyError::NewerSchema { .. }));
     let said = error.to_string();
-    assert!(said.contains("1.json") && said.contains("up to morecores.trace/1"), "{said}");
+    assert!(said.contains("1.json.zst") && said.contains("up to morecores.trace/1"), "{said}");
 }
 
 #[test]
@@ -273,7 +308,10 @@ fn headers_are_written_with_the_keys_of_every_recorded_trace() {
     find_headers(&root.join("fixtures"), &mut headers);
     assert!(headers.len() > 100, "{}", headers.len());
     for path in headers {
-        let written: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let content = fs::read(&path).unwrap();
+        let is_compressed = path.extension().is_some_and(|end| end == "zst");
+        let text = if is_compressed { zstd::decode_all(&content[..]).unwrap() } else { content };
+        let written: serde_json::Value = serde_json::from_slice(&text).unwrap();
         let read: TraceHeader = serde_json::from_value(written.clone()).unwrap();
         assert!(read.unknown.is_empty(), "{}: {:?}", path.display(), read.unknown);
         assert_eq!(serde_json::to_value(&read).unwrap(), written, "{}", path.display());
@@ -285,7 +323,8 @@ fn find_headers(dir: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
         if path.is_dir() {
             find_headers(&path, found);
-        } else if dir.ends_with("traces") && path.extension().is_some_and(|end| end == "json") {
+        } else if dir.ends_with("traces") && path.extension().is_some_and(|end| end == "json" || end == "zst")
+        {
             found.push(path);
         }
     }
@@ -295,9 +334,7 @@ fn find_headers(dir: &Path, found: &mut Vec<PathBuf>) {
 fn an_entry_without_a_number_is_damage() {
     let (_dir, path) = empty_study();
     add(&path, 1, 1, 5);
-    let file = path.join("traces/1.json");
-    let text = fs::read_to_string(&file).unwrap().replace("\"27\":", "\"x27\":");
-    fs::write(&file, text).unwrap();
+    edit_header(&path, "1.json.zst", |text| text.replace("\"27\":", "\"x27\":"));
     let study = Study::read(&path).unwrap();
     assert_eq!((study.traces.len(), study.damaged_traces.len()), (0, 1));
 }
@@ -340,7 +377,7 @@ fn a_cell_keeps_several_traces() {
     stream.frame(CpuId(0), &plain(0, 10, 20)).unwrap();
     stream.finish().unwrap();
     writer.commit(&second).unwrap();
-    assert_eq!(names(&path), ["2-n4-r1.events", "2-n4-r1.json", "2-n4.events", "2-n4.json"]);
+    assert_eq!(names(&path), ["2-n4-r1.events", "2-n4-r1.json.zst", "2-n4.events", "2-n4.json.zst"]);
     let study = Study::read(&path).unwrap();
     assert_eq!(study.traces, [trace(2, 4, 10), second.clone()]);
     assert_eq!(read_trace_events(&path, &second).unwrap().events.len(), 20);

@@ -186,7 +186,7 @@ pub(super) fn read_any(path: &Path) -> Result<AnyStudy, StudyError> {
 /// Study with this header: reads its lines and the headers of its traces.
 fn with_content<S: Subject>(path: &Path, header: StudyHeader<S>) -> Result<StudyRecord<S>, StudyError> {
     let (runs, damaged_lines) = read_lines(&lines_file::<S>(path))?;
-    let traces = traces::read(path)?;
+    let traces = traces::read_trace_headers(path)?;
     let (traces, damaged_traces) = (traces.whole, traces.damaged);
     Ok(StudyRecord { header, runs, damaged_lines, traces, damaged_traces })
 }

@@ -1,10 +1,11 @@
-//! Traces of a study on disk: `traces/CPUS.json` and `traces/CPUS.events`, or `CPUS-nN` if `{n}`
-//! was not the number of CPUs, followed by `-AXIS=VALUE` for each further axis. The second trace of
-//! a cell has `-r1` after that, the third `-r2`.
+//! Traces of a study on disk: `traces/CPUS.json.zst`, the header, and `traces/CPUS.events`, or
+//! `CPUS-nN` if `{n}` was not the number of CPUs, followed by `-AXIS=VALUE` for each further axis.
+//! The second trace of a cell has `-r1` after that, the third `-r2`. Older versions wrote the
+//! header as `CPUS.json`.
 //!
-//! A trace exists if its JSON file exists. The JSON file is renamed into place last, and removed
-//! first if a trace is replaced. Resuming the study removes any other remains of a kill. The
-//! content of a stream does not concern this module.
+//! A trace exists if its header exists. The header is renamed into place last, and removed first if
+//! a trace is replaced. Resuming the study removes any other remains of a kill. The content of a
+//! stream does not concern this module.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -15,8 +16,9 @@ use crate::experiment::{CPUS_AXIS, N_AXIS};
 use crate::trace::{Decoded, TRACE_SCHEMA, TraceHeader, read_events};
 use crate::{Cell, InCell};
 
+mod header_file;
+
 const FOLDER: &str = "traces";
-const HEADER: &str = "json";
 const EVENTS: &str = "events";
 /// Suffix of the name of a file that is being written.
 const UNFINISHED: &str = "new";
@@ -24,7 +26,7 @@ const UNFINISHED: &str = "new";
 /// Trace that exists but cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedTrace {
-    /// JSON file of the trace.
+    /// Header of the trace.
     pub path: PathBuf,
     /// Defect of the trace.
     pub reason: String,
@@ -120,15 +122,17 @@ impl TraceWriter {
     /// [`StudyError::Io`]. In both cases the study is without this trace.
     pub fn commit(mut self, header: &TraceHeader) -> Result<(), StudyError> {
         if (header.run.cell(), header.repetition) != (self.cell.clone(), self.repetition) {
-            return Err(StudyError::OtherTrace(self.path(HEADER)));
+            return Err(StudyError::OtherTrace(self.path(header_file::ENDING)));
         }
-        let (json, events) = (self.path(HEADER), self.path(EVENTS));
-        let text = serde_json::to_vec(header).map_err(io::Error::from);
-        text.and_then(|text| fs::write(unfinished_path(&json), text)).map_err(io_error("write", &json))?;
+        let (path, events) = (self.path(header_file::ENDING), self.path(EVENTS));
+        let bytes = header_file::encode(header);
+        bytes.and_then(|bytes| fs::write(unfinished_path(&path), bytes)).map_err(io_error("write", &path))?;
         // A kill at this point must not leave an old header with new events.
-        remove_if_present(&json)?;
+        for ending in header_file::ENDINGS {
+            remove_if_present(&self.path(ending))?;
+        }
         fs::rename(unfinished_path(&events), &events).map_err(io_error("create", &events))?;
-        fs::rename(unfinished_path(&json), &json).map_err(io_error("create", &json))?;
+        fs::rename(unfinished_path(&path), &path).map_err(io_error("create", &path))?;
         self.committed = true;
         Ok(())
     }
@@ -143,27 +147,35 @@ impl Drop for TraceWriter {
         if !self.committed {
             // Resuming the study removes the files that cannot be removed now.
             let _ = fs::remove_file(unfinished_path(&self.path(EVENTS)));
-            let _ = fs::remove_file(unfinished_path(&self.path(HEADER)));
+            let _ = fs::remove_file(unfinished_path(&self.path(header_file::ENDING)));
         }
     }
 }
 
-/// Traces found in the folder.
+/// Headers of the traces of a study.
 #[derive(Debug, Default)]
-pub(super) struct Traces {
-    /// Headers of the readable traces, sorted by cell and repetition.
-    pub(super) whole: Vec<TraceHeader>,
-    pub(super) damaged: Vec<DamagedTrace>,
+pub struct TraceHeaders {
+    /// Readable traces, sorted by cell and repetition.
+    pub whole: Vec<TraceHeader>,
+    /// Traces that cannot be read.
+    pub damaged: Vec<DamagedTrace>,
 }
 
-/// Reads the headers of all traces.
-pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
-    let mut traces = Traces::default();
+/// Reads the headers of all traces in the directory of a study, which may lack everything else.
+///
+/// # Errors
+/// [`StudyError::Io`] if the folder cannot be listed; [`StudyError::NewerSchema`] if a later
+/// version wrote a trace.
+pub fn read_trace_headers(study: &Path) -> Result<TraceHeaders, StudyError> {
+    let mut traces = TraceHeaders::default();
     for path in files(study)? {
-        if path.extension().is_none_or(|extension| extension != HEADER) {
+        let Some(stem) = header_file::stem(&path) else { continue };
+        // Somebody may have decompressed a header and kept both files.
+        let compressed = path.with_file_name(format!("{stem}.{}", header_file::ENDING));
+        if path != compressed && compressed.exists() {
             continue;
         }
-        let text = match fs::read(&path) {
+        let text = match fs::read(&path).and_then(|bytes| header_file::decode(&path, bytes)) {
             Ok(text) => text,
             // A newer trace is replacing this one.
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
@@ -172,7 +184,7 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
                 continue;
             }
         };
-        match parse_header(&path, &text)? {
+        match parse_header(&path, stem, &text)? {
             Ok(header) => traces.whole.push(header),
             Err(reason) => traces.damaged.push(DamagedTrace { path, reason }),
         }
@@ -182,7 +194,7 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
 }
 
 /// Header of a trace, or the defect of the trace.
-fn parse_header(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, StudyError> {
+fn parse_header(path: &Path, name: &str, text: &[u8]) -> Result<Result<TraceHeader, String>, StudyError> {
     // The schema is checked before anything else is interpreted.
     let value: serde_json::Value = match serde_json::from_slice(text) {
         Ok(value) => value,
@@ -197,16 +209,18 @@ fn parse_header(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>,
         }
         _ => return Ok(Err(format!("its schema is `{schema}`, not `{TRACE_SCHEMA}`"))),
     }
-    Ok(serde_json::from_value(value).map_err(|e| e.to_string()).and_then(|header| check_name(path, header)))
+    Ok(serde_json::from_value(value)
+        .map_err(|e| e.to_string())
+        .and_then(|header| check_name(path, name, header)))
 }
 
 /// Header, if the file has the header's own name and its events are beside it.
-fn check_name(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
+fn check_name(path: &Path, name: &str, header: TraceHeader) -> Result<TraceHeader, String> {
     let cell = header.run.cell();
-    if path.file_stem().is_none_or(|name| name.to_string_lossy() != stem(&cell, header.repetition)) {
+    if name != stem(&cell, header.repetition) {
         return Err(format!("its run is that of {cell}, but the file is named otherwise"));
     }
-    if !path.with_extension(EVENTS).exists() {
+    if !path.with_file_name(format!("{name}.{EVENTS}")).exists() {
         return Err("the file of its events is missing".to_owned());
     }
     Ok(header)
@@ -217,7 +231,8 @@ fn check_name(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
 pub(super) fn clean(study: &Path) -> Result<(), StudyError> {
     for path in files(study)? {
         let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
-        if is(UNFINISHED) || is(EVENTS) && !path.with_extension(HEADER).exists() {
+        let has_header = || header_file::ENDINGS.iter().any(|ending| path.with_extension(ending).exists());
+        if is(UNFINISHED) || is(EVENTS) && !has_header() {
             remove_if_present(&path)?;
         }
     }

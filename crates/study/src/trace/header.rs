@@ -113,7 +113,7 @@ pub struct UntracedFact {
     pub why: String,
 }
 
-/// Content of a trace's JSON file.
+/// Content of a trace's header file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceHeader {
     /// Schema of the trace: [`TRACE_SCHEMA`].
