@@ -37,7 +37,7 @@ fn a_chrome_trace_has_threads_arrows_and_results() {
     let elapsed_s = number(&trace["elapsed_s"]);
     let of_phase = |phase: &'static str| events.iter().filter(move |event| event["ph"] == phase);
 
-    let path = of_phase("X").filter(|event| event["pid"] == 0);
+    let path = of_phase("X").filter(|event| event["pid"] == 0 && event["tid"] == 1);
     let path_us: f64 = path.map(|event| number(&event["dur"])).sum();
     assert!((path_us / 1e6 - elapsed_s).abs() < 1e-6, "{path_us}");
     assert!(of_phase("X").any(|event| event["name"] == "running"));
@@ -76,38 +76,73 @@ fn assert_components(trace: &Value, shown: impl Fn(&str) -> Option<f64>) {
     }
 }
 
-/// Reads a trace with Perfetto's own definitions: the length of the critical path, and the CPUs of
-/// each component over time, in seconds.
+/// Reads a trace with Perfetto's own definitions: the lengths of the tracks of results, the values
+/// of each counter over time, and the time of the threads by state from the scheduler's events, in
+/// seconds. A thread runs from a switch to it until the next switch of the CPU, waits if it left as
+/// a sleeper, and is ready from its wake-up on, as Perfetto draws it.
 const READ_PERFETTO: &str = r"
 import collections, json, sys
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 trace = Trace()
 trace.ParseFromString(open(sys.argv[1], 'rb').read())
-names, parents, counters, open_slices = {}, {}, {}, {}
-path_ns, wakes, last = 0, collections.Counter(), 0
-sums, values = collections.Counter(), {}
-for packet in trace.packet:
-    last = max(last, packet.timestamp)
+names, threads, lengths = {}, {}, collections.Counter()
+last = max(packet.timestamp for packet in trace.packet)
+sums, values, events = collections.Counter(), {}, []
 for packet in trace.packet:
     if packet.HasField('track_descriptor'):
-        names[packet.track_descriptor.uuid] = packet.track_descriptor.name or packet.track_descriptor.thread.thread_name
+        track = packet.track_descriptor
+        names[track.uuid] = track.name
+        if track.HasField('thread'):
+            assert track.thread.tid not in threads
+            threads[track.thread.tid] = track.thread.thread_name
     if packet.HasField('track_event'):
         event, at = packet.track_event, packet.timestamp
         name = names[event.track_uuid]
-        if event.type == TrackEvent.TYPE_SLICE_BEGIN and name == 'critical path':
-            path_ns -= at
-        if event.type == TrackEvent.TYPE_SLICE_END and name == 'critical path':
-            path_ns += at
-        wakes.update(event.flow_ids)
-        wakes.subtract(event.terminating_flow_ids)
+        if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+            lengths[name] -= at
+        if event.type == TrackEvent.TYPE_SLICE_END:
+            lengths[name] += at
         if event.type == TrackEvent.TYPE_COUNTER:
             since, value = values.get(name, (at, 0.0))
             sums[name] += value * (at - since) / 1e9
             values[name] = (at, event.double_counter_value)
-for name, (since, value) in values.items():
-    sums[name] += value * (last - since) / 1e9
-print(json.dumps({'path_s': path_ns / 1e9, 'loose_wakes': sum(map(abs, wakes.values())), 'wakes': len(wakes), 'sums': sums}))
+    if packet.HasField('ftrace_events'):
+        cpu, sched = packet.ftrace_events.cpu, packet.ftrace_events.compact_sched
+        assert all(index < len(sched.intern_table) for index in sched.switch_next_comm_index)
+        at = 0
+        for step, *event in zip(sched.switch_timestamp, sched.switch_prev_state, sched.switch_next_pid, strict=True):
+            at += step
+            events.append((at, 1, cpu, event))
+        at = 0
+        for step, *event in zip(sched.waking_timestamp, sched.waking_pid, sched.waking_common_flags, strict=True):
+            at += step
+            events.append((at, 0, cpu, event))
+
+running, state, wakers = {}, {}, 0
+times = collections.Counter()
+def enter(thread, new, at):
+    if thread in threads:
+        old, since = state.get(thread, (None, at))
+        times[old] += at - since
+        state[thread] = (new, at)
+for at, is_switch, cpu, event in sorted(events):
+    if is_switch:
+        prev_state, after = event
+        before = running.get(cpu)
+        if before is not None:
+            enter(before, {0: 'ready', 16: 'ended'}.get(prev_state, 'waiting'), at)
+        running[cpu] = after
+        enter(after, 'running', at)
+    else:
+        woken, flags = event
+        wakers += flags == 0 and woken in state and running.get(cpu) in threads
+        if state.get(woken, ('waiting',))[0] == 'waiting':
+            enter(woken, 'ready', at)
+for old, since in state.values():
+    times[old] += last - since
+seconds = lambda found: {str(name): ns / 1e9 for name, ns in found.items()}
+print(json.dumps({'lengths': seconds(lengths), 'times': seconds(times), 'wakers': wakers, 'sums': sums, 'ends': last / 1e9}))
 ";
 
 #[test]
@@ -127,9 +162,36 @@ fn perfetto_reads_its_format() {
     let read: Value = serde_json::from_slice(&read.stdout).expect("JSON");
     let trace = trace_view(&world);
     let elapsed_s = number(&trace["elapsed_s"]);
-    assert!((number(&read["path_s"]) - elapsed_s).abs() < 1e-6, "{read:#}");
-    assert!(number(&read["wakes"]) > 0.0 && read["loose_wakes"] == 0, "{read:#}");
+    assert!((number(&read["lengths"]["critical path"]) - elapsed_s).abs() < 1e-6, "{read:#}");
+    assert!((number(&read["ends"]) - elapsed_s).abs() < 1e-6, "{read:#}");
+    let phases = trace["serial_phases"].as_array().expect("phases");
+    let serial_s: f64 = phases.iter().map(|phase| number(&phase["duration_s"])).sum();
+    assert!((number(&read["lengths"]["serial phases"]) - serial_s).abs() < 1e-6, "{serial_s} {read:#}");
     assert_components(&trace, |name| read["sums"][name].as_f64());
+
+    // The same times and wakers as in the tables.
+    let states = rows(&world, &["events", study, "states", "--json"]);
+    let of_state = |wanted: &[&str]| -> f64 {
+        let chosen = states.iter().filter(|row| wanted.contains(&row["state"].as_str().expect("a state")));
+        chosen.map(|row| (number(&row["to_ns"]) - number(&row["from_ns"])) / 1e9).sum()
+    };
+    for (state, expected) in [
+        ("running", of_state(&["running"])),
+        ("ready", of_state(&["ready", "held"])),
+        ("waiting", of_state(&["blocked"])),
+    ] {
+        let found = number(&read["times"][state]);
+        assert!((found - expected).abs() <= 1e-3 * expected + 1e-6, "{state}: {found}, {expected}: {read:#}");
+    }
+    let waits = rows(&world, &["events", study, "waits", "--json"]);
+    let woken = waits.iter().filter(|row| row["waker"].is_u64()).count();
+    assert_eq!(read["wakers"], woken, "{read:#}");
+}
+
+/// Rows of a table as lines of JSON.
+fn rows(world: &World, arguments: &[&str]) -> Vec<Value> {
+    let printed = world.morecores(arguments).success().stdout.clone();
+    printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 /// The profile has the markers of the critical path, and counters that add up to the components.
@@ -175,7 +237,8 @@ fn a_trace_without_functions_has_no_stacks() {
     let study = study.to_str().expect("a path of letters");
     for format in ["folded", "pprof"] {
         world.morecores(&["export", study, "--to", format, "-o", "a"]).refused(2, &["no functions", format]);
-        assert!(!world.path("a").exists() && !world.path("a.new").exists());
+        assert!(!world.path("a").exists());
+        assert_eq!(fs::read_dir(world.path(".")).expect("a folder").count(), 0, "nothing is left");
     }
 }
 
@@ -189,6 +252,12 @@ fn bad_input_is_refused_in_one_line() {
     world.morecores(&line).refused(2, &["a.json exists", "--force"]);
     assert_eq!(fs::read_to_string(world.path("a.json")).expect("a file"), "mine");
     world.morecores(&[&line[..], &["--force"]].concat()).success();
+    // A device is no file that could be lost, and stays one.
+    world.morecores(&["export", study, "--to", "chrome-trace", "-o", "/dev/null"]).success();
+    assert!(!fs::metadata("/dev/null").expect("a device").is_file());
+    world
+        .morecores(&["export", study, "--to", "chrome-trace", "-o", "none/a"])
+        .refused(2, &["cannot write none/a"]);
     assert!(world.morecores(&["export", study, "--to", "svg"]).stderr.contains("chrome-trace"));
     world.morecores(&[&line[..], &["--force", "--trace", "64"]].concat()).refused(2, &["no trace \"64\""]);
     world.run("-q --cpus 1 --runs 1 --warmup 0 --trace off", &["true"]).success();

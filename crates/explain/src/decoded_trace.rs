@@ -34,4 +34,12 @@ impl<'h> DecodedTrace<'h> {
             missing_events: header.facts.events.saturating_sub(recorded + decoded.unknown_events),
         }
     }
+
+    /// Number of events that the trace lost, while it was recorded or since: above zero, what is
+    /// around them is missing or wrong.
+    pub fn lost_events(&self) -> u64 {
+        let facts = &self.header.facts;
+        let dropped: u64 = facts.lost.iter().map(|loss| loss.dropped).sum();
+        (dropped + facts.missed + self.missing_events).max(self.timeline.lost_events)
+    }
 }

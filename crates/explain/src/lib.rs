@@ -16,5 +16,5 @@ pub use decoded_trace::DecodedTrace;
 pub use operational_laws::EventCounts;
 pub use tables::{
     CallStack, CommandLanes, Lane, Lanes, Programs, SampledStack, StackFunction, call_stacks, lanes,
-    sampled_stacks, trace_view, user_lock_names,
+    sampled_stacks, serial_phases, trace_view, user_lock_names,
 };

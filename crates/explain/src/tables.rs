@@ -35,8 +35,8 @@ mod workers;
 
 use morecores_study::Nanos;
 use morecores_study::trace::{TraceHeader, TraceSource};
-use morecores_view::TraceView;
 use morecores_view::code::{CallNode, FunctionView};
+use morecores_view::{SerialPhase, TraceView};
 
 use call_stacks::StackTimes;
 use call_tree::CallTree;
@@ -49,17 +49,27 @@ use functions::FunctionTimes;
 
 use crate::DecodedTrace;
 use crate::operational_laws::violations;
-use crate::trace::{Cause, IdleAccounting, account, apply_idle_rule, idle_causes};
+use crate::trace::{BlockedPeriod, Cause, IdleAccounting, account, apply_idle_rule, idle_causes};
 pub use call_stacks::{CallStack, SampledStack, StackFunction};
 pub use lanes::{CommandLanes, Lane, Lanes, lanes};
 pub use programs::Programs;
 pub use user_locks::user_lock_names;
 
+/// Serial phases of a traced run, as in its report. `blocked_periods` are those of the idle rule.
+pub fn serial_phases(
+    trace: &DecodedTrace<'_>,
+    programs: &Programs,
+    blocked_periods: &[BlockedPeriod],
+) -> Vec<SerialPhase> {
+    let concurrency = concurrency::concurrency_spans(&trace.timeline);
+    phases::phases(trace.header, &trace.timeline, programs, &concurrency, blocked_periods).phases
+}
+
 /// All figures derived from one traced run. The tracing overhead is absent, since it needs the
 /// untraced runs, which [`view`](morecores_view::view()) has. `arch` is the architecture of the
 /// traced machine. It decides the names of the system calls.
 pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
-    let DecodedTrace { header, timeline, counts, missing_events } = trace;
+    let DecodedTrace { header, timeline, counts, missing_events: _ } = trace;
     let causes = idle_causes(timeline);
     let accounting = account(header, timeline, apply_idle_rule(timeline, &causes));
     let span_parts = &accounting.span_parts;
@@ -82,8 +92,6 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
     let code = code_tables(trace, &map, &programs, &causes, &accounting.idle, &sites, path.as_ref());
     let kernel_spin_s = accounting.components.kernel_lock_spin_s.unwrap_or(0.0);
     let user_spin_s = spinning::user_spin_s(&map, timeline, &accounting);
-    let lost =
-        header.facts.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.facts.missed + missing_events;
     TraceView {
         cpus: header.run.cpus,
         n: header.run.n,
@@ -94,7 +102,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         elapsed_s: timeline.elapsed().as_secs_f64(),
         overhead: None,
         events: header.facts.events,
-        lost_events: lost.max(timeline.lost_events),
+        lost_events: trace.lost_events(),
         misfits: timeline.misfits,
         law_violations: violations(counts, timeline, &accounting),
         components: accounting.components,

@@ -38,7 +38,7 @@ pub(crate) use span_parts::SpanParts;
 pub(crate) use ticks::tick_spans;
 pub use timed_holds::timed_lock_holds;
 
-pub use idle::{BlockedPeriod, Charge, IdleAccounting, IdleSpan, IdleTimes, apply_idle_rule, idle_spans};
+pub use idle::{BlockedPeriod, Charge, IdleAccounting, IdleSpan, IdleTimes, apply_idle_rule, idle_over_time};
 pub use timeline::{
     CallRecord, Confinement, CpuSample, CpuSpan, CpuTimeline, LockWait, NameOrigin, Occupant, Segment,
     Source, State, Thread, ThreadId, ThreadName, Timeline, Wait, WaitId, Wake, WorkItem,

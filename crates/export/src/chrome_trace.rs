@@ -1,7 +1,6 @@
 //! Tracks in the Trace Event Format of Chrome (JSON array form; times in microseconds), which
 //! ui.perfetto.dev, chrome://tracing and speedscope open.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use morecores_explain::trace::ThreadId;
@@ -9,7 +8,7 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
 use crate::ExportedRun;
-use crate::tracks::{Track, TrackSink, write_tracks};
+use crate::tracks::{ArrowSink, Counter, CounterGroup, Track, TrackSink, write_results, write_states};
 
 /// Number of the process that holds the tracks of results; those of threads begin at 1.
 const RESULTS: u64 = 0;
@@ -45,7 +44,34 @@ enum Args<'a> {
     Labels { labels: &'a str },
     Cpu { cpu: u32 },
     Order { sort_index: i64 },
-    Cpus(&'a BTreeMap<&'static str, f64>),
+    Values(Values<'a>),
+}
+
+/// Values of the counters of a group.
+#[derive(Debug)]
+struct Values<'a> {
+    group: CounterGroup,
+    counters: &'a [Counter],
+    values: &'a [f64],
+}
+
+impl Values<'_> {
+    /// Whether these are other values than earlier ones.
+    fn differ_from(&self, earlier: &[f64]) -> bool {
+        let of_group = self.counters.iter().map(|counter| counter.group == self.group);
+        of_group
+            .zip(self.values)
+            .enumerate()
+            .any(|(n, (is_of_group, value))| is_of_group && earlier.get(n) != Some(value))
+    }
+}
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.counters.iter().zip(self.values);
+        let of_group = values.filter(|(counter, _)| counter.group == self.group);
+        serializer.collect_map(of_group.map(|(counter, value)| (&counter.name, value)))
+    }
 }
 
 /// Writes the tracks of a run. `lost_events` is the number of events that the trace lost.
@@ -56,8 +82,10 @@ enum Args<'a> {
 pub fn write_chrome_trace(run: &ExportedRun<'_>, lost_events: u64, output: impl Write) -> io::Result<()> {
     let mut output = BufWriter::new(output);
     let mut serializer = serde_json::Serializer::new(&mut output);
-    let mut events = Events { sequence: serializer.serialize_seq(None)? };
-    write_tracks(run, lost_events, &mut events)?;
+    let sequence = serializer.serialize_seq(None)?;
+    let mut events = Events { sequence, counters: Vec::new(), values: Vec::new() };
+    write_results(run, lost_events, &mut events)?;
+    write_states(run, &mut events)?;
     events.sequence.end()?;
     output.write_all(b"\n")?;
     output.flush()
@@ -65,6 +93,9 @@ pub fn write_chrome_trace(run: &ExportedRun<'_>, lost_events: u64, output: impl 
 
 struct Events<S> {
     sequence: S,
+    counters: Vec<Counter>,
+    /// Last value of each counter.
+    values: Vec<f64>,
 }
 
 impl<S: SerializeSeq<Error = serde_json::Error>> Events<S> {
@@ -83,6 +114,7 @@ fn numbers(track: Track) -> (u64, u64) {
     match track {
         Track::Thread { process, thread } => (number(process), number(thread)),
         Track::CriticalPath => (RESULTS, 1),
+        Track::SerialPhases => (RESULTS, 2),
     }
 }
 
@@ -102,13 +134,18 @@ impl<S: SerializeSeq<Error = serde_json::Error>> TrackSink for Events<S> {
         self.write_metadata("thread_name", numbers(track), Args::Name { name: &name })
     }
 
-    fn results(&mut self, remark: Option<&str>, _components: &[&'static str]) -> io::Result<()> {
+    fn results(&mut self, remark: Option<&str>, counters: &[Counter]) -> io::Result<()> {
+        self.counters = counters.to_vec();
         self.write_metadata("process_name", (RESULTS, 0), Args::Name { name: "morecores" })?;
         self.write_metadata("process_sort_index", (RESULTS, 0), Args::Order { sort_index: -1 })?;
         if let Some(labels) = remark {
             self.write_metadata("process_labels", (RESULTS, 0), Args::Labels { labels })?;
         }
-        self.write_metadata("thread_name", numbers(Track::CriticalPath), Args::Name { name: "critical path" })
+        for (track, name) in [(Track::CriticalPath, "critical path"), (Track::SerialPhases, "serial phases")]
+        {
+            self.write_metadata("thread_name", numbers(track), Args::Name { name })?;
+        }
+        Ok(())
     }
 
     fn span(&mut self, track: Track, from: u64, to: u64, name: &str, cpu: Option<u32>) -> io::Result<()> {
@@ -118,6 +155,22 @@ impl<S: SerializeSeq<Error = serde_json::Error>> TrackSink for Events<S> {
         self.write(&Event { name, ph: "X", pid, tid, ts: microseconds(from), dur, args, ..Event::default() })
     }
 
+    fn values(&mut self, at: u64, values: &[f64]) -> io::Result<()> {
+        let counters = std::mem::take(&mut self.counters);
+        for group in CounterGroup::ALL {
+            let of_group = Values { group, counters: &counters, values };
+            if of_group.differ_from(&self.values) {
+                let (name, ts, args) = (group.title(), microseconds(at), Some(Args::Values(of_group)));
+                self.write(&Event { name, ph: "C", pid: RESULTS, ts, args, ..Event::default() })?;
+            }
+        }
+        self.counters = counters;
+        self.values = values.to_vec();
+        Ok(())
+    }
+}
+
+impl<S: SerializeSeq<Error = serde_json::Error>> ArrowSink for Events<S> {
     fn wake(&mut self, number: u64, at: u64, waker: Track, woken: Track) -> io::Result<()> {
         for (ph, track, bp) in [("s", waker, None), ("f", woken, Some("e"))] {
             let (pid, tid) = numbers(track);
@@ -125,10 +178,5 @@ impl<S: SerializeSeq<Error = serde_json::Error>> TrackSink for Events<S> {
             self.write(&Event { name: "wakes", ph, pid, tid, ts, cat, id, bp, ..Event::default() })?;
         }
         Ok(())
-    }
-
-    fn cpus(&mut self, at: u64, by_component: &BTreeMap<&'static str, f64>) -> io::Result<()> {
-        let (ts, args) = (microseconds(at), Some(Args::Cpus(by_component)));
-        self.write(&Event { name: "CPUs by component", ph: "C", pid: RESULTS, ts, args, ..Event::default() })
     }
 }

@@ -1,7 +1,7 @@
 //! A run as a profile of Firefox (profiler.firefox.com): the tracks as markers and counters, and
 //! the samples with their stacks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use morecores_study::Nanos;
 
 use crate::ExportedRun;
 use crate::pprof::ProfiledRun;
-use crate::tracks::{Track, TrackSink, write_tracks};
+use crate::tracks::{ArrowSink, Counter, Track, TrackSink, write_results, write_states};
 
 /// Time between samples of a trace without samples, which the format requires: 1 ms.
 const NO_SAMPLES: Nanos = Nanos::from_millis(1);
@@ -40,20 +40,22 @@ pub fn write_firefox(
     let mut profile = Profile::new(product, began, SamplingInterval::from_nanos(period.0));
     let results = profile.add_process("morecores", 0, time(0));
     // A main thread would have the name of its process.
-    let path = profile.add_thread(results, 0, time(0), false);
+    let [path, phases] = [0, 1].map(|number| profile.add_thread(results, number, time(0), false));
     let [waiting, kernel] = [("Waiting", CategoryColor::Yellow), ("Kernel", CategoryColor::Orange)]
         .map(|(name, colour)| profile.add_category(name, colour));
     let mut sink = FirefoxProfile {
         profile,
         results,
         path,
+        phases,
         waiting,
         kernel,
         processes: HashMap::new(),
         threads: HashMap::new(),
-        components: BTreeMap::new(),
+        counters: Vec::new(),
     };
-    write_tracks(run, lost_events, &mut sink)?;
+    write_results(run, lost_events, &mut sink)?;
+    write_states(run, &mut sink)?;
     samples.iter().for_each(|sample| sink.add_sample(sample, run.trace.timeline.began, period));
     let mut output = BufWriter::new(output);
     serde_json::to_writer(&mut output, &sink.profile)?;
@@ -100,13 +102,14 @@ struct FirefoxProfile {
     profile: Profile,
     results: ProcessHandle,
     path: ThreadHandle,
+    phases: ThreadHandle,
     /// Category of markers of waits, and of functions of the kernel.
     waiting: CategoryHandle,
     kernel: CategoryHandle,
     processes: HashMap<ThreadId, ProcessHandle>,
     threads: HashMap<ThreadId, (ThreadHandle, String)>,
-    /// Counter of each component, with its last value.
-    components: BTreeMap<&'static str, (CounterHandle, f64)>,
+    /// Counters with their last values.
+    counters: Vec<(CounterHandle, f64)>,
 }
 
 impl FirefoxProfile {
@@ -114,6 +117,7 @@ impl FirefoxProfile {
         match track {
             Track::Thread { thread, .. } => self.threads.get(&thread).map(|(handle, _)| *handle),
             Track::CriticalPath => Some(self.path),
+            Track::SerialPhases => Some(self.phases),
         }
     }
 
@@ -154,14 +158,14 @@ impl TrackSink for FirefoxProfile {
         Ok(())
     }
 
-    fn results(&mut self, remark: Option<&str>, components: &[&'static str]) -> io::Result<()> {
+    fn results(&mut self, remark: Option<&str>, counters: &[Counter]) -> io::Result<()> {
         let name =
             remark.map_or_else(|| "critical path".to_owned(), |remark| format!("critical path ({remark})"));
         self.profile.set_thread_name(self.path, &name);
-        for component in components {
-            let meaning = "allotted CPUs";
-            let counter = self.profile.add_counter(self.results, component, "CPUs", meaning);
-            self.components.insert(component, (counter, 0.0));
+        self.profile.set_thread_name(self.phases, "serial phases");
+        for Counter { group, name } in counters {
+            let counter = self.profile.add_counter(self.results, name, group.unit(), group.title());
+            self.counters.push((counter, 0.0));
         }
         Ok(())
     }
@@ -175,28 +179,29 @@ impl TrackSink for FirefoxProfile {
         Ok(())
     }
 
+    fn values(&mut self, at: u64, values: &[f64]) -> io::Result<()> {
+        for ((counter, last), value) in self.counters.iter_mut().zip(values) {
+            if *last != *value {
+                // A second value at the same time draws a step rather than a slope.
+                self.profile.add_counter_sample(*counter, time(at), 0.0, 0);
+                self.profile.add_counter_sample(*counter, time(at), value - *last, 0);
+                *last = *value;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ArrowSink for FirefoxProfile {
     fn wake(&mut self, _number: u64, at: u64, waker: Track, woken: Track) -> io::Result<()> {
         let waker = match waker {
             Track::Thread { thread, .. } => self.threads.get(&thread).map(|(_, name)| name.as_str()),
-            Track::CriticalPath => None,
+            Track::CriticalPath | Track::SerialPhases => None,
         };
         if let Some((thread, waker)) = self.thread_of(woken).zip(waker) {
             let name = self.profile.intern_string(&format!("woken by {waker}"));
             let marker = StateMarker { name, category: self.waiting };
             self.profile.add_marker(thread, MarkerTiming::Instant(time(at)), marker);
-        }
-        Ok(())
-    }
-
-    fn cpus(&mut self, at: u64, by_component: &BTreeMap<&'static str, f64>) -> io::Result<()> {
-        for (component, cpus) in by_component {
-            let Some((counter, last)) = self.components.get_mut(component) else { continue };
-            if *last != *cpus {
-                // A second value at the same time draws a step rather than a slope.
-                self.profile.add_counter_sample(*counter, time(at), 0.0, 0);
-                self.profile.add_counter_sample(*counter, time(at), cpus - *last, 0);
-                *last = *cpus;
-            }
         }
         Ok(())
     }

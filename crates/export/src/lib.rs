@@ -3,8 +3,8 @@
 //! - `run` holds a decoded run with the causes of its waits and its critical path.
 //! - `table` has plain tables with their columns, for pandas and DuckDB, and produces their rows
 //!   one by one. `condition` selects rows; `write` writes them as CSV or as lines of JSON.
-//! - `tracks` has threads, wake-ups and results for viewers of traces; `chrome_trace`, `perfetto`
-//!   and `firefox` write them.
+//! - `tracks` has threads, wake-ups and results for viewers of traces; `chrome_trace` and `firefox`
+//!   write them. `perfetto` writes the results beside the scheduler's events.
 //! - `folded` and `pprof` write call stacks, for flame graphs and for pprof.
 //!
 //! Nothing here estimates a figure or opens a file: the caller passes the output.

@@ -1,124 +1,26 @@
-//! Tracks as a trace of Perfetto (<https://perfetto.dev/docs/reference/trace-packet-proto>): a tenth of
-//! the size of JSON. Only the few messages that tracks need are here, with the field numbers of
-//! Perfetto's own definitions (`protos/perfetto/trace`).
+//! A run as a trace of Perfetto (<https://perfetto.dev/docs/reference/trace-packet-proto>). The
+//! states of threads and their wakers are events of the scheduler, from which Perfetto draws
+//! threads and CPUs itself (`scheduling`); the names of waits and the results are tracks.
 
-use std::collections::{BTreeMap, HashMap};
+mod proto;
+mod scheduling;
+
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
-use morecores_explain::trace::ThreadId;
+use morecores_explain::trace::{State, ThreadId};
 use prost::Message;
 
 use crate::ExportedRun;
-use crate::tracks::{Track, TrackSink, write_tracks};
-
-/// Messages of a trace.
-mod proto {
-    use prost::{Message, Oneof};
-
-    /// A packet, which `Trace` holds in its field 1.
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct Trace {
-        #[prost(message, repeated, tag = "1")]
-        pub(super) packet: Vec<TracePacket>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct TracePacket {
-        #[prost(uint64, optional, tag = "8")]
-        pub(super) timestamp: Option<u64>,
-        #[prost(uint32, optional, tag = "10")]
-        pub(super) trusted_packet_sequence_id: Option<u32>,
-        #[prost(message, optional, tag = "11")]
-        pub(super) track_event: Option<TrackEvent>,
-        #[prost(message, optional, tag = "12")]
-        pub(super) interned_data: Option<InternedData>,
-        #[prost(uint32, optional, tag = "13")]
-        pub(super) sequence_flags: Option<u32>,
-        #[prost(message, optional, tag = "60")]
-        pub(super) track_descriptor: Option<TrackDescriptor>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct InternedData {
-        #[prost(message, repeated, tag = "2")]
-        pub(super) event_names: Vec<EventName>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct EventName {
-        #[prost(uint64, optional, tag = "1")]
-        pub(super) iid: Option<u64>,
-        #[prost(string, optional, tag = "2")]
-        pub(super) name: Option<String>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct TrackDescriptor {
-        #[prost(uint64, optional, tag = "1")]
-        pub(super) uuid: Option<u64>,
-        #[prost(string, optional, tag = "2")]
-        pub(super) name: Option<String>,
-        #[prost(message, optional, tag = "3")]
-        pub(super) process: Option<ProcessDescriptor>,
-        #[prost(message, optional, tag = "4")]
-        pub(super) thread: Option<ThreadDescriptor>,
-        #[prost(uint64, optional, tag = "5")]
-        pub(super) parent_uuid: Option<u64>,
-        #[prost(message, optional, tag = "8")]
-        pub(super) counter: Option<CounterDescriptor>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct ProcessDescriptor {
-        #[prost(int32, optional, tag = "1")]
-        pub(super) pid: Option<i32>,
-        #[prost(string, optional, tag = "6")]
-        pub(super) process_name: Option<String>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct ThreadDescriptor {
-        #[prost(int32, optional, tag = "1")]
-        pub(super) pid: Option<i32>,
-        #[prost(int32, optional, tag = "2")]
-        pub(super) tid: Option<i32>,
-        #[prost(string, optional, tag = "5")]
-        pub(super) thread_name: Option<String>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct CounterDescriptor {
-        #[prost(string, optional, tag = "6")]
-        pub(super) unit_name: Option<String>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub(super) struct TrackEvent {
-        #[prost(int32, optional, tag = "9")]
-        pub(super) r#type: Option<i32>,
-        #[prost(uint64, optional, tag = "10")]
-        pub(super) name_iid: Option<u64>,
-        #[prost(uint64, optional, tag = "11")]
-        pub(super) track_uuid: Option<u64>,
-        #[prost(fixed64, repeated, packed = "false", tag = "47")]
-        pub(super) flow_ids: Vec<u64>,
-        #[prost(fixed64, repeated, packed = "false", tag = "48")]
-        pub(super) terminating_flow_ids: Vec<u64>,
-        #[prost(oneof = "CounterValue", tags = "44")]
-        pub(super) counter_value: Option<CounterValue>,
-    }
-
-    #[derive(Clone, Copy, PartialEq, Oneof)]
-    pub(super) enum CounterValue {
-        #[prost(double, tag = "44")]
-        DoubleCounterValue(f64),
-    }
-}
+use crate::tracks::{
+    Counter, CounterGroup, StateNames, Track, TrackSink, step, time, track_of, write_results,
+};
 
 use proto::{
     CounterDescriptor, CounterValue, EventName, InternedData, ProcessDescriptor, ThreadDescriptor, Trace,
     TracePacket, TrackDescriptor, TrackEvent,
 };
+use scheduling::{ThreadNumbers, scheduling_bundles};
 
 /// Number of the one sequence of packets.
 const SEQUENCE: u32 = 1;
@@ -128,29 +30,55 @@ const SEQUENCE: u32 = 1;
 const STATE_CLEARED: u32 = 1;
 const NEEDS_STATE: u32 = 2;
 
-/// Numbers of the tracks of results and of their parent.
+/// Numbers of the tracks of results, of the groups of counters and of their parent.
 const RESULTS: u64 = 1;
 const CRITICAL_PATH: u64 = 2;
-const FIRST_COMPONENT: u64 = 3;
+const SERIAL_PHASES: u64 = 3;
+const FIRST_GROUP: u64 = 4;
+const FIRST_COUNTER: u64 = 8;
 
 /// Number from which tracks of threads, even, and of processes, odd, begin. There are fewer
-/// components, and small numbers take fewer bytes.
-const FIRST_THREAD: u64 = 64;
+/// counters, and small numbers take fewer bytes.
+const FIRST_THREAD: u64 = 128;
 
-/// Writes the tracks of a run. `lost_events` is the number of events that the trace lost.
+/// Writes a run. `lost_events` is the number of events that the trace lost.
 ///
 /// # Errors
 ///
 /// Those of the output.
 pub fn write_perfetto(run: &ExportedRun<'_>, lost_events: u64, output: impl Write) -> io::Result<()> {
+    let numbers = ThreadNumbers::new(&run.trace.timeline);
     let mut packets = Packets {
         output: BufWriter::new(output),
         buffer: Vec::new(),
+        numbers: &numbers,
         names: HashMap::new(),
-        components: BTreeMap::new(),
+        values: Vec::new(),
     };
-    write_tracks(run, lost_events, &mut packets)?;
+    write_results(run, lost_events, &mut packets)?;
+    write_waits(run, &mut packets)?;
+    for bundle in scheduling_bundles(&run.trace.timeline, &numbers) {
+        packets.write(TracePacket { ftrace_events: Some(bundle), ..TracePacket::default() })?;
+    }
     packets.output.flush()
+}
+
+/// Writes the waits of a step or longer with their names, on the tracks of their threads. The
+/// scheduler's events have all waits, without names.
+fn write_waits<W: Write>(run: &ExportedRun<'_>, packets: &mut Packets<'_, W>) -> io::Result<()> {
+    let timeline = &run.trace.timeline;
+    let names = StateNames::new(run);
+    let shortest = step(timeline);
+    for (id, thread) in timeline.tree() {
+        for segment in &thread.segments {
+            let is_wait = matches!(segment.state, State::Blocked(_) | State::Held(_));
+            if is_wait && segment.length().0 >= shortest {
+                let (from, to) = (time(timeline, segment.from), time(timeline, segment.to));
+                packets.span(track_of(timeline, id), from, to, names.name(segment.state.into()), None)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Kind of a track event.
@@ -158,17 +86,17 @@ pub fn write_perfetto(run: &ExportedRun<'_>, lost_events: u64, output: impl Writ
 enum Kind {
     SliceBegin = 1,
     SliceEnd = 2,
-    Instant = 3,
     Counter = 4,
 }
 
-struct Packets<W: Write> {
+struct Packets<'n, W: Write> {
     output: BufWriter<W>,
     buffer: Vec<u8>,
+    numbers: &'n ThreadNumbers,
     /// Numbers of the names of events, which a packet introduces.
     names: HashMap<String, u64>,
-    /// Number and last value of the counter of each component.
-    components: BTreeMap<&'static str, (u64, Option<f64>)>,
+    /// Last value of each counter.
+    values: Vec<Option<f64>>,
 }
 
 fn process_number(process: ThreadId) -> u64 {
@@ -179,10 +107,11 @@ fn track_number(track: Track) -> u64 {
     match track {
         Track::Thread { thread, .. } => FIRST_THREAD + 2 * u64::from(thread.0),
         Track::CriticalPath => CRITICAL_PATH,
+        Track::SerialPhases => SERIAL_PHASES,
     }
 }
 
-impl<W: Write> Packets<W> {
+impl<W: Write> Packets<'_, W> {
     fn write(&mut self, packet: TracePacket) -> io::Result<()> {
         let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
         self.buffer.clear();
@@ -211,89 +140,85 @@ impl<W: Write> Packets<W> {
         track: u64,
         kind: Kind,
         name: Option<&str>,
-        event: TrackEvent,
+        value: Option<f64>,
     ) -> io::Result<()> {
         let (name_iid, interned_data) = match name.map(|name| self.name(name)) {
             Some((number, data)) => (Some(number), data),
             None => (None, None),
         };
-        let event = TrackEvent { r#type: Some(kind as i32), track_uuid: Some(track), name_iid, ..event };
+        let counter_value = value.map(CounterValue::DoubleCounterValue);
+        let event =
+            TrackEvent { r#type: Some(kind as i32), track_uuid: Some(track), name_iid, counter_value };
         self.write(TracePacket {
             timestamp: Some(at),
             track_event: Some(event),
             interned_data,
-            sequence_flags: Some(NEEDS_STATE),
+            sequence_flags: name.map(|_| NEEDS_STATE),
             ..TracePacket::default()
         })
     }
 }
 
-impl<W: Write> TrackSink for Packets<W> {
-    fn process(&mut self, process: ThreadId, pid: u32, name: &str) -> io::Result<()> {
-        let process_name = Some(name.to_owned());
+impl<W: Write> TrackSink for Packets<'_, W> {
+    fn process(&mut self, process: ThreadId, _pid: u32, name: &str) -> io::Result<()> {
+        let (pid, process_name) = (Some(self.numbers.number(process)), Some(name.to_owned()));
         self.describe(TrackDescriptor {
             uuid: Some(process_number(process)),
-            process: Some(ProcessDescriptor { pid: Some(pid as i32), process_name }),
+            process: Some(ProcessDescriptor { pid, process_name }),
             ..TrackDescriptor::default()
         })
     }
 
-    fn thread(&mut self, track: Track, pid: u32, tid: u32, name: &str) -> io::Result<()> {
-        let Track::Thread { process, .. } = track else { return Ok(()) };
+    fn thread(&mut self, track: Track, _pid: u32, _tid: u32, name: &str) -> io::Result<()> {
+        let Track::Thread { process, thread } = track else { return Ok(()) };
+        let (pid, tid) = (self.numbers.number(process), self.numbers.number(thread));
         let thread_name = Some(name.to_owned());
         self.describe(TrackDescriptor {
             uuid: Some(track_number(track)),
             parent_uuid: Some(process_number(process)),
-            thread: Some(ThreadDescriptor { pid: Some(pid as i32), tid: Some(tid as i32), thread_name }),
+            thread: Some(ThreadDescriptor { pid: Some(pid), tid: Some(tid), thread_name }),
             ..TrackDescriptor::default()
         })
     }
 
-    fn results(&mut self, remark: Option<&str>, components: &[&'static str]) -> io::Result<()> {
+    fn results(&mut self, remark: Option<&str>, counters: &[Counter]) -> io::Result<()> {
         self.write(TracePacket { sequence_flags: Some(STATE_CLEARED), ..TracePacket::default() })?;
         let name = remark.map_or_else(|| "morecores".to_owned(), |remark| format!("morecores ({remark})"));
-        self.describe(TrackDescriptor {
-            uuid: Some(RESULTS),
-            name: Some(name),
-            ..TrackDescriptor::default()
-        })?;
-        let track = |uuid: u64, name: &str, counter| TrackDescriptor {
+        let track = |uuid: u64, parent_uuid: Option<u64>, name: &str| TrackDescriptor {
             uuid: Some(uuid),
             name: Some(name.to_owned()),
-            parent_uuid: Some(RESULTS),
-            counter,
+            parent_uuid,
             ..TrackDescriptor::default()
         };
-        self.describe(track(CRITICAL_PATH, "critical path", None))?;
-        for (component, uuid) in components.iter().zip(FIRST_COMPONENT..) {
-            self.components.insert(component, (uuid, None));
-            let counter = CounterDescriptor { unit_name: Some("CPUs".to_owned()) };
-            self.describe(track(uuid, component, Some(counter)))?;
+        self.describe(track(RESULTS, None, &name))?;
+        self.describe(track(CRITICAL_PATH, Some(RESULTS), "critical path"))?;
+        self.describe(track(SERIAL_PHASES, Some(RESULTS), "serial phases"))?;
+        for (group, uuid) in CounterGroup::ALL.into_iter().zip(FIRST_GROUP..) {
+            if counters.iter().any(|counter| counter.group == group) {
+                self.describe(track(uuid, Some(RESULTS), group.title()))?;
+            }
+            for (counter, number) in counters.iter().zip(FIRST_COUNTER..) {
+                if counter.group == group {
+                    let unit = CounterDescriptor { unit_name: Some(group.unit().to_owned()) };
+                    let track = track(number, Some(uuid), &counter.name);
+                    self.describe(TrackDescriptor { counter: Some(unit), ..track })?;
+                }
+            }
         }
+        self.values = vec![None; counters.len()];
         Ok(())
     }
 
     fn span(&mut self, track: Track, from: u64, to: u64, name: &str, _cpu: Option<u32>) -> io::Result<()> {
         let track = track_number(track);
-        self.event(from, track, Kind::SliceBegin, Some(name), TrackEvent::default())?;
-        self.event(to, track, Kind::SliceEnd, None, TrackEvent::default())
+        self.event(from, track, Kind::SliceBegin, Some(name), None)?;
+        self.event(to, track, Kind::SliceEnd, None, None)
     }
 
-    fn wake(&mut self, number: u64, at: u64, waker: Track, woken: Track) -> io::Result<()> {
-        let flow = vec![number + 1];
-        let begin = TrackEvent { flow_ids: flow.clone(), ..TrackEvent::default() };
-        self.event(at, track_number(waker), Kind::Instant, Some("wakes"), begin)?;
-        let end = TrackEvent { terminating_flow_ids: flow, ..TrackEvent::default() };
-        self.event(at, track_number(woken), Kind::Instant, Some("woken"), end)
-    }
-
-    fn cpus(&mut self, at: u64, by_component: &BTreeMap<&'static str, f64>) -> io::Result<()> {
-        for (component, cpus) in by_component {
-            let Some((track, last)) = self.components.get_mut(component) else { continue };
-            if last.replace(*cpus) != Some(*cpus) {
-                let (track, value) = (*track, CounterValue::DoubleCounterValue(*cpus));
-                let event = TrackEvent { counter_value: Some(value), ..TrackEvent::default() };
-                self.event(at, track, Kind::Counter, None, event)?;
+    fn values(&mut self, at: u64, values: &[f64]) -> io::Result<()> {
+        for (index, value) in values.iter().enumerate() {
+            if self.values[index].replace(*value) != Some(*value) {
+                self.event(at, FIRST_COUNTER + index as u64, Kind::Counter, None, Some(*value))?;
             }
         }
         Ok(())

@@ -134,7 +134,7 @@ impl Table {
                 "command": "program that it ran at the beginning of the state",
                 "from_ns": "beginning",
                 "to_ns": "end",
-                "state": "running, runnable, held or blocked",
+                "state": "running, ready, held or blocked",
                 "cpu": "CPU of a running thread",
                 "held_by": "limit that holds the thread back: quota, freezer or real_time_budget",
                 "wait": "number of the wait of a blocked thread",
@@ -219,11 +219,9 @@ impl Table {
                 spans.sort_unstable();
                 spans.into_iter().try_for_each(|(_, cpu, span)| visit(&cpu_row(run, cpu, span)))
             }
-            Self::Idle => run.idle_spans().iter().try_for_each(|span| {
+            Self::Idle => run.idle().spans.iter().try_for_each(|span| {
                 let (from, to) = (time(timeline, span.from), time(timeline, span.to));
-                span.times.iter().try_for_each(|(cause, seconds)| {
-                    visit(&[from.clone(), to.clone(), (*cause).into(), nanoseconds(*seconds)])
-                })
+                visit(&[from, to, span.cause.into(), nanoseconds(span.seconds)])
             }),
             Self::Samples => timeline.samples.iter().try_for_each(|sample| {
                 let mode = match sample.mode {
@@ -235,7 +233,7 @@ impl Table {
                 visit(&[at, cpu, sample.thread.into(), mode.into(), sample.spins.into()])
             }),
             Self::Path => {
-                run.path.iter().map(|activity| path_row(run, activity)).try_for_each(|row| visit(&row))
+                run.path().iter().map(|activity| path_row(run, activity)).try_for_each(|row| visit(&row))
             }
         }
     }
@@ -285,7 +283,7 @@ fn state_row<'a>(run: &ExportedRun<'_>, id: ThreadId, index: usize) -> [Value<'a
     let segment = timeline.thread(id).segments[index];
     let (state, cpu, held_by, wait) = match segment.state {
         State::Running { cpu } => ("running", Some(cpu.0), None, None),
-        State::Runnable => ("runnable", None, None, None),
+        State::Runnable => ("ready", None, None, None),
         State::Held(reason) => ("held", None, Some(reason), None),
         State::Blocked(wait) => ("blocked", None, None, Some(wait.0)),
     };
@@ -320,7 +318,7 @@ fn wait_row<'a>(run: &ExportedRun<'_>, number: u32) -> [Value<'a>; 10] {
         cause_name(run.causes[number as usize]).into(),
         wait.wake.and_then(|wake| wake.by.thread()).into(),
         wait.wake.and_then(|wake| wake.origin.thread()).into(),
-        nanoseconds(run.idle.wait_charges[number as usize]),
+        nanoseconds(run.idle().wait_charges[number as usize]),
     ]
 }
 

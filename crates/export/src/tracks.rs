@@ -1,21 +1,36 @@
 //! The tracks of a traced run, for viewers of traces: the states of each thread of the command,
 //! arrows from the threads that woke others, and the results of morecores on tracks of their own:
-//! the critical path, and the allotted CPUs by component over time.
+//! the critical path, the serial phases, the allotted CPUs by component, and the threads that wait
+//! for each lock.
 //!
 //! This module knows no format: a [`TrackSink`] writes the tracks. Times are nanoseconds since the
-//! beginning of the run.
+//! beginning of the run. The tracks of results have at most [`RESOLUTION`] steps, so that a trace
+//! of any size remains one that a viewer can draw.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod counters;
+mod critical_path;
+
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-use morecores_explain::trace::{ActivityKind, Occupant, State, ThreadId, Timeline};
+use morecores_explain::serial_phases;
+use morecores_explain::trace::{
+    ActivityKind, Cause, FutexId, State, ThreadId, Timeline, WaitId, awaited_futex,
+};
 use morecores_study::Nanos;
 
+pub(crate) use counters::{Counter, CounterGroup};
+
 use crate::ExportedRun;
-use crate::table::cause_name;
+
+/// Number of equal parts of the run that the tracks of results distinguish: more than any screen
+/// has columns.
+const RESOLUTION: u64 = 100_000;
+/// Least length of such a part.
+const LEAST_STEP: u64 = 1_000;
 
 /// Track with spans that do not overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Track {
     /// Thread of the command, with the first thread of its process.
     Thread {
@@ -26,6 +41,8 @@ pub(crate) enum Track {
     },
     /// Critical path of the run.
     CriticalPath,
+    /// Serial phases of the run.
+    SerialPhases,
 }
 
 /// Receiver of the tracks of a run: a format.
@@ -36,49 +53,56 @@ pub(crate) trait TrackSink {
     /// Receives the name of a thread of the command, and its number.
     fn thread(&mut self, track: Track, pid: u32, tid: u32, name: &str) -> io::Result<()>;
 
-    /// Receives the names of the tracks of results, a remark on them if there is one, and the
-    /// components.
-    fn results(&mut self, remark: Option<&str>, components: &[&'static str]) -> io::Result<()>;
+    /// Receives a remark on all results if there is one, and the counters.
+    fn results(&mut self, remark: Option<&str>, counters: &[Counter]) -> io::Result<()>;
 
     /// Receives a span of a track. `cpu` is the CPU of a running thread.
     fn span(&mut self, track: Track, from: u64, to: u64, name: &str, cpu: Option<u32>) -> io::Result<()>;
 
-    /// Receives a wake-up; each has another `number`.
-    fn wake(&mut self, number: u64, at: u64, waker: Track, woken: Track) -> io::Result<()>;
-
-    /// Receives the number of CPUs of each component from an instant on.
-    fn cpus(&mut self, at: u64, by_component: &BTreeMap<&'static str, f64>) -> io::Result<()>;
+    /// Receives the value of each counter from an instant on.
+    fn values(&mut self, at: u64, values: &[f64]) -> io::Result<()>;
 }
 
-/// Passes all tracks of a run to a sink. `lost_events` is the number of events that the trace lost.
+/// Receiver that also draws arrows.
+pub(crate) trait ArrowSink: TrackSink {
+    /// Receives a wake-up; each has another `number`.
+    fn wake(&mut self, number: u64, at: u64, waker: Track, woken: Track) -> io::Result<()>;
+}
+
+/// Length of the shortest step in the tracks of results, in nanoseconds.
+pub(crate) fn step(timeline: &Timeline) -> u64 {
+    timeline.elapsed().0.div_ceil(RESOLUTION).max(LEAST_STEP)
+}
+
+/// Time since the beginning of the run.
+pub(crate) fn time(timeline: &Timeline, at: Nanos) -> u64 {
+    at.since(timeline.began).0
+}
+
+/// Track of a thread.
+pub(crate) fn track_of(timeline: &Timeline, thread: ThreadId) -> Track {
+    Track::Thread { process: timeline.thread(thread).leader.unwrap_or(thread), thread }
+}
+
+/// Passes the names of the threads and the tracks of results to a sink. `lost_events` is the number
+/// of events that the trace lost.
 ///
 /// # Errors
 ///
 /// Those of the sink.
-pub(crate) fn write_tracks(
+pub(crate) fn write_results(
     run: &ExportedRun<'_>,
     lost_events: u64,
     sink: &mut impl TrackSink,
 ) -> io::Result<()> {
-    let changes = component_changes(run);
-    let components: BTreeSet<&'static str> = changes.iter().map(|(_, name, _)| *name).collect();
+    let counters = counters::counters(run);
     let lossy = format!("lost {lost_events} events: times around the losses are wrong");
     let remark = (lost_events > 0).then_some(lossy.as_str());
-    sink.results(remark, &components.into_iter().collect::<Vec<_>>())?;
+    sink.results(remark, &counters.names)?;
     write_names(run, sink)?;
-    write_states(run, sink)?;
-    write_wakes(run, sink)?;
-    write_critical_path(run, sink)?;
-    write_components(run, changes, sink)
-}
-
-/// Time since the beginning of the run.
-fn time(timeline: &Timeline, at: Nanos) -> u64 {
-    at.since(timeline.began).0
-}
-
-fn track_of(timeline: &Timeline, thread: ThreadId) -> Track {
-    Track::Thread { process: timeline.thread(thread).leader.unwrap_or(thread), thread }
+    critical_path::write_critical_path(run, sink)?;
+    write_serial_phases(run, sink)?;
+    counters.write(sink)
 }
 
 fn write_names(run: &ExportedRun<'_>, sink: &mut impl TrackSink) -> io::Result<()> {
@@ -96,24 +120,42 @@ fn write_names(run: &ExportedRun<'_>, sink: &mut impl TrackSink) -> io::Result<(
     Ok(())
 }
 
-fn write_states(run: &ExportedRun<'_>, sink: &mut impl TrackSink) -> io::Result<()> {
-    let timeline = &run.trace.timeline;
-    for (id, thread) in timeline.tree() {
-        let track = track_of(timeline, id);
-        for segment in &thread.segments {
-            let (name, cpu) = match segment.state {
-                State::Running { cpu } => ("running", Some(cpu.0)),
-                State::Runnable => ("ready", None),
-                State::Held(_) => ("held back", None),
-                State::Blocked(wait) => (wait_name(cause_name(run.causes[wait.index()])), None),
-            };
-            sink.span(track, time(timeline, segment.from), time(timeline, segment.to), name, cpu)?;
-        }
+fn write_serial_phases(run: &ExportedRun<'_>, sink: &mut impl TrackSink) -> io::Result<()> {
+    for phase in serial_phases(run.trace, &run.programs, &run.idle().blocked_periods) {
+        let from = Nanos::from_secs_f64(phase.start_s).0;
+        let to = from + Nanos::from_secs_f64(phase.duration_s).0;
+        let name = match phase.cause {
+            None => format!("only {} ran", phase.culprit),
+            Some(_) => format!("all waited: {}", phase.culprit),
+        };
+        sink.span(Track::SerialPhases, from, to, &name, None)?;
     }
     Ok(())
 }
 
-fn write_wakes(run: &ExportedRun<'_>, sink: &mut impl TrackSink) -> io::Result<()> {
+/// Passes the states of all threads and the wake-ups to a sink.
+///
+/// # Errors
+///
+/// Those of the sink.
+pub(crate) fn write_states(run: &ExportedRun<'_>, sink: &mut impl ArrowSink) -> io::Result<()> {
+    let timeline = &run.trace.timeline;
+    let names = StateNames::new(run);
+    for (id, thread) in timeline.tree() {
+        let track = track_of(timeline, id);
+        for segment in &thread.segments {
+            let cpu = match segment.state {
+                State::Running { cpu } => Some(cpu.0),
+                _ => None,
+            };
+            let (from, to) = (time(timeline, segment.from), time(timeline, segment.to));
+            sink.span(track, from, to, names.name(segment.state.into()), cpu)?;
+        }
+    }
+    write_wakes(run, sink)
+}
+
+fn write_wakes(run: &ExportedRun<'_>, sink: &mut impl ArrowSink) -> io::Result<()> {
     let timeline = &run.trace.timeline;
     let in_tree = |thread: ThreadId| timeline.thread(thread).in_tree;
     for (wait, number) in timeline.waits.iter().zip(0_u64..).filter(|(wait, _)| in_tree(wait.thread)) {
@@ -126,114 +168,46 @@ fn write_wakes(run: &ExportedRun<'_>, sink: &mut impl TrackSink) -> io::Result<(
     Ok(())
 }
 
-fn write_critical_path(run: &ExportedRun<'_>, sink: &mut impl TrackSink) -> io::Result<()> {
-    let timeline = &run.trace.timeline;
-    for activity in &run.path {
-        let kind = match activity.kind {
+/// Names of the states of threads.
+pub(crate) struct StateNames<'r> {
+    run: &'r ExportedRun<'r>,
+    /// Names of the waits for locks.
+    of_locks: HashMap<FutexId, String>,
+}
+
+impl<'r> StateNames<'r> {
+    pub(crate) fn new(run: &'r ExportedRun<'r>) -> Self {
+        let names = run.lock_names().iter();
+        Self { run, of_locks: names.map(|(futex, name)| (*futex, format!("waits for {name}"))).collect() }
+    }
+
+    /// Name of a state.
+    pub(crate) fn name(&self, kind: ActivityKind) -> &str {
+        match kind {
             ActivityKind::Running => "running",
             ActivityKind::Ready => "ready",
             ActivityKind::Held(_) => "held back",
             ActivityKind::KernelWork => "work in the kernel",
             ActivityKind::Unknown => "unknown",
-            ActivityKind::Waiting(wait) => wait_name(cause_name(run.causes[wait.index()])),
-        };
-        let command = |id| run.programs.thread_name(timeline, id, activity.from);
-        let name = activity.thread.map_or_else(|| kind.to_owned(), |id| format!("{}: {kind}", command(id)));
-        let (from, to) = (time(timeline, activity.from), time(timeline, activity.to));
-        sink.span(Track::CriticalPath, from, to, &name, None)?;
-    }
-    Ok(())
-}
-
-/// Change of the number of CPUs of a component: time, component, change.
-type ComponentChange = (Nanos, &'static str, f64);
-
-fn write_components(
-    run: &ExportedRun<'_>,
-    mut changes: Vec<ComponentChange>,
-    sink: &mut impl TrackSink,
-) -> io::Result<()> {
-    changes.sort_by_key(|(at, ..)| *at);
-    let mut cpus: BTreeMap<&'static str, f64> = changes.iter().map(|(_, name, _)| (*name, 0.0)).collect();
-    for simultaneous in changes.chunk_by(|one, next| one.0 == next.0) {
-        for (_, name, change) in simultaneous {
-            *cpus.entry(name).or_default() += change;
-        }
-        for value in cpus.values_mut() {
-            // Sums of fractions do not return to zero exactly.
-            *value = (*value * 1e9).round().max(0.0) / 1e9;
-        }
-        sink.cpus(time(&run.trace.timeline, simultaneous[0].0), &cpus)?;
-    }
-    Ok(())
-}
-
-fn component_changes(run: &ExportedRun<'_>) -> Vec<ComponentChange> {
-    let timeline = &run.trace.timeline;
-    let mut changes = Vec::new();
-    let mut add = |from: Nanos, to: Nanos, name: &'static str, cpus: f64| {
-        if cpus > 0.0 && from < to {
-            changes.extend([(from, name, cpus), (to, name, -cpus)]);
-        }
-    };
-    for cpu in timeline.cpus.iter().filter(|cpu| cpu.allotted) {
-        for span in &cpu.spans {
-            let interrupts = span.interrupts.0 as f64 / span.length().0.max(1) as f64;
-            add(span.from, span.to, "interrupts", interrupts);
-            let name = match span.occupant {
-                // The idle rule divides the rest.
-                Occupant::Idle => continue,
-                Occupant::Unseen => "other processes",
-                Occupant::Lost => "unknown",
-                Occupant::Thread(id) => match timeline.thread(id) {
-                    thread if thread.in_tree => "command",
-                    thread if thread.tracer => "tracer",
-                    _ => "other processes",
-                },
-            };
-            add(span.from, span.to, name, 1.0 - interrupts);
+            ActivityKind::Waiting(wait) => self.wait_name(wait),
         }
     }
-    for span in run.idle_spans() {
-        let length_s = span.to.since(span.from).as_secs_f64();
-        for (cause, seconds) in span.times {
-            add(span.from, span.to, idle_name(cause), seconds / length_s);
+
+    fn wait_name(&self, wait: WaitId) -> &str {
+        let timeline = &self.run.trace.timeline;
+        let lock = || self.of_locks.get(&awaited_futex(timeline, timeline.wait(wait))?);
+        match self.run.causes[wait.index()] {
+            Cause::UserLock => lock().map_or("waits for a lock", String::as_str),
+            Cause::Thread(_) => "waits for a thread",
+            Cause::KernelLock => "waits for a kernel lock",
+            Cause::Disk => "waits for a disk",
+            Cause::Device => "waits for a device",
+            Cause::Rcu => "waits for RCU",
+            Cause::Uninterruptible => "waits in the kernel",
+            Cause::Peer => "waits for another program",
+            Cause::Timer => "waits for a timer",
+            Cause::Endless => "waits until the end",
+            Cause::Unknown => "waits",
         }
-    }
-    changes
-}
-
-/// Name of the state of a thread that waits for a cause, as in the table of waits.
-fn wait_name(cause: &str) -> &'static str {
-    match cause {
-        "thread" => "waits for a thread",
-        "user_lock" => "waits for a lock",
-        "kernel_lock" => "waits for a kernel lock",
-        "disk" => "waits for a disk",
-        "device" => "waits for a device",
-        "rcu" => "waits for RCU",
-        "uninterruptible" => "waits in the kernel",
-        "peer" => "waits for another program",
-        "timer" => "waits for a timer",
-        "end_of_run" => "waits until the end",
-        _ => "waits",
-    }
-}
-
-/// Name of an idle component, by its cause as in the table of idle time.
-fn idle_name(cause: &str) -> &'static str {
-    match cause {
-        "scheduling" => "idle: scheduling",
-        "held" => "idle: held back",
-        "pinned" => "idle: pinned",
-        "kernel_lock" => "idle: kernel lock",
-        "user_lock" => "idle: user lock",
-        "disk" => "idle: disk",
-        "peer" => "idle: another program",
-        "device" => "idle: device",
-        "rcu" => "idle: RCU",
-        "uninterruptible" => "idle: kernel",
-        "timer" => "idle: timer",
-        _ => "idle: too little parallel work",
     }
 }

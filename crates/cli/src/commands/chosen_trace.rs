@@ -37,14 +37,9 @@ pub(super) fn find_trace<'s>(study: &'s Study, path: &Path, name: Option<&str>) 
     }
 }
 
-/// Number of events that a trace lost, while it was recorded or since.
-pub(super) fn lost_events(trace: &DecodedTrace<'_>) -> u64 {
-    trace.timeline.lost_events + trace.missing_events + trace.header.facts.missed
-}
-
 /// Tells the user if a trace lost events.
 pub(super) fn note_lost_events(trace: &DecodedTrace<'_>) {
-    let lost = lost_events(trace);
+    let lost = trace.lost_events();
     if lost > 0 {
         terminal::note(&format!("the trace lost {lost} events: what is around them is missing or wrong"));
     }

@@ -1,7 +1,8 @@
 //! `morecores export`: a traced run in the formats of other programs.
 
-use std::fs::{self, File};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -13,13 +14,10 @@ use morecores_report as report;
 use morecores_study::Study;
 use morecores_study::trace::trace_name;
 
-use super::chosen_trace::{find_trace, lost_events, note_lost_events};
+use super::chosen_trace::{find_trace, note_lost_events};
 use super::loaded_study::{decode, study_name};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::{exit, terminal};
-
-/// Ending of the name of a file that is being written.
-const UNFINISHED: &str = ".new";
 
 pub(crate) fn export(args: &ExportArgs) -> Result<u8> {
     let study = Study::read(&args.study)?;
@@ -31,7 +29,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<u8> {
     });
     let to_output = path == Path::new("-");
     ensure!(
-        to_output || args.force || !path.exists(),
+        to_output || args.force || !path.is_file(),
         "{} exists: choose another -o, or --force to replace it",
         path.display()
     );
@@ -42,20 +40,26 @@ pub(crate) fn export(args: &ExportArgs) -> Result<u8> {
             written => written?,
         }
     } else {
-        let context = || format!("cannot write {}", path.display());
-        let mut new = path.clone().into_os_string();
-        new.push(UNFINISHED);
-        let file = File::create(&new).with_context(context)?;
-        let written = write(args.to, &study, &decoded, file).and_then(|()| Ok(fs::rename(&new, &path)?));
-        if written.is_err() {
-            // The failure itself is reported.
-            let _ = fs::remove_file(&new);
-        }
-        written.with_context(context)?;
+        let write = |output: &File| write(args.to, &study, &decoded, output);
+        write_file(&path, write).with_context(|| format!("cannot write {}", path.display()))?;
         terminal::note(&format!("wrote {}", path.display()));
     }
     note_lost_events(&decoded);
     Ok(exit::SUCCESS)
+}
+
+/// Writes a file whole or not at all. Devices and pipes are written as they are.
+fn write_file(path: &Path, write: impl FnOnce(&File) -> Result<()>) -> Result<()> {
+    if path.exists() && !path.is_file() {
+        return write(&File::create(path)?);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The user's mask applies, as to any new file.
+    let permissions = Permissions::from_mode(0o666);
+    let new = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+    write(new.as_file())?;
+    new.persist(path)?;
+    Ok(())
 }
 
 const fn ending(format: ExportFormat) -> &'static str {
@@ -69,7 +73,7 @@ const fn ending(format: ExportFormat) -> &'static str {
 }
 
 fn write(format: ExportFormat, study: &Study, trace: &DecodedTrace<'_>, output: impl Write) -> Result<()> {
-    let lost = lost_events(trace);
+    let lost = trace.lost_events();
     let run = || ExportedRun::new(trace, &study.header.host.arch);
     match format {
         ExportFormat::ChromeTrace => write_chrome_trace(&run(), lost, output)?,
@@ -98,7 +102,7 @@ fn stacks(trace: &DecodedTrace<'_>, format: &str) -> Result<Vec<CallStack>> {
 fn profiled_run(study: &Study, trace: &DecodedTrace<'_>) -> ProfiledRun {
     let command =
         report::display_command_with_variables(&study.header.subject.words(), &study.header.plan.env);
-    let lost = lost_events(trace);
+    let lost = trace.lost_events();
     let lossy = (lost > 0).then(|| format!("the trace lost {lost} events: times are wrong"));
     ProfiledRun {
         began_ns: study.header.created_at_ns.0,

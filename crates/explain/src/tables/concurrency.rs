@@ -34,15 +34,27 @@ impl ConcurrencySpan {
 pub(super) fn concurrency_spans(timeline: &Timeline) -> Vec<ConcurrencySpan> {
     let mut edges: Vec<(Nanos, i32, i32)> = Vec::new();
     for (_, thread) in timeline.tree() {
+        // What the thread adds to both numbers, and until when.
+        let (mut until, mut counts) = (timeline.began, (0, 0));
+        let mut change = |at: Nanos, new: (i32, i32)| {
+            if new != counts {
+                edges.push((at, new.0 - counts.0, new.1 - counts.1));
+                counts = new;
+            }
+        };
         for segment in &thread.segments {
-            let (running, runnable) = match segment.state {
+            if segment.from > until {
+                change(until, (0, 0));
+            }
+            let new = match segment.state {
                 State::Running { .. } => (1, 0),
                 State::Runnable | State::Held(_) => (0, 1),
-                State::Blocked(_) => continue,
+                State::Blocked(_) => (0, 0),
             };
-            edges.push((segment.from, running, runnable));
-            edges.push((segment.to, -running, -runnable));
+            change(segment.from, new);
+            until = segment.to;
         }
+        change(until, (0, 0));
     }
     edges.sort_unstable_by_key(|(at, ..)| *at);
     let mut spans: Vec<ConcurrencySpan> = Vec::new();

@@ -12,8 +12,8 @@ use super::programs::Programs;
 use super::runtimes::{PYTHON_LOCK_LENGTH, PYTHON_RUNTIME, waits_for_python_lock};
 use crate::DecodedTrace;
 use crate::trace::{
-    Cause, FutexId, Timeline, WaitId, awaited_futex, condition_id, futex_uses, idle_causes, lock_holds,
-    timed_lock_holds, timed_locks,
+    Cause, FutexId, Timeline, WaitId, awaited_futex, condition_id, futex_uses, lock_holds, timed_lock_holds,
+    timed_locks,
 };
 
 /// Rows of all locks, longest waits first. `causes` are those of the idle rule: a wait counts if a
@@ -55,13 +55,13 @@ pub(super) fn user_locks(
 }
 
 /// Names of the locks of a trace, as far as they are known: the variable, Python's global lock, or
-/// the function that waits for it.
-pub fn user_lock_names(trace: &DecodedTrace<'_>) -> HashMap<FutexId, String> {
+/// the function that waits for it. `causes` are those of the idle rule.
+pub fn user_lock_names(trace: &DecodedTrace<'_>, causes: &[Cause]) -> HashMap<FutexId, String> {
     let (facts, timeline) = (&trace.header.facts, &trace.timeline);
     let map = CodeMap::new(facts);
     let sites = CodeSites::new(&map, timeline);
     let names = LockNames::new(facts, timeline, &sites);
-    let waits = lock_waits(timeline, &idle_causes(timeline));
+    let waits = lock_waits(timeline, causes);
     let identities = identities(&waits, &names, &Programs::from_timeline(timeline), &sites);
     let name = |futex: FutexId| {
         let identity = identities.get(&names.lock(futex))?;

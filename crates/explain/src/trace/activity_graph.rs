@@ -117,12 +117,7 @@ impl<F: Fn(&Activity) -> Nanos> Chains<'_, F> {
 
     /// Cost of a segment up to an instant.
     fn segment_cost(&self, id: ThreadId, segment: &Segment, to: Nanos) -> Nanos {
-        let kind = match segment.state {
-            State::Running { .. } => ActivityKind::Running,
-            State::Runnable => ActivityKind::Ready,
-            State::Held(reason) => ActivityKind::Held(reason),
-            State::Blocked(wait) => ActivityKind::Waiting(wait),
-        };
+        let kind = segment.state.into();
         (self.cost)(&Activity { from: segment.from, to, thread: Some(id), kind })
     }
 }

@@ -43,6 +43,17 @@ pub enum ActivityKind {
     Unknown,
 }
 
+impl From<State> for ActivityKind {
+    fn from(state: State) -> Self {
+        match state {
+            State::Running { .. } => Self::Running,
+            State::Runnable => Self::Ready,
+            State::Held(reason) => Self::Held(reason),
+            State::Blocked(wait) => Self::Waiting(wait),
+        }
+    }
+}
+
 impl Activity {
     /// Length of the activity.
     pub const fn length(&self) -> Nanos {
@@ -141,19 +152,13 @@ impl BackwardPath {
         };
         // Lost events leave gaps between segments.
         self.extend_to(segment.to, Some(id), ActivityKind::Unknown);
-        let kind = match segment.state {
-            State::Running { .. } => ActivityKind::Running,
-            State::Runnable => ActivityKind::Ready,
-            State::Held(reason) => ActivityKind::Held(reason),
-            State::Blocked(wait) => {
-                if let Some(ThreadInstant { thread, at }) = releaser(timeline, causes, wait) {
-                    self.extend_to(at, Some(thread), ActivityKind::KernelWork);
-                    return Some(thread);
-                }
-                ActivityKind::Waiting(wait)
-            }
-        };
-        self.extend_to(segment.from, Some(id), kind);
+        if let State::Blocked(wait) = segment.state
+            && let Some(ThreadInstant { thread, at }) = releaser(timeline, causes, wait)
+        {
+            self.extend_to(at, Some(thread), ActivityKind::KernelWork);
+            return Some(thread);
+        }
+        self.extend_to(segment.from, Some(id), segment.state.into());
         Some(id)
     }
 }

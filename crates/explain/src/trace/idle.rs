@@ -29,12 +29,13 @@ pub fn apply_idle_rule(timeline: &Timeline, causes: &[Cause]) -> IdleAccounting 
     sweep(timeline, causes, None).0
 }
 
-/// Idle time by cause over time, under the same rule. A span without any ready thread overlaps the
-/// spans of locks during it: its own cause is known only at its end.
-pub fn idle_spans(timeline: &Timeline, causes: &[Cause]) -> Vec<IdleSpan> {
-    let mut spans = sweep(timeline, causes, Some(Vec::new())).1.unwrap_or_default();
+/// Applies the idle rule, and gives the idle time by cause over time. A span without any ready
+/// thread overlaps the spans of locks during it: its own cause is known only at its end.
+pub fn idle_over_time(timeline: &Timeline, causes: &[Cause]) -> (IdleAccounting, Vec<IdleSpan>) {
+    let (accounting, spans) = sweep(timeline, causes, Some(Vec::new()));
+    let mut spans = spans.unwrap_or_default();
     spans.sort_by_key(|span| (span.from, span.to));
-    spans
+    (accounting, spans)
 }
 
 /// Sweeps over all changes. Records the spans if `spans` is a list.
@@ -426,11 +427,9 @@ impl<'t> IdleRule<'t> {
     fn record_span(&mut self, from: Nanos, to: Nanos, before: &IdleTimes) {
         let Some(spans) = &mut self.spans else { return };
         let pairs = self.result.times.by_cause().into_iter().zip(before.by_cause());
-        let lost = pairs.map(|((cause, now), (_, before))| (cause, now - before));
-        let times: Vec<(&str, f64)> = lost.filter(|(_, seconds)| *seconds > 0.0).collect();
-        if !times.is_empty() {
-            spans.push(IdleSpan { from, to, times });
-        }
+        let lost =
+            pairs.map(|((cause, now), (_, before))| IdleSpan { from, to, cause, seconds: now - before });
+        spans.extend(lost.filter(|span| span.seconds > 0.0));
     }
 
     // Time.

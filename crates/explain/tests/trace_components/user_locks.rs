@@ -1,5 +1,6 @@
 //! Futexes: which of them are locks, and the time behind these locks.
 
+use morecores_explain::trace::idle_causes;
 use morecores_explain::{DecodedTrace, trace_view, user_lock_names};
 use morecores_study::Nanos;
 use morecores_study::trace::{
@@ -481,7 +482,8 @@ fn locks_have_the_places_of_their_waits_and_holds() {
     add_stack(&mut s, 3.999, ROOT, StackMoment::Waking, 8, [give, update]);
     let decoded =
         Decoded { events: s.events(), damaged_frames: 0, lost_events: 0, unknown_events: 0, cut_off: false };
-    let names = user_lock_names(&DecodedTrace::new(&s.header, decoded));
+    let trace = DecodedTrace::new(&s.header, decoded);
+    let names = user_lock_names(&trace, &idle_causes(&trace.timeline));
     assert_eq!(names.into_values().collect::<Vec<_>>(), ["a lock in take (update)"]);
     let rows = named_locks(s, &[(0x1000, "table_lock", 0)]);
     let places = |sites: &[CodeSite]| -> Vec<(String, Option<String>, f64)> {

@@ -8,7 +8,7 @@ use morecores_view::{LockView, TraceView};
 
 use crate::demand::{Demands, LockId, LockUse, lock_uses};
 use crate::replay::{Inflation, Machine};
-use morecores_explain::trace::{Cause, Timeline, Wait, awaited_futex, causes};
+use morecores_explain::trace::{Cause, Timeline, Wait, awaited_futex, causes, idle_causes};
 use morecores_explain::{DecodedTrace, user_lock_names};
 
 /// Demands of a traced run, with the facts that decide the trust in its trace.
@@ -75,7 +75,7 @@ impl TracedProgram {
             .into_iter()
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)))
             .map(|(name, _)| name.to_owned());
-        let user_locks = user_lock_names(trace);
+        let user_locks = user_lock_names(trace, &idle_causes(&trace.timeline));
         for (name, lock_use) in program.lock_names.iter_mut().zip(&program.locks) {
             if let LockId::Futex(process, address) = lock_use.id {
                 *name = user_locks.get(&(process, address)).cloned().unwrap_or_else(|| std::mem::take(name));

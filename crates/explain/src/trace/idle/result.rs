@@ -80,15 +80,17 @@ impl IdleTimes {
     }
 }
 
-/// Idle time by cause during a span of the run, in seconds of CPU time.
-#[derive(Clone, Debug, PartialEq)]
+/// Idle time lost to one cause during a span of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdleSpan {
     /// Beginning of the span.
     pub from: Nanos,
     /// End of the span.
     pub to: Nanos,
-    /// Lost time by cause, without causes of no time.
-    pub times: Vec<(&'static str, f64)>,
+    /// Name of the component, as in [`IdleTimes::by_cause`].
+    pub cause: &'static str,
+    /// Lost time in seconds of CPU time, more than zero.
+    pub seconds: f64,
 }
 
 /// Idle time caused by too little parallel work, charged to a thread that ran at the time.
