@@ -261,7 +261,7 @@ _morecores() {
             fi
             case "${prev}" in
                 --to)
-                    COMPREPLY=($(compgen -W "chrome-trace perfetto firefox folded pprof" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "chrome-trace perfetto firefox folded pprof talp" -- "${cur}"))
                     return 0
                     ;;
                 --trace)

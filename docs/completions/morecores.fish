@@ -169,7 +169,8 @@ complete -c morecores -n "__fish_morecores_using_subcommand export" -l to -d 'Fo
 perfetto\t'Trace of Perfetto: ui.perfetto.dev, for long runs'
 firefox\t'Profile of Firefox: profiler.firefox.com, with the samples of each thread over time'
 folded\t'CPU time by call stack, one line each: flamegraph.pl, inferno, speedscope'
-pprof\t'Profile of pprof, with CPU time and idle time by call stack: `go tool pprof`'"
+pprof\t'Profile of pprof, with CPU time and idle time by call stack: `go tool pprof`'
+talp\t'Efficiencies of POP in the JSON of TALP (DLB), also for programs of gcc\'s OpenMP'"
 complete -c morecores -n "__fish_morecores_using_subcommand export" -l trace -d 'Name of the trace: that of its file in STUDY/traces, without the ending [default: the shown one on the most CPUs]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand export" -s o -l out -d 'File to write; `-` is standard output [default: the name of the study and of the trace, in the current directory]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand export" -l force -d 'Replace the file if it exists'

@@ -42,6 +42,15 @@ fn a_chrome_trace_has_threads_arrows_and_results() {
     assert!((path_us / 1e6 - elapsed_s).abs() < 1e-6, "{path_us}");
     assert!(of_phase("X").any(|event| event["name"] == "running"));
 
+    // Spans of a track do not overlap, not even by rounding.
+    let mut ends: BTreeMap<String, f64> = BTreeMap::new();
+    for span in of_phase("X") {
+        let (begin, length) = (number(&span["ts"]), number(&span["dur"]));
+        let end = ends.entry(format!("{} {}", span["pid"], span["tid"])).or_default();
+        assert!(begin >= *end, "{span} begins before {end}");
+        *end = begin + length;
+    }
+
     let begins: Vec<&Value> = of_phase("s").map(|event| &event["id"]).collect();
     let ends: Vec<&Value> = of_phase("f").map(|event| &event["id"]).collect();
     assert!(!begins.is_empty());
@@ -228,6 +237,23 @@ fn a_firefox_profile_has_markers_and_counters() {
         sums.insert(counter["name"].as_str().expect("a name").to_owned(), sum / 1e3);
     }
     assert_components(&trace, |name| sums.get(name).copied());
+}
+
+/// The efficiency in TALP's document is that of the report.
+#[test]
+fn talp_has_the_parallel_efficiency() {
+    let world = World::new();
+    let study = build();
+    let study = study.to_str().expect("a path of letters");
+    let printed = world.morecores(&["export", study, "--to", "talp", "-o", "-"]).success().stdout.clone();
+    let document: Value = serde_json::from_str(&printed).expect("JSON");
+    let global = &document["Application"]["Global"];
+    let trace = trace_view(&world);
+    let useful_s = number(&trace["efficiency_times"]["useful_s"]);
+    let efficiency = useful_s / number(&trace["elapsed_s"]) / number(&trace["cpus"]);
+    assert!((number(&global["parallelEfficiency"]) - efficiency).abs() < 1e-9, "{document:#}");
+    assert!((number(&global["usefulTime"]) / 1e9 - useful_s).abs() < 1e-6, "{document:#}");
+    assert!(document["timestamp"].as_str().is_some_and(|time| time.starts_with("20")), "{document:#}");
 }
 
 #[test]

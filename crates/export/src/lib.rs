@@ -6,6 +6,7 @@
 //! - `tracks` has threads, wake-ups and results for viewers of traces; `chrome_trace` and `firefox`
 //!   write them. `perfetto` writes the results beside the scheduler's events.
 //! - `folded` and `pprof` write call stacks, for flame graphs and for pprof.
+//! - `talp` writes the efficiencies of POP as TALP does.
 //!
 //! Nothing here estimates a figure or opens a file: the caller passes the output.
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod perfetto;
 mod pprof;
 mod run;
 mod table;
+mod talp;
 mod tracks;
 mod write;
 
@@ -29,4 +31,5 @@ pub use perfetto::write_perfetto;
 pub use pprof::{ProfiledRun, write_pprof};
 pub use run::ExportedRun;
 pub use table::{Column, Table, Value};
+pub use talp::{TalpRun, write_talp};
 pub use write::{RowFormat, WriteError, write_table};

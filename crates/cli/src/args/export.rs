@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 
 /// Write a traced run for a viewer of traces, a flame graph or pprof
 ///
-/// The formats of traces show each thread's states and wake-ups, with the critical path and the
-/// CPUs by component on tracks of their own. The formats of profiles have the call stacks with the
-/// time that each stands for.
+/// The formats of traces show each thread's states and wake-ups, with the critical path, the serial
+/// phases, the CPUs by component and the waits for locks on tracks of their own. The formats of
+/// profiles have the call stacks with the time that each stands for.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExportArgs {
@@ -43,6 +43,8 @@ pub(crate) enum ExportFormat {
     Folded,
     /// Profile of pprof, with CPU time and idle time by call stack: `go tool pprof`
     Pprof,
+    /// Efficiencies of POP in the JSON of TALP (DLB), also for programs of gcc's OpenMP
+    Talp,
 }
 
 const EXAMPLES: &str = "\

@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use morecores_explain::{CallStack, DecodedTrace, call_stacks, sampled_stacks};
+use jiff::Timestamp;
+use morecores_explain::{CallStack, DecodedTrace, call_stacks, sampled_stacks, trace_view};
 use morecores_export::{
-    ExportedRun, ProfiledRun, write_chrome_trace, write_firefox, write_folded, write_perfetto, write_pprof,
+    ExportedRun, ProfiledRun, TalpRun, write_chrome_trace, write_firefox, write_folded, write_perfetto,
+    write_pprof, write_talp,
 };
 use morecores_report as report;
 use morecores_study::Study;
@@ -69,6 +71,7 @@ const fn ending(format: ExportFormat) -> &'static str {
         ExportFormat::Firefox => "profile.json",
         ExportFormat::Folded => "folded",
         ExportFormat::Pprof => "pb.gz",
+        ExportFormat::Talp => "talp.json",
     }
 }
 
@@ -84,6 +87,14 @@ fn write(format: ExportFormat, study: &Study, trace: &DecodedTrace<'_>, output: 
         }
         ExportFormat::Folded => write_folded(&stacks(trace, "folded")?, output)?,
         ExportFormat::Pprof => write_pprof(&stacks(trace, "pprof")?, &profiled_run(study, trace), output)?,
+        ExportFormat::Talp => {
+            let view = trace_view(trace, &study.header.host.arch);
+            ensure!(
+                write_talp(&view, &talp_run(study, trace), output)?,
+                "the trace has no efficiencies: `morecores run --trace on` records them (as root, or with what \
+                 `morecores doctor` says)"
+            );
+        }
     }
     Ok(())
 }
@@ -108,6 +119,18 @@ fn profiled_run(study: &Study, trace: &DecodedTrace<'_>) -> ProfiledRun {
         began_ns: study.header.created_at_ns.0,
         elapsed_ns: trace.timeline.elapsed().0,
         comments: std::iter::once(command).chain(lossy).collect(),
+    }
+}
+
+fn talp_run(study: &Study, trace: &DecodedTrace<'_>) -> TalpRun {
+    let host = &study.header.host;
+    let created = Timestamp::from_nanosecond(i128::from(study.header.created_at_ns.0)).unwrap_or_default();
+    TalpRun {
+        version: study.header.tool.clone(),
+        timestamp: created.to_string(),
+        hostname: host.hostname.clone(),
+        pid: trace.header.facts.root.0,
+        machine_cpus: host.topology.online.len() as u32,
     }
 }
 
