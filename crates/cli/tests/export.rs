@@ -37,19 +37,22 @@ fn a_chrome_trace_has_threads_arrows_and_results() {
     let elapsed_s = number(&trace["elapsed_s"]);
     let of_phase = |phase: &'static str| events.iter().filter(move |event| event["ph"] == phase);
 
-    let path = of_phase("X").filter(|event| event["pid"] == 0 && event["tid"] == 1);
-    let path_us: f64 = path.map(|event| number(&event["dur"])).sum();
-    assert!((path_us / 1e6 - elapsed_s).abs() < 1e-6, "{path_us}");
-    assert!(of_phase("X").any(|event| event["name"] == "running"));
-
-    // Spans of a track do not overlap, not even by rounding.
-    let mut ends: BTreeMap<String, f64> = BTreeMap::new();
-    for span in of_phase("X") {
-        let (begin, length) = (number(&span["ts"]), number(&span["dur"]));
-        let end = ends.entry(format!("{} {}", span["pid"], span["tid"])).or_default();
-        assert!(begin >= *end, "{span} begins before {end}");
-        *end = begin + length;
+    // Spans of a track do not overlap: each ends before the next one begins, and in this order.
+    let mut open: BTreeMap<String, Option<&Value>> = BTreeMap::new();
+    let (mut path_us, mut last_us) = (0.0, BTreeMap::new());
+    for event in events.iter().filter(|event| event["ph"] == "B" || event["ph"] == "E") {
+        let track = format!("{} {}", event["pid"], event["tid"]);
+        let ts = number(&event["ts"]);
+        let before = last_us.insert(track.clone(), ts).unwrap_or_default();
+        assert!(ts >= before, "{event} is earlier than {before}");
+        let begin = open.insert(track.clone(), (event["ph"] == "B").then_some(event)).flatten();
+        assert_eq!(begin.is_some(), event["ph"] == "E", "{event}");
+        if let Some(begin) = begin.filter(|_| track == "0 1") {
+            path_us += ts - number(&begin["ts"]);
+        }
     }
+    assert!((path_us / 1e6 - elapsed_s).abs() < 1e-6, "{path_us}");
+    assert!(of_phase("B").any(|event| event["name"] == "running"));
 
     let begins: Vec<&Value> = of_phase("s").map(|event| &event["id"]).collect();
     let ends: Vec<&Value> = of_phase("f").map(|event| &event["id"]).collect();
