@@ -66,12 +66,15 @@ function stackSection(id: string, study: PageStudy, onChoice: (component: string
 function structureSection(id: string, study: PageStudy, trace: TraceView | undefined): HTMLElement | null {
   if (study.structure.length === 0) return null;
   const hasThreads = trace?.threads.some((thread) => thread.criticality_s > 0) ?? false;
+  // The notes are about the efficiencies, which are the first table.
+  const [first, ...others] = study.structure.map((table) => sortableTable(table).element);
   const picture = trace && hasThreads ? responsive((width) => bottles(trace, onPage(width)), () => bottlesInWords(trace)) : null;
   return section(
     id,
     "What decided the elapsed time",
-    ...study.structure.map((table) => sortableTable(table).element),
+    first ?? null,
     ...study.structure_notes.map((note) => h("p", { class: "quiet" }, note)),
+    ...others,
     picture && h("h3", {}, "Threads by criticality (bottle graph)"),
     picture?.element ?? null,
     picture && h("p", { class: "quiet" }, BOTTLES_KEY),

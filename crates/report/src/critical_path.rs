@@ -63,7 +63,9 @@ pub(crate) fn critical_path_table(trace: &TraceView) -> Option<Table> {
 /// Threads by criticality; none without a running thread.
 pub(crate) fn threads_table(trace: &TraceView) -> Option<Table> {
     let ran = trace.threads.iter().filter(|thread| thread.criticality_s > 0.0);
-    let rows: Vec<&ThreadView> = ran.take(MAX_ROWS).collect();
+    let mut rows: Vec<ThreadView> = ran.cloned().collect();
+    let hidden = rows.split_off(rows.len().min(MAX_ROWS));
+    rows.extend(folded_threads(&hidden));
     if rows.is_empty() {
         return None;
     }
@@ -89,6 +91,20 @@ pub(crate) fn threads_table(trace: &TraceView) -> Option<Table> {
         Column::figures(1, "critical\npath", rows.iter().map(|row| share(row.path_s, trace.elapsed_s))),
     ];
     Some(Table::new(format!("threads on {}, by criticality", cpus(trace.cpus)), columns))
+}
+
+/// One row for several; none for no row.
+fn folded_threads(rows: &[ThreadView]) -> Option<ThreadView> {
+    let sum = |of: fn(&ThreadView) -> f64| rows.iter().map(of).sum();
+    (!rows.is_empty()).then(|| ThreadView {
+        command: ABSENT.to_owned(),
+        thread: None,
+        tid: None,
+        threads: rows.iter().map(|row| row.threads).sum(),
+        cpu_s: sum(|row| row.cpu_s),
+        criticality_s: sum(|row| row.criticality_s),
+        path_s: rows.iter().map(|row| row.path_s).sum(),
+    })
 }
 
 /// Name of a thread with its number, or the number of threads.

@@ -17,7 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 use serde::Serialize;
 
 use crate::command::display_command_with_variables;
-use crate::format::cpus;
+use crate::format::point_name;
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
@@ -169,9 +169,7 @@ fn escape(value: &str) -> String {
 /// Name of a benchmark, equal in each study of the same command and count.
 fn benchmark_name(view: &View, point: &PointView) -> String {
     let command = display_command_with_variables(&view.command, &view.plan.env);
-    let axes: String = point.axes.iter().map(|(axis, value)| format!(", {axis} {value}")).collect();
-    let n = if point.n == point.cpus { String::new() } else { format!(", n = {}", point.n) };
-    format!("{command} on {}{n}{axes}", cpus(point.cpus))
+    format!("{command} on {}", point_name(point.cpus, point.n, &point.axes))
 }
 
 fn elapsed(point: &PointView) -> Estimate {

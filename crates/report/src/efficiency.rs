@@ -5,7 +5,7 @@ use morecores_study::Quantity;
 use morecores_view::page::TableCell;
 use morecores_view::{EfficiencyView, Estimate, View};
 
-use crate::format::cpus;
+use crate::format::{cpus, point_name};
 use crate::table::{Column, ColumnKind, Table, estimate_cell};
 
 /// Efficiency below which a factor is marked: POP's own bound for a factor that needs attention.
@@ -38,7 +38,8 @@ pub(crate) fn efficiency_table(view: &View) -> Option<Table> {
         // The largest counts stay longest: they are the ones of interest.
         let rank = u8::try_from(view.efficiencies.len() - 1 - place).unwrap_or(u8::MAX);
         let cell = |(_, _, figure): &Factor| marked_cell(figure(row));
-        columns.push(Column::figures(rank, &cpus(row.cpus), FACTORS.iter().map(cell)));
+        let title = point_name(row.cpus, row.n, &row.axes);
+        columns.push(Column::figures(rank, &title, FACTORS.iter().map(cell)));
     }
     Some(Table::new("efficiencies by the traced runs (POP)", columns))
 }

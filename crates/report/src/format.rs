@@ -7,8 +7,8 @@
 
 mod uncertain_figure;
 
-use morecores_study::Quantity;
 use morecores_study::quantity::{magnitude, round_to_places, significant_places};
+use morecores_study::{Coordinates, Quantity};
 use morecores_view::Estimate;
 
 pub(crate) use morecores_study::quantity::ABSENT;
@@ -107,6 +107,13 @@ pub(crate) fn with_ends(quantity: Quantity, estimate: &Estimate) -> String {
         figure_with_bounds(scaled(estimate.value), estimate.ci95.map(|ends| ends.map(scaled)));
     let gap = if scale.symbol.is_empty() { "" } else { gap };
     format!("{value}{gap}{}{}", scale.symbol, ends_in_brackets(ends))
+}
+
+/// Measured point: `2 CPUs`, `2 CPUs, n = 4`, `2 CPUs, variant old`.
+pub(crate) fn point_name(count: u32, n: u32, axes: &Coordinates) -> String {
+    let n = if n == count { String::new() } else { format!(", n = {n}") };
+    let axes: String = axes.iter().map(|(axis, value)| format!(", {axis} {value}")).collect();
+    format!("{}{n}{axes}", cpus(count))
 }
 
 /// CPUs with the ends of their interval: `1.02 [1.01, 1.04]`.
