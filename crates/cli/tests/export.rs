@@ -242,6 +242,32 @@ fn a_firefox_profile_has_markers_and_counters() {
     assert_components(&trace, |name| sums.get(name).copied());
 }
 
+/// Each format of a trace tells that events were lost, also if only the kernel counted them.
+#[test]
+fn a_lossy_trace_is_marked_in_every_export() {
+    let world = World::new();
+    let study = world.path("lossy.study");
+    fs::create_dir_all(study.join("traces")).expect("a folder");
+    for name in ["study.json", "runs.jsonl", "traces/2.json", "traces/2.events"] {
+        fs::copy(build().join(name), study.join(name)).expect("a copy");
+    }
+    let header = fs::read_to_string(study.join("traces/2.json")).expect("a header");
+    assert!(header.contains(r#""missed":0"#), "{header}");
+    fs::write(study.join("traces/2.json"), header.replace(r#""missed":0"#, r#""missed":7"#))
+        .expect("written");
+    for (format, mark) in [
+        ("chrome-trace", "lost 7 events"),
+        ("perfetto", "lost 7 events"),
+        ("firefox", "lost 7 events"),
+        ("talp", r#""lostEvents": 7"#),
+    ] {
+        let ran = world.morecores(&["export", "lossy.study", "--to", format, "-o", format]);
+        ran.success().says(&["the trace lost 7 events"]);
+        let written = fs::read(world.path(format)).expect("a file");
+        assert!(String::from_utf8_lossy(&written).contains(mark), "{format}");
+    }
+}
+
 /// The efficiency in TALP's document is that of the report.
 #[test]
 fn talp_has_the_parallel_efficiency() {

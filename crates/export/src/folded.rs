@@ -7,11 +7,13 @@ use std::io::{self, BufWriter, Write};
 use morecores_explain::CallStack;
 
 /// Writes the CPU time of all stacks. A `;` in a name becomes `:`, because it divides functions.
+/// `lost_events` is the number of events that the trace lost: the format has no remarks, and a
+/// stack of a microsecond says it.
 ///
 /// # Errors
 ///
 /// Those of the output.
-pub fn write_folded(stacks: &[CallStack], output: impl Write) -> io::Result<()> {
+pub fn write_folded(stacks: &[CallStack], lost_events: u64, output: impl Write) -> io::Result<()> {
     let mut lines: BTreeMap<String, f64> = BTreeMap::new();
     for stack in stacks.iter().filter(|stack| !stack.component.is_idle()) {
         let names =
@@ -20,8 +22,27 @@ pub fn write_folded(stacks: &[CallStack], output: impl Write) -> io::Result<()> 
         *lines.entry(line).or_default() += stack.seconds;
     }
     let mut output = BufWriter::new(output);
+    if lost_events > 0 {
+        writeln!(output, "[the trace lost {lost_events} events: times are wrong] 1")?;
+    }
     for (line, seconds) in lines {
         writeln!(output, "{line} {}", (seconds * 1e6).round() as u64)?;
     }
     output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lossy_trace_is_marked() {
+        let written = |lost_events| {
+            let mut text = Vec::new();
+            write_folded(&[], lost_events, &mut text).expect("written");
+            String::from_utf8(text).expect("text")
+        };
+        assert_eq!(written(0), "");
+        assert_eq!(written(7), "[the trace lost 7 events: times are wrong] 1\n");
+    }
 }

@@ -27,6 +27,8 @@ pub struct TalpRun {
     pub pid: u32,
     /// CPUs of the machine.
     pub machine_cpus: u32,
+    /// Number of events that the trace lost: above zero, the efficiencies are guesses.
+    pub lost_events: u64,
 }
 
 #[derive(Serialize)]
@@ -38,6 +40,9 @@ struct Document<'a> {
     process_info: ProcessInfo<'a>,
     #[serde(rename = "Application")]
     application: Application,
+    /// Mark of a lossy trace, in addition to TALP's own fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_events: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -109,6 +114,7 @@ pub fn write_talp(view: &TraceView, run: &TalpRun, mut output: impl Write) -> io
         },
         process_info: ProcessInfo { hostname: &run.hostname, pid: run.pid },
         application: Application { global },
+        lost_events: (run.lost_events > 0).then_some(run.lost_events),
     };
     serde_json::to_writer_pretty(&mut output, &document)?;
     output.write_all(b"\n")?;
@@ -164,6 +170,7 @@ mod tests {
             hostname: "host".to_owned(),
             pid: 41,
             machine_cpus: 4,
+            lost_events: 0,
         };
         let mut text = Vec::new();
         assert!(write_talp(&view, &run, &mut text).expect("written"));

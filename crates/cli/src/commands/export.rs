@@ -85,7 +85,7 @@ fn write(format: ExportFormat, study: &Study, trace: &DecodedTrace<'_>, output: 
             let samples = sampled_stacks(trace);
             write_firefox(&run(), &samples, &profiled_run(study, trace), lost, output)?;
         }
-        ExportFormat::Folded => write_folded(&stacks(trace, "folded")?, output)?,
+        ExportFormat::Folded => write_folded(&stacks(trace, "folded")?, lost, output)?,
         ExportFormat::Pprof => write_pprof(&stacks(trace, "pprof")?, &profiled_run(study, trace), output)?,
         ExportFormat::Talp => {
             let view = trace_view(trace, &study.header.host.arch);
@@ -131,6 +131,7 @@ fn talp_run(study: &Study, trace: &DecodedTrace<'_>) -> TalpRun {
         hostname: host.hostname.clone(),
         pid: trace.header.facts.root.0,
         machine_cpus: host.topology.online.len() as u32,
+        lost_events: trace.lost_events(),
     }
 }
 
