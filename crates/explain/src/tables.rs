@@ -128,7 +128,9 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         lock_holds: counted_holds::counted_holds(&header.facts, timeline, &programs, &map),
         waits: waits::waits(timeline, &programs, &sites, arch),
         openmp,
-        critical_path: path.as_ref().map(|path| path.to_view(&programs, &StillTimes::new(&concurrency))),
+        critical_path: path
+            .as_ref()
+            .map(|path| path.to_view(&programs, &StillTimes::new(&concurrency), arch)),
         threads: threads::threads(timeline, &programs, &concurrency, path_times.as_deref()),
         efficiency_times: Some(efficiency::efficiency_times(timeline, kernel_spin_s, path.as_ref())),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),

@@ -25,6 +25,8 @@ fn the_path_goes_through_the_child() {
     let view = two_command_trace().view();
     let path = view.critical_path.as_ref().expect("a path");
     assert_eq!((path.parts.len(), path.handovers), (2, 2), "{path:#?}");
+    let edges: Vec<(PathEdgeKind, u64)> = path.edges.iter().map(|edge| (edge.kind, edge.count)).collect();
+    assert_eq!(edges, [(PathEdgeKind::Start, 1), (PathEdgeKind::Call, 1)], "{path:#?}");
     for (command, gain) in [("main", 5.0), ("cc1", 2.0)] {
         let part = part(&view, command, PathActivity::Running);
         assert_near(part.time_s, 5.0);

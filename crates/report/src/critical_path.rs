@@ -3,13 +3,19 @@
 
 use morecores_study::Quantity;
 use morecores_view::page::TableCell;
-use morecores_view::{PathActivity, PathPart, ThreadView, TraceView};
+use morecores_view::{
+    CriticalPathView, PathActivity, PathEdge, PathEdgeKind, PathPart, ThreadView, TraceView,
+};
 
 use crate::format::{ABSENT, count, cpus};
 use crate::table::{Column, ColumnKind, Table, figure_cell};
 
 /// Number of parts or threads shown.
 const MAX_ROWS: usize = 10;
+
+/// Number of kinds of changes of thread shown, and the share of all changes below which one is not.
+const MAX_EDGES: usize = 3;
+const LEAST_EDGE_SHARE: f64 = 0.05;
 
 /// Share of the elapsed time below which a part of the path has no row.
 const LEAST_SHARE: f64 = 0.001;
@@ -54,10 +60,29 @@ pub(crate) fn critical_path_table(trace: &TraceView) -> Option<Table> {
     ];
     let handovers = count(path.handovers as f64);
     let title = format!(
-        "critical path on {}, of the elapsed time; it goes {handovers} times from one thread to another",
-        cpus(trace.cpus)
+        "critical path on {}, of the elapsed time; it goes {handovers} times from one thread to another{}",
+        cpus(trace.cpus),
+        edges_in_words(path)
     );
     Some(Table::new(title, columns))
+}
+
+/// The most frequent changes of thread, after the number of all: ` (40% end waits in wait4, …)`.
+fn edges_in_words(path: &CriticalPathView) -> String {
+    let all = path.handovers as f64;
+    let is_notable = |edge: &&PathEdge| edge.count as f64 >= LEAST_EDGE_SHARE * all;
+    let in_words = |edge: &PathEdge| {
+        let share = Quantity::Share.text(edge.count as f64 / all);
+        match (edge.kind, &edge.call) {
+            (PathEdgeKind::Start, _) => format!("{share} start it"),
+            (PathEdgeKind::UserLock, _) => format!("{share} release a lock"),
+            (PathEdgeKind::KernelLock, _) => format!("{share} release a kernel lock"),
+            (PathEdgeKind::Call, Some(call)) => format!("{share} end its {call}"),
+            (PathEdgeKind::Call | PathEdgeKind::Unknown, _) => format!("{share} unknown"),
+        }
+    };
+    let edges: Vec<String> = path.edges.iter().filter(is_notable).take(MAX_EDGES).map(in_words).collect();
+    if edges.is_empty() { String::new() } else { format!(" ({})", edges.join(", ")) }
 }
 
 /// Threads by criticality; none without a running thread.

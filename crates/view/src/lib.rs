@@ -49,9 +49,9 @@ pub use types::{
     EfficiencyView, Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits,
     IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LimitBasis, LockView, Losses,
     MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OpenMpRegion, OpenMpView,
-    OperationalLaw, OutsideEvidence, Parallelism, PathActivity, PathPart, PointView, PredictedPoint,
-    Prediction, Reason, Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork, StackView, Summary,
-    ThreadView, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
+    OperationalLaw, OutsideEvidence, Parallelism, PathActivity, PathEdge, PathEdgeKind, PathPart, PointView,
+    PredictedPoint, Prediction, Reason, Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork,
+    StackView, Summary, ThreadView, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

@@ -33,7 +33,9 @@ pub use comparison::{
     ConditionResult, Difference, Mismatch,
 };
 pub use component::{Component, ComponentIntervals, Components, Losses};
-pub use critical_path::{CriticalPathView, EfficiencyTimes, PathActivity, PathPart, ThreadView};
+pub use critical_path::{
+    CriticalPathView, EfficiencyTimes, PathActivity, PathEdge, PathEdgeKind, PathPart, ThreadView,
+};
 pub use efficiency::EfficiencyView;
 pub use openmp::{OpenMpRegion, OpenMpView};
 pub use prediction::{

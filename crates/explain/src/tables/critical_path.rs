@@ -1,14 +1,16 @@
 //! The critical path by activity and command, and the most that each part can be worth.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use morecores_study::Nanos;
-use morecores_view::{CriticalPathView, PathActivity, PathPart};
+use morecores_study::trace::Call;
+use morecores_view::{CriticalPathView, PathActivity, PathEdge, PathEdgeKind, PathPart};
 
 use super::concurrency::StillTimes;
 use super::programs::{ProgramId, Programs};
 use crate::trace::{
-    Activity, ActivityGraph, ActivityKind, Cause, LockOrder, Segment, State, ThreadId, Timeline,
+    Activity, ActivityGraph, ActivityKind, Cause, LockOrder, Segment, State, ThreadId, Timeline, call_name,
     critical_path,
 };
 
@@ -52,8 +54,8 @@ impl<'t> CriticalPath<'t> {
         times
     }
 
-    /// Parts of the path with their bounds.
-    pub(super) fn to_view(&self, programs: &Programs, still: &StillTimes) -> CriticalPathView {
+    /// Parts of the path with their bounds. `arch` decides the names of the system calls.
+    pub(super) fn to_view(&self, programs: &Programs, still: &StillTimes, arch: &str) -> CriticalPathView {
         let mut times: BTreeMap<PartKey, Nanos> = BTreeMap::new();
         for activity in &self.activities {
             for (key, time) in self.parts_of(programs, activity) {
@@ -76,8 +78,40 @@ impl<'t> CriticalPath<'t> {
         };
         let mut parts: Vec<PathPart> = times.iter().map(part).collect();
         parts.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
-        let handovers = self.activities.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count();
-        CriticalPathView { parts, handovers: handovers as u64 }
+        let edges = self.edges(arch);
+        CriticalPathView { parts, handovers: edges.iter().map(|edge| edge.count).sum(), edges }
+    }
+
+    /// Changes from one thread to another, most frequent first.
+    fn edges(&self, arch: &str) -> Vec<PathEdge> {
+        let mut counts: BTreeMap<(PathEdgeKind, Option<Call>), u64> = BTreeMap::new();
+        for pair in self.activities.windows(2).filter(|pair| pair[0].thread != pair[1].thread) {
+            *counts.entry(self.edge_to(&pair[1])).or_default() += 1;
+        }
+        let edge = |((kind, call), count): ((PathEdgeKind, Option<Call>), u64)| PathEdge {
+            kind,
+            call: call.and_then(|call| call_name(call, arch)),
+            count,
+        };
+        let mut edges: Vec<PathEdge> = counts.into_iter().map(edge).collect();
+        edges.sort_by_key(|edge| Reverse(edge.count));
+        edges
+    }
+
+    /// Kind of the change to an activity of another thread, by what the thread did before.
+    fn edge_to(&self, next: &Activity) -> (PathEdgeKind, Option<Call>) {
+        let Some(thread) = next.thread else { return (PathEdgeKind::Unknown, None) };
+        let segments = &self.timeline.thread(thread).segments;
+        let before = segments[..segments.partition_point(|segment| segment.from < next.from)].last();
+        match before.map(|segment| segment.state) {
+            None => (PathEdgeKind::Start, None),
+            Some(State::Blocked(wait)) => match self.causes[wait.index()] {
+                Cause::UserLock => (PathEdgeKind::UserLock, None),
+                Cause::KernelLock => (PathEdgeKind::KernelLock, None),
+                _ => (PathEdgeKind::Call, Some(self.timeline.wait(wait).call)),
+            },
+            Some(_) => (PathEdgeKind::Unknown, None),
+        }
     }
 
     /// Parts to which an activity belongs, with its time in each: a thread may start another

@@ -202,7 +202,7 @@ pub enum PrevState {
 }
 
 /// System call in which a thread left its CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
     /// System call with this number on this architecture.
     Number(u16),

@@ -11,6 +11,40 @@ pub struct CriticalPathView {
     pub parts: Vec<PathPart>,
     /// Number of times that the path goes from one thread to another.
     pub handovers: u64,
+    /// These changes by what made the next thread ready, most frequent first; empty in a report of
+    /// an older version.
+    #[serde(default)]
+    pub edges: Vec<PathEdge>,
+}
+
+/// Changes of the critical path from one thread to another of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PathEdge {
+    /// Kind of the changes.
+    pub kind: PathEdgeKind,
+    /// System call in which the next thread had waited, or `page fault`; null for other kinds than
+    /// `call`, and for an unknown call.
+    pub call: Option<String>,
+    /// Number of the changes.
+    pub count: u64,
+}
+
+/// Kind of a change of the critical path from one thread to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum PathEdgeKind {
+    /// The thread created the next one.
+    Start,
+    /// It released a lock of the command's own, for which the next one had waited.
+    UserLock,
+    /// It released a kernel lock, for which the next one had waited.
+    KernelLock,
+    /// It ended a wait of the next one in a system call.
+    Call,
+    /// The trace does not show it.
+    Unknown,
 }
 
 /// Part of the critical path: one kind of activity of one command.
