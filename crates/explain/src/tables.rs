@@ -130,7 +130,7 @@ pub fn trace_view(trace: &DecodedTrace<'_>, arch: &str) -> TraceView {
         openmp,
         critical_path: path
             .as_ref()
-            .map(|path| path.to_view(&programs, &StillTimes::new(&concurrency), arch)),
+            .map(|path| path.to_view(&programs, &StillTimes::new(timeline, &causes, &concurrency), arch)),
         threads: threads::threads(timeline, &programs, &concurrency, path_times.as_deref()),
         efficiency_times: Some(efficiency::efficiency_times(timeline, kernel_spin_s, path.as_ref())),
         culprits: culprits::culprits(timeline, &programs, &accounting.idle.charges, arch),

@@ -126,6 +126,33 @@ fn a_thread_that_polls_does_not_bound_the_gain() {
     assert!(main.gain_bound_s.expect("a bound") > 5.0, "{path:#?}");
 }
 
+/// As above, but `cc1` waits for a disk for 5 s: without this wait too `main` would stop sleeping.
+#[test]
+fn a_thread_that_polls_for_a_disk_does_not_bound_the_gain() {
+    let mut trace = EventTrace::new(2, 10 * S);
+    trace.fork(S, 0, ROOT, 101);
+    trace.wake(S, 0, 101, ROOT);
+    trace.sleep(S, 1, 101);
+    trace.exec(S, 1, 101, "cc1", accounts(0, 0));
+    trace.leave(S + 500, 1, PrevState::Uninterruptible, 0);
+    for second in 1..9 {
+        trace.sleep(second * S + 1000, 0, 0);
+        trace.wake_by((second + 1) * S, 0, ROOT, Waker::Interrupt(Interrupt::Timer));
+        trace.sleep((second + 1) * S, 0, ROOT);
+        if second == 5 {
+            let disk = Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Other };
+            trace.wake_by(6 * S + 500, 1, 101, disk);
+            trace.sleep(6 * S + 500, 1, 101);
+            trace.die(6 * S + 600, 1, 0);
+        }
+    }
+    trace.die(10 * S, 0, 0);
+    let view = trace.view();
+    // The sleeps beside the wait for the disk are no part of the bound.
+    let main = part(&view, "main", PathActivity::Running);
+    assert!(main.gain_bound_s.expect("a bound") > 5.0, "{:#?}", view.critical_path);
+}
+
 /// A second thread of the main process execs: it is the main process from then on.
 #[test]
 fn an_exec_by_a_second_thread_continues_the_path() {

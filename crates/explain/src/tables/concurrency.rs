@@ -4,7 +4,7 @@
 use morecores_study::Nanos;
 use morecores_view::Parallelism;
 
-use crate::trace::{State, Timeline};
+use crate::trace::{Cause, State, Timeline};
 
 /// Largest number of threads per CPU that the profile distinguishes. Four runnable threads per CPU
 /// keep a machine of four times the size busy, which is beyond the range of a prediction.
@@ -74,37 +74,65 @@ pub(super) fn concurrency_spans(timeline: &Timeline) -> Vec<ConcurrencySpan> {
     spans
 }
 
-/// Times in which no thread of the tree runs or is ready.
+/// Times in which the tree is still: no thread runs, is ready, or waits for something outside the
+/// tree other than a timer.
 #[derive(Debug)]
 pub(super) struct StillTimes {
-    /// Beginnings of spans, with the sum of all such times before them, and whether the span is
-    /// one.
-    spans: Vec<(Nanos, Nanos, bool)>,
+    /// Such spans, each with the sum of the ones before.
+    spans: Vec<(Nanos, Nanos, Nanos)>,
 }
 
 impl StillTimes {
-    pub(super) fn new(spans: &[ConcurrencySpan]) -> Self {
+    /// Still times of a timeline with these causes of its waits.
+    pub(super) fn new(timeline: &Timeline, causes: &[Cause], spans: &[ConcurrencySpan]) -> Self {
+        let waits = outside_waits(timeline, causes);
+        let mut still: Vec<(Nanos, Nanos, Nanos)> = Vec::new();
         let mut sum = Nanos::ZERO;
-        let with_sum = |span: &ConcurrencySpan| {
-            let (before, is_still) = (sum, span.running + span.runnable == 0);
-            sum += if is_still { span.length() } else { Nanos::ZERO };
-            (span.from, before, is_still)
+        let mut add = |from: Nanos, to: Nanos| {
+            if from < to {
+                still.push((from, to, sum));
+                sum += to.since(from);
+            }
         };
-        Self { spans: spans.iter().map(with_sum).collect() }
+        for span in spans.iter().filter(|span| span.running + span.runnable == 0) {
+            let mut from = span.from;
+            let first = waits.partition_point(|(_, to)| *to <= span.from);
+            for (begin, end) in waits[first..].iter().take_while(|(begin, _)| *begin < span.to) {
+                add(from, *begin);
+                from = from.max(*end);
+            }
+            add(from, span.to);
+        }
+        Self { spans: still }
     }
 
-    /// Part of a span of time in which nothing runs or is ready.
+    /// Part of a span of time in which the tree is still.
     pub(super) fn between(&self, from: Nanos, to: Nanos) -> Nanos {
         self.until(to).since(self.until(from))
     }
 
     fn until(&self, at: Nanos) -> Nanos {
-        let index = self.spans.partition_point(|(from, ..)| *from <= at);
-        let Some((from, sum, is_still)) = index.checked_sub(1).map(|index| self.spans[index]) else {
-            return Nanos::ZERO;
-        };
-        sum + if is_still { at.since(from) } else { Nanos::ZERO }
+        let begun = self.spans.partition_point(|(from, ..)| *from <= at);
+        let last = begun.checked_sub(1).map(|index| self.spans[index]);
+        last.map_or(Nanos::ZERO, |(from, to, sum)| sum + at.min(to).since(from))
     }
+}
+
+/// Times in which a thread of the tree waits for something outside it other than a timer, in order
+/// and without overlap.
+fn outside_waits(timeline: &Timeline, causes: &[Cause]) -> Vec<(Nanos, Nanos)> {
+    let is_outside = |cause: &Cause| !matches!(cause, Cause::Thread(_) | Cause::Timer | Cause::Endless);
+    let waits = timeline.waits.iter().zip(causes);
+    let of_tree = waits.filter(|(wait, cause)| timeline.thread(wait.thread).in_tree && is_outside(cause));
+    let mut merged: Vec<(Nanos, Nanos)> = Vec::new();
+    // The waits are in the order of their beginnings.
+    for (wait, _) in of_tree {
+        match merged.last_mut() {
+            Some((_, end)) if wait.from <= *end => *end = wait.to.max(*end),
+            _ => merged.push((wait.from, wait.to)),
+        }
+    }
+    merged
 }
 
 /// Profile of a run on `cpus` CPUs. Both lists extend to the largest number of threads, but at

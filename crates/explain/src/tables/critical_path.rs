@@ -153,8 +153,9 @@ impl<'t> CriticalPath<'t> {
     /// the elapsed time without it. Such bounds are the longest chain of dependent activities,
     /// without waits for CPUs and locks, and the remaining work divided by the CPUs.
     ///
-    /// A thread that sleeps while others run may look again and again whether they have finished:
-    /// only the part of a sleep counts in which nothing else runs or is ready.
+    /// A thread that sleeps while others work may look again and again whether they have finished:
+    /// only the part of a sleep counts in which nothing else runs, is ready, or waits for a device
+    /// or another program.
     fn gain_bound(
         &self,
         graph: &ActivityGraph<'_>,
