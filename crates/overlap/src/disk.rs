@@ -1,0 +1,160 @@
+//! The real disk: answers for the table of programs, canonical names of files, and the state of
+//! outputs before a deferred command changes them.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::jobs::Timestamp;
+use crate::recipe::{Files, absolute};
+
+/// Longest response file or source that is looked at, in bytes.
+const MAX_READ: u64 = 16 << 20;
+/// Nanoseconds of a second.
+const SECOND: Timestamp = 1_000_000_000;
+
+/// The file systems of this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Disk;
+
+impl Files for Disk {
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok()
+    }
+
+    fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<PathBuf> {
+        let candidate = if name.contains('/') {
+            absolute(directory, OsStr::new(name))
+        } else {
+            search_path
+                .split(':')
+                .map(|folder| absolute(directory, OsStr::new(folder)).join(name))
+                .find(|file| is_executable(file))?
+        };
+        if !is_executable(&candidate) {
+            return None;
+        }
+        let mut start = [0; 4];
+        File::open(&candidate).ok()?.read_exact(&mut start).ok()?;
+        (start == *b"\x7fELF").then(|| candidate.canonicalize().ok())?
+    }
+
+    fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        File::open(path).ok()?.take(MAX_READ).read_to_end(&mut text).ok()?;
+        (text.len() < MAX_READ as usize).then_some(text)
+    }
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The one name of a file: its directory without symbolic links, and its own name. A file whose
+/// directory is not there keeps the name it has.
+pub(crate) fn canonical(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => match parent.canonicalize() {
+            Ok(parent) => parent.join(name),
+            Err(_) => path.to_owned(),
+        },
+        _ => path.to_owned(),
+    }
+}
+
+/// Time of the kernel's coarse clock, by which files get their times of change.
+pub(crate) fn coarse_now() -> Timestamp {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    timestamp(now.tv_sec, now.tv_nsec)
+}
+
+fn timestamp(seconds: i64, nanoseconds: i64) -> Timestamp {
+    Timestamp::from(seconds) * SECOND + Timestamp::from(nanoseconds)
+}
+
+/// Gives a file, or a symbolic link itself, a time of change, if it was changed `since`. A file with
+/// an older time has been moved there, or is as it was.
+pub(crate) fn set_time(path: &Path, since: Timestamp, time: Timestamp) -> io::Result<()> {
+    let Ok(found) = path.symlink_metadata() else { return Ok(()) };
+    if timestamp(found.mtime(), found.mtime_nsec()) < since {
+        return Ok(());
+    }
+    let changed = Timespec { tv_sec: (time / SECOND) as i64, tv_nsec: (time % SECOND) as i64 };
+    let times = Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        last_modification: changed,
+    };
+    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// A name before a deferred command changed it.
+#[derive(Debug)]
+pub(crate) struct Backup {
+    path: PathBuf,
+    before: Before,
+}
+
+#[derive(Debug)]
+enum Before {
+    Absent,
+    /// A copy of the file, with its permissions and times.
+    File(tempfile::NamedTempFile, fs::Metadata),
+    Link(PathBuf),
+    /// Nothing that a command of the table replaces, such as a directory or a device.
+    Special,
+}
+
+impl Backup {
+    /// Keeps the present state of a name. The copy shares the blocks of the file where the file
+    /// system can do so.
+    ///
+    /// # Errors
+    /// The copy cannot be written, for example because the disk is full.
+    pub(crate) fn new(path: &Path, folder: &Path) -> io::Result<Self> {
+        let before = match path.symlink_metadata() {
+            Err(_) => Before::Absent,
+            Ok(found) if found.is_symlink() => Before::Link(fs::read_link(path)?),
+            Ok(found) if found.is_file() => {
+                let copy = tempfile::NamedTempFile::new_in(folder)?;
+                fs::copy(path, copy.path())?;
+                Before::File(copy, found)
+            }
+            Ok(_) => Before::Special,
+        };
+        Ok(Self { path: path.to_owned(), before })
+    }
+
+    /// Puts the name back.
+    pub(crate) fn restore(&self) -> io::Result<()> {
+        match &self.before {
+            Before::Absent => match fs::remove_file(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(&self.path),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                other => other,
+            },
+            Before::File(copy, found) => {
+                fs::copy(copy.path(), &self.path)?;
+                let file = File::options().write(true).open(&self.path)?;
+                file.set_permissions(found.permissions())?;
+                file.set_times(
+                    fs::FileTimes::new().set_accessed(found.accessed()?).set_modified(found.modified()?),
+                )
+            }
+            Before::Link(target) => {
+                let _ = fs::remove_file(&self.path);
+                symlink(target, &self.path)
+            }
+            Before::Special => Ok(()),
+        }
+    }
+}

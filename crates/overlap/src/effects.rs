@@ -1,0 +1,220 @@
+//! The files that a command reads and writes, as far as its arguments tell, and the order that
+//! follows for two commands.
+//!
+//! Pure: no file is looked at here.
+
+use std::path::{Path, PathBuf};
+
+/// The files that a command reads and writes. All paths are absolute.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Effects {
+    /// Files named by the arguments.
+    pub(crate) reads: Vec<PathBuf>,
+    /// Files that exist, or are gone, after the command, in the order in which it finishes them.
+    pub(crate) writes: Vec<Write>,
+    /// Files that the command finds by itself.
+    pub(crate) search: Search,
+}
+
+/// One file that a command changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Write {
+    /// The name that changes.
+    pub(crate) path: PathBuf,
+    /// The state of the name after the command.
+    pub(crate) after: State,
+}
+
+/// State of a name after the command that changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// A regular file of machine code, which no compiler reads as a source.
+    Binary {
+        /// Permission bits that the command asks for, before the umask.
+        mode: u32,
+    },
+    /// A regular file of text.
+    Text {
+        /// Permission bits that the command asks for, before the umask.
+        mode: u32,
+    },
+    /// A file whose kind or time the arguments do not tell, such as a symbolic link or a copy.
+    Other,
+    /// A directory, whose files need it.
+    Directory,
+    /// No file.
+    Absent,
+}
+
+/// Files that a command finds by itself, on paths of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Search {
+    /// Sources and headers: every name that is not clearly the output of a compiler or linker.
+    pub(crate) headers: bool,
+    /// Libraries by `-l`, and the scripts of linkers.
+    pub(crate) libraries: bool,
+    /// Any file, as by `.incbin`.
+    pub(crate) anything: bool,
+}
+
+impl Search {
+    /// Compilation of a source.
+    pub(crate) const HEADERS: Self = Self { headers: true, libraries: false, anything: false };
+    /// A link.
+    pub(crate) const LIBRARIES: Self = Self { headers: false, libraries: true, anything: false };
+
+    /// Both searches.
+    #[must_use]
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            headers: self.headers || other.headers,
+            libraries: self.libraries || other.libraries,
+            anything: self.anything || other.anything,
+        }
+    }
+
+    /// Whether the search can find a file that was written, or miss one that was removed.
+    #[must_use]
+    pub(crate) fn can_find(self, write: &Write) -> bool {
+        let name = write.path.file_name().unwrap_or_default().to_string_lossy();
+        let kind = NameKind::of_file(&name);
+        // No source is an empty directory.
+        let is_binary = matches!(write.after, State::Binary { .. } | State::Directory);
+        self.anything
+            || (self.headers && kind == NameKind::Text && !is_binary)
+            || (self.libraries && matches!(kind, NameKind::Library | NameKind::Text))
+    }
+}
+
+/// Kind of a file by its name, as far as searches care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NameKind {
+    /// Read by compilers only if an argument names it.
+    Object,
+    /// Found by linkers.
+    Library,
+    /// Possibly a source, a header or a linker's script.
+    Text,
+}
+
+/// Endings of files that compilers write and no `#include` names.
+const OBJECT_ENDINGS: &[&str] = &[
+    ".o", ".lo", ".obj", ".os", ".d", ".Po", ".Plo", ".Tpo", ".TPlo", ".dep", ".dwo", ".gcno", ".su", ".cmd",
+    ".Td",
+];
+
+impl NameKind {
+    fn of_file(name: &str) -> Self {
+        let is_library = [".a", ".la", ".so"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.");
+        if is_library {
+            Self::Library
+        } else if OBJECT_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            Self::Object
+        } else {
+            Self::Text
+        }
+    }
+}
+
+impl Effects {
+    /// Adds the effects of a command that runs afterwards.
+    pub(crate) fn append(&mut self, later: Self) {
+        self.reads.extend(later.reads);
+        self.search = self.search.or(later.search);
+        for write in later.writes {
+            self.writes.retain(|earlier| earlier.path != write.path);
+            self.writes.push(write);
+        }
+    }
+
+    /// The same effects with every path replaced.
+    #[must_use]
+    pub(crate) fn map_paths(self, mut replace: impl FnMut(&Path) -> PathBuf) -> Self {
+        Self {
+            reads: self.reads.iter().map(|path| replace(path)).collect(),
+            writes: self
+                .writes
+                .into_iter()
+                .map(|write| Write { path: replace(&write.path), ..write })
+                .collect(),
+            search: self.search,
+        }
+    }
+
+    /// State of a name after the command; `None` if the command does not change it.
+    #[must_use]
+    pub(crate) fn state_after(&self, path: &Path) -> Option<State> {
+        self.writes.iter().find(|write| write.path == path).map(|write| write.after)
+    }
+
+    /// First file for which this command must run after `earlier`; `None` if their order does not
+    /// matter. The conditions are those of Bernstein: neither writes what the other reads or
+    /// writes.
+    #[must_use]
+    pub(crate) fn conflict<'a>(&'a self, earlier: &'a Self) -> Option<&'a Path> {
+        let reads_its_output = earlier.writes.iter().find(|write| {
+            let names_it = |path: &PathBuf| {
+                *path == write.path || (write.after == State::Directory && path.starts_with(&write.path))
+            };
+            self.reads.iter().any(names_it)
+                || self.writes.iter().any(|own| names_it(&own.path))
+                || self.search.can_find(write)
+        });
+        let overwrites_its_input = || {
+            self.writes
+                .iter()
+                .find(|write| earlier.reads.contains(&write.path) || earlier.search.can_find(write))
+        };
+        reads_its_output.or_else(overwrites_its_input).map(|write| write.path.as_path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compile(source: &str, object: &str) -> Effects {
+        Effects {
+            reads: vec![source.into()],
+            writes: vec![binary(object)],
+            search: Search::HEADERS,
+        }
+    }
+
+    fn binary(path: &str) -> Write {
+        Write { path: path.into(), after: State::Binary { mode: 0o666 } }
+    }
+
+    #[test]
+    fn two_compilations_are_independent_and_a_link_is_not() {
+        let first = compile("/b/a.c", "/b/a.o");
+        assert_eq!(compile("/b/b.c", "/b/b.o").conflict(&first), None);
+        let link = Effects {
+            reads: vec!["/b/a.o".into(), "/b/b.o".into()],
+            writes: vec![binary("/b/p")],
+            search: Search::LIBRARIES,
+        };
+        assert_eq!(link.conflict(&first), Some(Path::new("/b/a.o")));
+    }
+
+    #[test]
+    fn a_generated_header_waits_for_compilations_that_may_find_it_and_they_for_it() {
+        let object = compile("/b/a.c", "/b/a.o");
+        let header = Effects {
+            reads: vec!["/b/config.in".into()],
+            writes: vec![Write { path: "/b/config.h".into(), after: State::Other }],
+            search: Search::default(),
+        };
+        assert_eq!(header.conflict(&object), Some(Path::new("/b/config.h")));
+        assert_eq!(object.conflict(&header), Some(Path::new("/b/config.h")));
+    }
+
+    #[test]
+    fn a_linker_finds_libraries_and_a_compiler_does_not() {
+        for name in ["libz.a", "libz.so", "libz.so.1.2.13", "libz.la"] {
+            assert!(Search::LIBRARIES.can_find(&binary(name)), "{name}");
+            assert!(!Search::HEADERS.can_find(&binary(name)), "{name}");
+        }
+        assert!(!Search::LIBRARIES.can_find(&binary("a.o")));
+    }
+}

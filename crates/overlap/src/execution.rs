@@ -1,0 +1,170 @@
+//! Deferred commands as processes of the supervisor: started with the circumstances in which the
+//! build would have started them, outside the filter.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::disk::{Backup, coarse_now};
+use crate::jobs::Timestamp;
+use crate::output::{JobText, Targets};
+use crate::process::Process;
+use crate::recipe::Invocation;
+
+/// Number of resource limits of Linux.
+const LIMITS: u32 = 16;
+
+/// A command that has not started, with everything it inherits.
+#[derive(Debug, Clone)]
+pub(crate) struct Deferred {
+    /// Program, arguments, environment and directory.
+    pub(crate) invocation: Invocation,
+    umask: u32,
+    limits: Vec<(u32, libc::rlimit)>,
+    targets: Targets,
+}
+
+impl Deferred {
+    /// The command of a process that is about to execute it.
+    pub(crate) fn new(invocation: Invocation, process: Process, umask: u32, targets: Targets) -> Self {
+        let here = limits(Process(0));
+        let differs = |(resource, limit): &(u32, libc::rlimit)| {
+            !here.iter().any(|(known, own)| {
+                known == resource && own.rlim_cur == limit.rlim_cur && own.rlim_max == limit.rlim_max
+            })
+        };
+        let limits = limits(process).into_iter().filter(differs).collect();
+        Self { invocation, umask, limits, targets }
+    }
+
+    /// The command in one line, as one would type it.
+    pub(crate) fn text(&self) -> String {
+        match &self.invocation.arguments[..] {
+            [_, option, line] if option == "-c" || option == "-ec" => line.clone(),
+            words => shell_words::join(words),
+        }
+    }
+
+    /// Starts the command.
+    ///
+    /// # Errors
+    /// It cannot be started, or an output of before cannot be kept.
+    #[allow(unsafe_code)]
+    pub(crate) fn start(self, outputs: &[PathBuf], folder: &Path) -> io::Result<Running> {
+        let backups = outputs.iter().map(|path| Backup::new(path, folder)).collect::<io::Result<_>>()?;
+        let text = JobText::new(self.targets)?;
+        let (output, error) = text.descriptors()?;
+        let [name, arguments @ ..] = &self.invocation.arguments[..] else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut command = Command::new(&self.invocation.program);
+        command.arg0(name).args(arguments).env_clear().current_dir(&self.invocation.directory);
+        command.envs(self.invocation.environment.iter().filter_map(|variable| variable.split_once('=')));
+        command.stdin(Stdio::null()).stdout(output).stderr(error).process_group(0);
+        let (umask, limits) = (self.umask, self.limits.clone());
+        // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
+        unsafe {
+            command.pre_exec(move || {
+                libc::umask(umask);
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                for (resource, limit) in &limits {
+                    // A limit above the hard limit of the supervisor stays as it is there.
+                    libc::setrlimit(*resource, limit);
+                }
+                Ok(())
+            });
+        }
+        let (started, start_time) = (Instant::now(), coarse_now());
+        let child = command.spawn()?;
+        let command = self.text();
+        let pid = Pid::from_child(&child);
+        let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Running { child, pid, descriptor, text, backups, started, start_time, command })
+    }
+}
+
+#[allow(unsafe_code)]
+fn limits(process: Process) -> Vec<(u32, libc::rlimit)> {
+    let read = |resource| {
+        let mut limit = MaybeUninit::<libc::rlimit>::uninit();
+        // SAFETY: the new limit is absent, and the old one is written to live memory.
+        let result = unsafe { libc::prlimit(process.0, resource, std::ptr::null(), limit.as_mut_ptr()) };
+        // SAFETY: the call succeeded and has written the limit.
+        (result == 0).then(|| (resource, unsafe { limit.assume_init() }))
+    };
+    (0..LIMITS).filter_map(read).collect()
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    pid: Pid,
+    descriptor: OwnedFd,
+    text: JobText,
+    backups: Vec<Backup>,
+    started: Instant,
+    start_time: Timestamp,
+    command: String,
+}
+
+/// A command that has ended, until it is settled.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// How it ended.
+    pub(crate) status: ExitStatus,
+    /// What it printed.
+    pub(crate) text: JobText,
+    /// Time from its start to its end.
+    pub(crate) elapsed: Duration,
+    /// Coarse time of its start: what it changed has a later time of change.
+    pub(crate) start_time: Timestamp,
+    /// The command in one line.
+    pub(crate) command: String,
+    backups: Vec<Backup>,
+}
+
+impl Running {
+    /// Descriptor that becomes readable when the command has ended.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// Takes the status of the ended command.
+    pub(crate) fn wait(mut self) -> io::Result<Ended> {
+        let status = self.child.wait()?;
+        Ok(Ended {
+            status,
+            text: self.text,
+            elapsed: self.started.elapsed(),
+            start_time: self.start_time,
+            command: self.command,
+            backups: self.backups,
+        })
+    }
+
+    /// Sends a signal to the command and everything it started in its group.
+    pub(crate) fn signal(&self, signal: Signal) {
+        // A group that is gone needs no signal.
+        let _ = kill_process_group(self.pid, signal);
+    }
+
+    /// Kills the command and puts its outputs back.
+    pub(crate) fn undo(self) -> io::Result<()> {
+        self.signal(Signal::KILL);
+        self.wait()?.undo()
+    }
+}
+
+impl Ended {
+    /// Puts the outputs of the command back.
+    pub(crate) fn undo(&self) -> io::Result<()> {
+        self.backups.iter().rev().try_for_each(Backup::restore)
+    }
+}

@@ -1,0 +1,260 @@
+//! The deferred commands in their serial order: which may run, who waits for which.
+//!
+//! Pure: it starts nothing and looks at no file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::effects::{Effects, State, Write};
+use crate::process::Process;
+
+/// Place of a job in the serial order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct JobId(pub(crate) usize);
+
+/// How far a job has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Not started.
+    Waiting,
+    /// Started, not ended.
+    Running,
+    /// Ended with success. It may still be undone if an earlier one fails.
+    Succeeded,
+    /// Ended without success.
+    Failed,
+}
+
+/// A deferred command.
+#[derive(Debug)]
+struct Job {
+    effects: Effects,
+    driver: Process,
+    progress: Progress,
+    /// Earlier jobs that must end first, each with a file that is the reason.
+    waits_for: BTreeMap<JobId, PathBuf>,
+    /// Promised times of change of its outputs, in the order of its writes.
+    times: Vec<Timestamp>,
+}
+
+/// A time of change of a file, in nanoseconds since 1970.
+pub(crate) type Timestamp = i128;
+
+/// What is known about a name that a pending job writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// The last job that writes it.
+    pub(crate) job: JobId,
+    /// The state of the name after the job.
+    pub(crate) after: State,
+    /// The promised time of change.
+    pub(crate) time: Timestamp,
+}
+
+/// All jobs that are not settled. A job is settled when it and all earlier ones have succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    jobs: BTreeMap<JobId, Job>,
+    next: usize,
+    last_time: Timestamp,
+}
+
+impl Jobs {
+    /// Adds a command behind all others. `now` is the time of the kernel's coarse clock.
+    ///
+    /// Its outputs get times of change after all earlier ones: `now`, or a nanosecond after the last
+    /// promised time.
+    pub(crate) fn defer(&mut self, effects: Effects, driver: Process, now: Timestamp) -> JobId {
+        let id = JobId(self.next);
+        self.next += 1;
+        let waits_for = self
+            .jobs
+            .iter()
+            .filter(|(_, earlier)| matches!(earlier.progress, Progress::Waiting | Progress::Running))
+            .filter_map(|(earlier, job)| Some((*earlier, effects.conflict(&job.effects)?.to_owned())))
+            .collect();
+        let times = effects
+            .writes
+            .iter()
+            .map(|_| {
+                self.last_time = now.max(self.last_time + 1);
+                self.last_time
+            })
+            .collect();
+        self.jobs.insert(id, Job { effects, driver, progress: Progress::Waiting, waits_for, times });
+        id
+    }
+
+    /// Whether no job is pending.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// The last job in the serial order.
+    pub(crate) fn last(&self) -> Option<JobId> {
+        self.jobs.last_key_value().map(|(id, _)| *id)
+    }
+
+    /// The last promised time of change.
+    pub(crate) fn last_time(&self) -> Timestamp {
+        self.last_time
+    }
+
+    /// The first job in the serial order that may start: those it waits for have succeeded.
+    pub(crate) fn next_ready(&self) -> Option<JobId> {
+        let has_succeeded = |id: &JobId| self.jobs.get(id).is_none_or(|job| job.progress == Progress::Succeeded);
+        self.jobs
+            .iter()
+            .find(|(_, job)| job.progress == Progress::Waiting && job.waits_for.keys().all(has_succeeded))
+            .map(|(id, _)| *id)
+    }
+
+    /// The first job in the serial order, with its progress.
+    pub(crate) fn first(&self) -> Option<(JobId, Progress)> {
+        self.jobs.first_key_value().map(|(id, job)| (*id, job.progress))
+    }
+
+    pub(crate) fn set_progress(&mut self, id: JobId, progress: Progress) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.progress = progress;
+        }
+    }
+
+    /// Outputs of a job with their promised times.
+    pub(crate) fn outputs(&self, id: JobId) -> Vec<(PathBuf, State, Timestamp)> {
+        let Some(job) = self.jobs.get(&id) else { return Vec::new() };
+        job.effects
+            .writes
+            .iter()
+            .zip(&job.times)
+            .map(|(write, time)| (write.path.clone(), write.after, *time))
+            .collect()
+    }
+
+    /// Removes a settled job.
+    pub(crate) fn settle(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+    }
+
+    /// Removes a job and all later ones. Returns the later ones, the last first.
+    pub(crate) fn cancel_from(&mut self, id: JobId) -> Vec<JobId> {
+        let removed = self.jobs.split_off(&id);
+        removed.into_keys().rev().filter(|later| *later != id).collect()
+    }
+
+    /// The pending write of a name, if one is not finished; the last in the serial order.
+    pub(crate) fn pending(&self, path: &Path) -> Option<Pending> {
+        self.unfinished().rev().find_map(|(id, job)| {
+            let index = job.effects.writes.iter().position(|write| is_part_of(path, write))?;
+            Some(Pending { job: *id, after: job.effects.writes[index].after, time: job.times[index] })
+        })
+    }
+
+    /// The last unfinished job that changes a name in a directory.
+    pub(crate) fn pending_in(&self, directory: &Path) -> Option<JobId> {
+        self.unfinished()
+            .rev()
+            .find(|(_, job)| job.effects.writes.iter().any(|write| write.path.parent() == Some(directory)))
+            .map(|(id, _)| *id)
+    }
+
+    /// Whether a job may be pending whose output has this file name: a quick check before the
+    /// resolution of a path.
+    pub(crate) fn may_write(&self, name: &std::ffi::OsStr) -> bool {
+        self.unfinished().any(|(_, job)| {
+            job.effects
+                .writes
+                .iter()
+                .any(|write| write.path.file_name() == Some(name) || write.after == State::Directory)
+        })
+    }
+
+    /// Whether a command must run after a pending job.
+    pub(crate) fn conflicts(&self, effects: &Effects) -> bool {
+        self.unfinished().any(|(_, job)| effects.conflict(&job.effects).is_some())
+    }
+
+    /// The last unsettled job that a driver started.
+    pub(crate) fn last_of(&self, driver: Process) -> Option<JobId> {
+        self.jobs.iter().rev().find(|(_, job)| job.driver == driver).map(|(id, _)| *id)
+    }
+
+    /// Earlier jobs for which a job waits or waited, with the file that is the reason.
+    pub(crate) fn reasons(&self, id: JobId) -> Vec<(JobId, PathBuf)> {
+        let Some(job) = self.jobs.get(&id) else { return Vec::new() };
+        job.waits_for.iter().map(|(earlier, path)| (*earlier, path.clone())).collect()
+    }
+
+    fn unfinished(&self) -> impl DoubleEndedIterator<Item = (&JobId, &Job)> {
+        self.jobs.iter().filter(|(_, job)| job.progress != Progress::Succeeded)
+    }
+}
+
+/// Whether a path is the name that is written, or lies in the directory that is made.
+fn is_part_of(path: &Path, write: &Write) -> bool {
+    path == write.path || (write.after == State::Directory && path.starts_with(&write.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effects::Search;
+
+    const DRIVER: Process = Process(1);
+
+    fn job(reads: &[&str], writes: &[&str]) -> Effects {
+        Effects {
+            reads: reads.iter().map(PathBuf::from).collect(),
+            writes: writes
+                .iter()
+                .map(|path| Write { path: path.into(), after: State::Binary { mode: 0o666 } })
+                .collect(),
+            search: Search::default(),
+        }
+    }
+
+    #[test]
+    fn a_link_starts_after_its_objects_and_before_later_objects() {
+        let mut jobs = Jobs::default();
+        let a = jobs.defer(job(&["/a.c"], &["/a.o"]), DRIVER, 0);
+        let b = jobs.defer(job(&["/b.c"], &["/b.o"]), DRIVER, 0);
+        let link = jobs.defer(job(&["/a.o", "/b.o"], &["/p"]), DRIVER, 0);
+        let c = jobs.defer(job(&["/c.c"], &["/c.o"]), DRIVER, 0);
+        for (expected, then) in [(a, Progress::Running), (b, Progress::Running), (c, Progress::Running)] {
+            assert_eq!(jobs.next_ready(), Some(expected));
+            jobs.set_progress(expected, then);
+        }
+        assert_eq!(jobs.next_ready(), None);
+        jobs.set_progress(b, Progress::Succeeded);
+        assert_eq!(jobs.next_ready(), None);
+        jobs.set_progress(a, Progress::Succeeded);
+        assert_eq!(jobs.next_ready(), Some(link));
+        assert_eq!(jobs.pending(Path::new("/a.o")), None);
+        assert_eq!(jobs.pending(Path::new("/p")).map(|pending| pending.job), Some(link));
+    }
+
+    #[test]
+    fn promised_times_keep_the_serial_order_within_one_tick_of_the_clock() {
+        let mut jobs = Jobs::default();
+        let times: Vec<Timestamp> = ["/a.o", "/b.o", "/c.o"]
+            .iter()
+            .map(|path| {
+                jobs.defer(job(&[], &[path]), DRIVER, 1000);
+                jobs.last_time()
+            })
+            .collect();
+        assert_eq!(times, [1000, 1001, 1002]);
+        jobs.defer(job(&[], &["/d.o"]), DRIVER, 5000);
+        assert_eq!(jobs.last_time(), 5000);
+    }
+
+    #[test]
+    fn a_failure_cancels_the_later_jobs_from_the_last() {
+        let mut jobs = Jobs::default();
+        let ids: Vec<JobId> =
+            ["/a.o", "/b.o", "/c.o", "/d.o"].iter().map(|path| jobs.defer(job(&[], &[path]), DRIVER, 0)).collect();
+        jobs.settle(ids[0]);
+        assert_eq!(jobs.cancel_from(ids[1]), [ids[3], ids[2]]);
+        assert!(jobs.is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! `morecores-overlap`: arguments, printing and the exit status of the build.
+#![allow(clippy::print_stderr)]
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::num::NonZeroUsize;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+use std::{env, iter, thread};
+
+use clap::Parser;
+use morecores_overlap::{BuildEnd, Role, answer_rest, role, supervise, watch};
+
+/// Run a serial build on all CPUs, without changing it
+///
+/// Compilers, linkers and archivers run beside the build, and the build sees their results as if
+/// they had run in series. Output, files and exit status are those of the serial run.
+#[derive(Debug, Parser)]
+#[command(name = "morecores overlap", bin_name = "morecores overlap", version)]
+struct Args {
+    /// Most commands that run beside the build at one time [default: number of usable CPUs]
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Print nothing but the build's own output
+    #[arg(long, short)]
+    quiet: bool,
+    /// The build, such as `make` or `./build.sh`
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// Exit status of a build that could not be run, as of shells.
+const CANNOT_RUN: u8 = 126;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().collect();
+    match role(&arguments) {
+        Role::Launcher(error) => {
+            eprintln!("morecores overlap: cannot execute the command: {error}");
+            ExitCode::from(127)
+        }
+        Role::Answerer => match answer_rest() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error),
+        },
+        Role::Supervisor(arguments) => supervise_build(&parse(arguments)),
+        Role::Front(arguments) => {
+            // A mistake in the arguments ends here, before anything is started.
+            parse(arguments);
+            match watch(arguments) {
+                Ok(status) => exit_code(status),
+                Err(error) => fail(&error),
+            }
+        }
+    }
+}
+
+fn parse(arguments: &[OsString]) -> Args {
+    Args::parse_from(iter::once("morecores overlap".into()).chain(arguments.iter().cloned()))
+}
+
+fn supervise_build(args: &Args) -> ExitCode {
+    let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    match supervise(&args.command, jobs) {
+        Ok(outcome) => {
+            if !args.quiet {
+                eprint!("{}", outcome.summary);
+            }
+            match outcome.end {
+                BuildEnd::Status(status) => exit_code(status),
+                BuildEnd::Signal(signal) => ExitCode::from((128 + signal) as u8),
+            }
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+/// Exit status as of shells: a signal counts from 128.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8)
+}
+
+fn fail(error: &impl Display) -> ExitCode {
+    eprintln!("morecores overlap: {error}");
+    ExitCode::from(CANNOT_RUN)
+}

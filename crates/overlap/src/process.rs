@@ -1,0 +1,204 @@
+//! What a process of the build is: memory, directory, descriptors, parent. It changes nothing but
+//! the memory that a call names for its result.
+
+use std::fs;
+use std::io;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Longest path of the kernel, in bytes.
+const MAX_PATH: usize = 4096;
+/// Most arguments or variables of one command that are read.
+const MAX_STRINGS: usize = 20_000;
+/// Longest argument that is read, in bytes.
+const MAX_ARGUMENT: usize = 128 << 10;
+const PAGE: usize = 4096;
+
+/// A process, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Process(pub(crate) i32);
+
+impl Process {
+    /// Fills the buffer from the process's memory. Returns the number of bytes that were there.
+    #[allow(unsafe_code)]
+    pub(crate) fn read(self, address: u64, buffer: &mut [u8]) -> usize {
+        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
+        // SAFETY: the local vector is a live buffer of its length. The remote address belongs to
+        // another process, and the kernel checks it.
+        let result = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, &raw const remote, 1, 0) };
+        usize::try_from(result).unwrap_or(0)
+    }
+
+    /// Writes into the process's memory.
+    ///
+    /// # Errors
+    /// The memory is not there, or the process is gone.
+    #[allow(unsafe_code)]
+    pub(crate) fn write(self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+        // SAFETY: the kernel only reads the local vector, which is a live buffer of its length, and
+        // checks the remote address.
+        let result = unsafe { libc::process_vm_writev(self.0, &raw const local, 1, &raw const remote, 1, 0) };
+        match usize::try_from(result) {
+            Ok(written) if written == bytes.len() => Ok(()),
+            Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+            Err(_) => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Text up to a zero byte; `None` if it is longer than `limit` or no memory is there.
+    fn string(self, address: u64, limit: usize) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        let mut address = address;
+        while text.len() < limit {
+            // A read must not cross into a page that is not there.
+            let mut part = [0; 256];
+            let to_page_end = PAGE - address as usize % PAGE;
+            let wanted = to_page_end.min(part.len());
+            let got = self.read(address, &mut part[..wanted]);
+            if got == 0 {
+                return None;
+            }
+            if let Some(end) = part[..got].iter().position(|byte| *byte == 0) {
+                text.extend(&part[..end]);
+                return Some(text);
+            }
+            text.extend(&part[..got]);
+            address += got as u64;
+        }
+        None
+    }
+
+    /// Path at an address; `None` if there is none.
+    pub(crate) fn path(self, address: u64) -> Option<Vec<u8>> {
+        self.string(address, MAX_PATH)
+    }
+
+    /// Strings of a vector such as `argv`; `None` if it is too long or one is no UTF-8.
+    pub(crate) fn strings(self, address: u64) -> Option<Vec<String>> {
+        let mut strings = Vec::new();
+        let mut address = address;
+        loop {
+            let mut pointers = [0; 64 * 8];
+            let to_page_end = PAGE - address as usize % PAGE;
+            let wanted = to_page_end.min(pointers.len());
+            let got = self.read(address, &mut pointers[..wanted]) / 8 * 8;
+            if got == 0 {
+                return None;
+            }
+            for pointer in pointers[..got].chunks_exact(8) {
+                let pointer = u64::from_ne_bytes(pointer.try_into().ok()?);
+                if pointer == 0 {
+                    return Some(strings);
+                }
+                if strings.len() == MAX_STRINGS {
+                    return None;
+                }
+                strings.push(String::from_utf8(self.string(pointer, MAX_ARGUMENT)?).ok()?);
+            }
+            address += got as u64;
+        }
+    }
+
+    /// Path behind a name in the process's folder of `/proc`; `None` if the process is gone.
+    fn link(self, name: &str) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/{name}", self.0)).ok()
+    }
+
+    /// Working directory.
+    pub(crate) fn directory(self) -> Option<PathBuf> {
+        self.link("cwd")
+    }
+
+    /// File that the process executes.
+    pub(crate) fn program(self) -> Option<PathBuf> {
+        self.link("exe")
+    }
+
+    /// What a descriptor refers to, as `/proc` names it.
+    pub(crate) fn descriptor(self, number: RawFd) -> Option<PathBuf> {
+        self.link(&format!("fd/{number}"))
+    }
+
+    /// Open descriptors.
+    pub(crate) fn descriptors(self) -> Vec<RawFd> {
+        let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", self.0)) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// Flags and position of a descriptor.
+    pub(crate) fn descriptor_state(self, number: RawFd) -> Option<DescriptorState> {
+        let text = fs::read_to_string(format!("/proc/{}/fdinfo/{number}", self.0)).ok()?;
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        Some(DescriptorState {
+            position: field("pos:")?.parse().ok()?,
+            flags: i32::from_str_radix(field("flags:")?, 8).ok()?,
+        })
+    }
+
+    /// Parent, umask and threads; `None` if the process is gone.
+    pub(crate) fn status(self) -> Option<Status> {
+        let status = procfs::process::Process::new(self.0).ok()?.status().ok()?;
+        Some(Status { parent: Self(status.ppid), umask: status.umask?, threads: status.threads })
+    }
+
+    /// Child processes, including those that have ended and are not yet waited for.
+    pub(crate) fn children(self) -> Vec<Self> {
+        let text = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0)).unwrap_or_default();
+        text.split_whitespace().filter_map(|number| number.parse().ok().map(Self)).collect()
+    }
+
+    /// All processes below this one.
+    pub(crate) fn descendants(self) -> Vec<Self> {
+        let mut all = self.children();
+        let mut next = 0;
+        while next < all.len() {
+            all.extend(all[next].children());
+            next += 1;
+        }
+        all
+    }
+
+    /// Whether the process runs or could run.
+    pub(crate) fn is_alive(self) -> bool {
+        let state = procfs::process::Process::new(self.0).and_then(|process| process.stat());
+        state.is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X' | 'x'))
+    }
+
+    /// Kills the process.
+    pub(crate) fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Sends a signal to the process.
+    pub(crate) fn signal(self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.0) {
+            // A process that is gone needs no signal.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// Flags and position of an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DescriptorState {
+    /// Position of the next read or write, in bytes.
+    pub(crate) position: u64,
+    /// Flags as of `open`.
+    pub(crate) flags: i32,
+}
+
+/// Facts of `/proc/PID/status`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Status {
+    /// Parent.
+    pub(crate) parent: Process,
+    /// Mask of permissions for new files.
+    pub(crate) umask: u32,
+    /// Number of threads.
+    pub(crate) threads: u64,
+}

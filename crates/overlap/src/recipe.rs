@@ -1,0 +1,155 @@
+//! From a command to its effects: the grammar of recipe lines, and the table of programs.
+//!
+//! A command whose words are not understood in full has no effects here, and is never deferred.
+//! Pure but for `Files`, which answers the few questions about the disk that arguments leave open.
+
+mod archive;
+mod compiler;
+mod files;
+mod line;
+mod programs;
+#[cfg(test)]
+mod tests;
+mod word;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::effects::{Effects, State, Write};
+
+/// The disk, as far as the meaning of a command depends on it.
+pub(crate) trait Files {
+    /// Whether the path is a directory.
+    fn is_dir(&self, path: &Path) -> bool;
+    /// Whether the path exists.
+    fn exists(&self, path: &Path) -> bool;
+    /// The file that a name in a command line executes, with symbolic links resolved; `None` for a
+    /// script and for a name that is not found.
+    fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<PathBuf>;
+    /// The contents of a small file; `None` if it cannot be read.
+    fn read(&self, path: &Path) -> Option<Vec<u8>>;
+}
+
+/// A command as `execve` gets it.
+#[derive(Debug, Clone)]
+pub(crate) struct Invocation {
+    /// File that is executed.
+    pub(crate) program: String,
+    /// Arguments, with the name of the program as the first.
+    pub(crate) arguments: Vec<String>,
+    /// Environment, as `NAME=value`.
+    pub(crate) environment: Vec<String>,
+    /// Working directory.
+    pub(crate) directory: PathBuf,
+}
+
+/// What a command does, if all of it is understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    /// The files it reads and writes.
+    pub(crate) effects: Effects,
+    /// Whether it takes so long that deferring it can save time.
+    pub(crate) weight: Weight,
+}
+
+/// Whether a command takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// A few milliseconds, such as `rm` or `test`.
+    Light,
+    /// A compiler, a linker or an archiver.
+    Heavy,
+}
+
+/// The meaning of a command; `None` if some part of it is not understood.
+pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Meaning> {
+    let is_hidden_output = |variable: &String| {
+        ["DEPENDENCIES_OUTPUT=", "SUNPRO_DEPENDENCIES=", "GCC_EXEC_PREFIX=", "COLLECT_"]
+            .iter()
+            .any(|name| variable.starts_with(name))
+    };
+    if invocation.environment.iter().any(is_hidden_output) {
+        return None;
+    }
+    let program = files.program(&invocation.program, &invocation.directory, "")?;
+    let name = program.file_name()?.to_str()?;
+    let meaning = match (name, &invocation.arguments[..]) {
+        ("sh" | "dash" | "bash", [_, option, text]) if matches!(option.as_str(), "-c" | "-ec") => {
+            line::meaning(text, invocation, files)
+        }
+        ("sh" | "dash" | "bash", _) => None,
+        (_, [_, arguments @ ..]) => {
+            let command = Command { files, directory: &invocation.directory, arguments };
+            programs::meaning(name, &command)
+        }
+        _ => None,
+    }?;
+    // A deferred command has no standard input, and no terminal.
+    let is_stream = |path: &PathBuf| path.starts_with("/dev") || path.starts_with("/proc");
+    let names_stream = meaning.effects.reads.iter().any(is_stream)
+        || meaning.effects.writes.iter().any(|write| is_stream(&write.path));
+    (!names_stream).then_some(meaning)
+}
+
+/// One command without a shell: its arguments after the name, and where it runs.
+pub(crate) struct Command<'a> {
+    files: &'a dyn Files,
+    directory: &'a Path,
+    arguments: &'a [String],
+}
+
+impl Command<'_> {
+    /// Absolute path of an argument, without `.` and `..`.
+    fn path(&self, argument: &str) -> PathBuf {
+        absolute(self.directory, OsStr::from_bytes(argument.as_bytes()))
+    }
+
+    /// Paths of several arguments.
+    fn paths<'b>(&self, arguments: impl IntoIterator<Item = &'b String>) -> Vec<PathBuf> {
+        arguments.into_iter().map(|argument| self.path(argument)).collect()
+    }
+
+    fn write(&self, argument: &str, after: State) -> Write {
+        Write { path: self.path(argument), after }
+    }
+
+    /// The arguments with each response file `@FILE` replaced by its words, and the response files.
+    /// `None` if a response file cannot be read.
+    fn expand_response_files(&self) -> Option<(Vec<String>, Vec<PathBuf>)> {
+        let mut words = Vec::new();
+        let mut response_files = Vec::new();
+        for argument in self.arguments {
+            match argument.strip_prefix('@') {
+                Some(name) => {
+                    let path = self.path(name);
+                    let text = String::from_utf8(self.files.read(&path)?).ok()?;
+                    let inner = shell_words::split(&text).ok()?;
+                    // A response file inside a response file is rare enough to be left alone.
+                    if inner.iter().any(|word| word.starts_with('@')) {
+                        return None;
+                    }
+                    words.extend(inner);
+                    response_files.push(path);
+                }
+                None => words.push(argument.clone()),
+            }
+        }
+        Some((words, response_files))
+    }
+}
+
+/// Absolute path without `.` and `..`, by its text alone.
+pub(crate) fn absolute(directory: &Path, path: &OsStr) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in directory.join(path).components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}

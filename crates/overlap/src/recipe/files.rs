@@ -1,0 +1,157 @@
+//! Programs that move, copy, remove or look at files.
+
+use super::Command;
+use crate::effects::{Effects, Search, State, Write};
+
+/// Arguments split into options, all of which are among `known`, and operands. `None` if another
+/// option stands there.
+fn split_options<'a>(command: &Command<'a>, known: &str) -> Option<(Vec<&'a str>, Vec<&'a String>)> {
+    let mut options = Vec::new();
+    let mut operands = Vec::new();
+    let mut only_operands = false;
+    for word in command.arguments {
+        match word.strip_prefix('-') {
+            Some("-") if !only_operands => only_operands = true,
+            Some(letters) if !only_operands && !letters.is_empty() => {
+                if !letters.chars().all(|letter| known.contains(letter)) {
+                    return None;
+                }
+                options.push(letters);
+            }
+            _ => operands.push(word),
+        }
+    }
+    Some((options, operands))
+}
+
+/// Pairs of source and target of `mv`, `cp` and `ln`: the last operand is a name or a directory.
+/// `None` for a source that is a directory.
+fn pairs(command: &Command, operands: &[&String]) -> Option<Vec<(String, String)>> {
+    let (target, sources) = operands.split_last()?;
+    if sources.is_empty() || sources.iter().any(|source| command.files.is_dir(&command.path(source))) {
+        return None;
+    }
+    if !command.files.is_dir(&command.path(target)) {
+        let [source] = sources else { return None };
+        return Some(vec![((*source).clone(), (*target).clone())]);
+    }
+    sources
+        .iter()
+        .map(|source| {
+            let name = command.path(source).file_name()?.to_str()?.to_owned();
+            Some(((*source).clone(), format!("{target}/{name}")))
+        })
+        .collect()
+}
+
+/// Effects of `mv [-f] SOURCE… TARGET`.
+pub(super) fn move_effects(command: &Command) -> Option<Effects> {
+    let (_, operands) = split_options(command, "fv")?;
+    let mut effects = Effects::default();
+    for (source, target) in pairs(command, &operands)? {
+        effects.reads.push(command.path(&source));
+        effects.writes.push(command.write(&source, State::Absent));
+        effects.writes.push(command.write(&target, State::Other));
+    }
+    Some(effects)
+}
+
+/// Effects of `cp [-fp] SOURCE… TARGET`, without directories.
+pub(super) fn copy_effects(command: &Command) -> Option<Effects> {
+    let (_, operands) = split_options(command, "fpv")?;
+    let mut effects = Effects::default();
+    for (source, target) in pairs(command, &operands)? {
+        effects.reads.push(command.path(&source));
+        effects.writes.push(command.write(&target, State::Other));
+    }
+    Some(effects)
+}
+
+/// Effects of `ln [-s] [-f] TARGET NAME`.
+pub(super) fn link_effects(command: &Command) -> Option<Effects> {
+    let (options, operands) = split_options(command, "sfnv")?;
+    let [target, name] = operands[..] else { return None };
+    if command.files.is_dir(&command.path(name)) {
+        return None;
+    }
+    let is_symbolic = options.iter().any(|letters| letters.contains('s'));
+    // A symbolic link does not read what it points to.
+    let reads = if is_symbolic { Vec::new() } else { vec![command.path(target)] };
+    Some(Effects { reads, writes: vec![command.write(name, State::Other)], search: Search::default() })
+}
+
+/// Effects of `rm [-f] FILE…`, without directories.
+pub(super) fn remove_effects(command: &Command) -> Option<Effects> {
+    let (_, operands) = split_options(command, "fv")?;
+    if operands.iter().any(|name| command.files.is_dir(&command.path(name))) {
+        return None;
+    }
+    let writes = operands.iter().map(|name| command.write(name, State::Absent)).collect();
+    Some(Effects { writes, ..Effects::default() })
+}
+
+/// Effects of `mkdir [-p] DIRECTORY…`.
+pub(super) fn directory_effects(command: &Command) -> Option<Effects> {
+    let (options, operands) = split_options(command, "p")?;
+    let mut writes = Vec::new();
+    for name in operands {
+        let path = command.path(name);
+        let makes_parents = !options.is_empty();
+        let missing: Vec<_> = path.ancestors().take_while(|folder| !command.files.exists(folder)).collect();
+        if missing.len() > 1 && !makes_parents {
+            return None;
+        }
+        writes.extend(
+            missing.iter().rev().map(|folder| Write { path: folder.to_path_buf(), after: State::Directory }),
+        );
+    }
+    Some(Effects { writes, ..Effects::default() })
+}
+
+/// Effects of `touch FILE…` with the present time.
+pub(super) fn touch_effects(command: &Command) -> Option<Effects> {
+    let (_, operands) = split_options(command, "cf")?;
+    changed(command, &operands)
+}
+
+/// Effects of `chmod MODE FILE…`.
+pub(super) fn mode_effects(command: &Command) -> Option<Effects> {
+    // A mode such as `-w` looks like an option.
+    let (_, operands) = split_options(command, "f")?;
+    let (_, names) = operands.split_first()?;
+    changed(command, names)
+}
+
+/// Files that are changed in place.
+fn changed(command: &Command, names: &[&String]) -> Option<Effects> {
+    if names.is_empty() || names.iter().any(|name| command.files.is_dir(&command.path(name))) {
+        return None;
+    }
+    Some(Effects {
+        reads: command.paths(names.iter().copied()),
+        writes: names.iter().map(|name| Write { path: command.path(name), after: State::Other }).collect(),
+        search: Search::default(),
+    })
+}
+
+/// Effects of `test EXPRESSION`: every operand may be a file.
+pub(super) fn test_effects(command: &Command) -> Option<Effects> {
+    let words = command.arguments.iter().filter(|word| !matches!(word.as_str(), "]" | "!" | "=" | "!=" | "(" | ")"));
+    let operands = words.filter(|word| !word.is_empty() && !word.starts_with('-'));
+    Some(Effects { reads: command.paths(operands), ..Effects::default() })
+}
+
+/// Effects of a program that reads its operands: `cat`, `cmp`.
+pub(super) fn read_effects(command: &Command) -> Option<Effects> {
+    let (_, operands) = split_options(command, "su")?;
+    // Without operands, or with `-`, it reads its standard input.
+    if operands.is_empty() || operands.iter().any(|word| *word == "-") {
+        return None;
+    }
+    Some(Effects { reads: command.paths(operands), ..Effects::default() })
+}
+
+/// Effects of a command that touches no file.
+pub(super) fn no_effects(_: &Command) -> Option<Effects> {
+    Some(Effects::default())
+}

@@ -1,0 +1,234 @@
+//! Recipe lines: the meaning of the text behind `sh -c`.
+//!
+//! A line is understood if each of its commands is, on every branch. What a branch writes that need
+//! not run has no certain state afterwards.
+
+use std::path::PathBuf;
+
+use brush_parser::Parser;
+use brush_parser::ast::{
+    AndOr, AndOrList, AssignmentName, AssignmentValue, Command as Node, CommandPrefixOrSuffixItem, CompoundCommand,
+    CompoundList, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline, SeparatorOperator, SimpleCommand,
+    Word,
+};
+
+use super::word::{Variables, expand, expand_one};
+use super::{Command, Files, Invocation, Meaning, Weight, absolute, programs};
+use crate::effects::{Effects, State, Write};
+
+/// Commands that every shell has built in, and that the table of programs knows.
+const BUILT_IN: &[&str] = &["test", "[", "echo", "printf", "true", "false", ":"];
+
+/// Longest line that is parsed, in bytes.
+const MAX_LINE: usize = 32 << 10;
+
+/// The meaning of a line; `None` if some part of it is not understood.
+pub(super) fn meaning(text: &str, invocation: &Invocation, files: &dyn Files) -> Option<Meaning> {
+    if text.len() > MAX_LINE {
+        return None;
+    }
+    let program =
+        Parser::builder().posix_mode(true).sh_mode(true).build(text.as_bytes()).parse_program().ok()?;
+    let variables = invocation
+        .environment
+        .iter()
+        .filter_map(|variable| variable.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let mut walk = Walk {
+        files,
+        directory: invocation.directory.clone(),
+        variables,
+        effects: Effects::default(),
+        weight: Weight::Light,
+    };
+    for list in &program.complete_commands {
+        walk.list(list, Certainty::Certain)?;
+    }
+    Some(Meaning { effects: walk.effects, weight: walk.weight })
+}
+
+/// Whether a part of a line runs in every successful run of the line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Certainty {
+    Certain,
+    Possible,
+}
+
+/// The commands of a line in their order, and what they have done so far.
+struct Walk<'a> {
+    files: &'a dyn Files,
+    directory: PathBuf,
+    variables: Variables,
+    effects: Effects,
+    weight: Weight,
+}
+
+impl Walk<'_> {
+    fn list(&mut self, list: &CompoundList, certainty: Certainty) -> Option<()> {
+        for item in &list.0 {
+            if !matches!(item.1, SeparatorOperator::Sequence) {
+                return None;
+            }
+            self.and_or(&item.0, certainty)?;
+        }
+        Some(())
+    }
+
+    fn and_or(&mut self, list: &AndOrList, mut certainty: Certainty) -> Option<()> {
+        // `first || second`: `first` may fail in a successful run.
+        if list.additional.iter().any(|next| matches!(next, AndOr::Or(_))) {
+            certainty = Certainty::Possible;
+        }
+        self.pipeline(&list.first, certainty)?;
+        for next in &list.additional {
+            match next {
+                AndOr::And(pipeline) | AndOr::Or(pipeline) => self.pipeline(pipeline, certainty)?,
+            }
+        }
+        Some(())
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, certainty: Certainty) -> Option<()> {
+        let ([command], None) = (&pipeline.seq[..], &pipeline.timed) else { return None };
+        let certainty = if pipeline.bang { Certainty::Possible } else { certainty };
+        match command {
+            Node::Simple(simple) => self.simple(simple, certainty),
+            Node::Compound(compound, None) => self.compound(compound, certainty),
+            _ => None,
+        }
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand, certainty: Certainty) -> Option<()> {
+        match compound {
+            CompoundCommand::BraceGroup(group) => self.list(&group.list, certainty),
+            CompoundCommand::Subshell(subshell) => {
+                let (directory, variables) = (self.directory.clone(), self.variables.clone());
+                self.list(&subshell.list, certainty)?;
+                (self.directory, self.variables) = (directory, variables);
+                Some(())
+            }
+            CompoundCommand::IfClause(clause) => {
+                self.branch(&clause.condition)?;
+                self.branch(&clause.then)?;
+                for other in clause.elses.iter().flatten() {
+                    if let Some(condition) = &other.condition {
+                        self.branch(condition)?;
+                    }
+                    self.branch(&other.body)?;
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// A part that may not run. It must leave directory and variables as they are, because what
+    /// follows would depend on the branch.
+    fn branch(&mut self, list: &CompoundList) -> Option<()> {
+        let (directory, variables) = (self.directory.clone(), self.variables.clone());
+        self.list(list, Certainty::Possible)?;
+        (self.directory == directory && self.variables == variables).then_some(())
+    }
+
+    fn simple(&mut self, simple: &SimpleCommand, certainty: Certainty) -> Option<()> {
+        let mut assignments = Vec::new();
+        let mut effects = Effects::default();
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            match item {
+                CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if !assignment.append => {
+                    let (AssignmentName::VariableName(name), AssignmentValue::Scalar(value)) =
+                        (&assignment.name, &assignment.value)
+                    else {
+                        return None;
+                    };
+                    assignments.push((name.clone(), expand_one(value, &self.variables)?));
+                }
+                CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut effects)?,
+                _ => return None,
+            }
+        }
+        // These would change what a program is, or where it writes.
+        let is_special = |(name, _): &(String, String)| {
+            ["PATH", "IFS", "CDPATH", "DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"].contains(&name.as_str())
+        };
+        if assignments.iter().any(is_special) {
+            return None;
+        }
+        let Some(name) = &simple.word_or_name else {
+            self.variables.extend(assignments);
+            self.add(effects, certainty);
+            return Some(());
+        };
+        let mut words = expand(name, &self.variables)?;
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            match item {
+                CommandPrefixOrSuffixItem::Word(word) | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                    words.extend(expand(word, &self.variables)?);
+                }
+                CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut effects)?,
+                CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return None,
+            }
+        }
+        let (name, arguments) = words.split_first()?;
+        match (name.as_str(), arguments) {
+            ("cd", [directory]) if !directory.starts_with('-') => {
+                self.directory = absolute(&self.directory, directory.as_ref());
+            }
+            ("set", [option]) if matches!(option.as_str(), "-e" | "+e") => {}
+            // Ends the line: what follows may not run, and a failure is the line's own.
+            ("exit", [] | [_]) => {}
+            _ => {
+                let meaning = self.command(name, arguments)?;
+                self.weight = self.weight.max(meaning.weight);
+                effects.append(meaning.effects);
+            }
+        }
+        self.add(effects, certainty);
+        Some(())
+    }
+
+    fn command(&self, name: &str, arguments: &[String]) -> Option<Meaning> {
+        let command = Command { files: self.files, directory: &self.directory, arguments };
+        if BUILT_IN.contains(&name) {
+            return programs::meaning(name, &command);
+        }
+        let search_path = self.variables.get("PATH").map_or("", String::as_str);
+        let program = self.files.program(name, &self.directory, search_path)?;
+        programs::meaning(program.file_name()?.to_str()?, &command)
+    }
+
+    fn redirect(&self, redirect: &IoRedirect, effects: &mut Effects) -> Option<()> {
+        let IoRedirect::File(_, kind, target) = redirect else { return None };
+        let path = |word: &Word| -> Option<PathBuf> {
+            Some(absolute(&self.directory, expand_one(word, &self.variables)?.as_ref()))
+        };
+        match (kind, target) {
+            // `2>&1`: both are the build's output, or a file that stands here too.
+            (IoFileRedirectKind::DuplicateOutput, IoFileRedirectTarget::Fd(1 | 2)) => {}
+            (IoFileRedirectKind::DuplicateOutput, IoFileRedirectTarget::Duplicate(word))
+                if matches!(word.value.as_str(), "1" | "2") => {}
+            (IoFileRedirectKind::Read, IoFileRedirectTarget::Filename(word)) => effects.reads.push(path(word)?),
+            (
+                IoFileRedirectKind::Write | IoFileRedirectKind::Clobber | IoFileRedirectKind::Append,
+                IoFileRedirectTarget::Filename(word),
+            ) => {
+                let path = path(word)?;
+                if !path.starts_with("/dev") {
+                    effects.writes.push(Write { path, after: State::Text { mode: 0o666 } });
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn add(&mut self, mut effects: Effects, certainty: Certainty) {
+        if certainty == Certainty::Possible {
+            for write in &mut effects.writes {
+                write.after = State::Other;
+            }
+        }
+        self.effects.append(effects);
+    }
+}

@@ -1,0 +1,82 @@
+//! The table of programs whose arguments tell what they read and write.
+
+use super::{Command, Meaning, Weight, archive, compiler, files};
+use crate::effects::Effects;
+
+/// Reads the arguments of one program; `None` if it does not understand them.
+type Reader = fn(&Command) -> Option<Effects>;
+
+/// One row: names, reader, weight.
+struct Program {
+    names: &'static [&'static str],
+    reader: Reader,
+    weight: Weight,
+}
+
+/// Every program that may be deferred. A name also stands for the name with a target before it and
+/// a version behind it, such as `x86_64-linux-gnu-gcc-12`.
+const PROGRAMS: &[Program] = &[
+    Program { names: compiler::NAMES, reader: compiler::effects, weight: Weight::Heavy },
+    Program { names: &["as"], reader: compiler::assembler_effects, weight: Weight::Heavy },
+    Program { names: &["ld", "ld.bfd", "ld.gold", "ld.lld"], reader: compiler::linker_effects, weight: Weight::Heavy },
+    Program { names: &["ar", "gcc-ar", "llvm-ar"], reader: archive::effects, weight: Weight::Heavy },
+    Program {
+        names: &["ranlib", "gcc-ranlib", "llvm-ranlib"],
+        reader: archive::index_effects,
+        weight: Weight::Light,
+    },
+    Program { names: &["mv"], reader: files::move_effects, weight: Weight::Light },
+    Program { names: &["cp"], reader: files::copy_effects, weight: Weight::Light },
+    Program { names: &["ln"], reader: files::link_effects, weight: Weight::Light },
+    Program { names: &["rm"], reader: files::remove_effects, weight: Weight::Light },
+    Program { names: &["mkdir"], reader: files::directory_effects, weight: Weight::Light },
+    Program { names: &["touch"], reader: files::touch_effects, weight: Weight::Light },
+    Program { names: &["chmod"], reader: files::mode_effects, weight: Weight::Light },
+    Program { names: &["test", "["], reader: files::test_effects, weight: Weight::Light },
+    Program { names: &["cat", "cmp"], reader: files::read_effects, weight: Weight::Light },
+    Program { names: &["echo", "printf", "true", "false", ":"], reader: files::no_effects, weight: Weight::Light },
+];
+
+/// The meaning of a program's arguments; `None` if the program or an argument is not understood.
+pub(super) fn meaning(name: &str, command: &Command) -> Option<Meaning> {
+    let row = PROGRAMS.iter().find(|row| row.names.iter().any(|known| is_variant(name, known)))?;
+    Some(Meaning { effects: (row.reader)(command)?, weight: row.weight })
+}
+
+/// Whether a file name is this program, for any target and version.
+fn is_variant(name: &str, known: &str) -> bool {
+    let unversioned = match name.rsplit_once('-') {
+        Some((front, version)) if !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+            front
+        }
+        _ => name,
+    };
+    // A target has three or four parts.
+    let has_target = |front: &str| (2..=3).contains(&front.matches('-').count());
+    unversioned == known
+        || unversioned
+            .strip_suffix(known)
+            .and_then(|front| front.strip_suffix('-'))
+            .is_some_and(has_target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_carry_a_target_and_a_version() {
+        for (name, known) in [
+            ("gcc", "gcc"),
+            ("gcc-12", "gcc"),
+            ("x86_64-linux-gnu-gcc-12", "gcc"),
+            ("x86_64-linux-gnu-g++", "g++"),
+            ("aarch64-none-elf-ld", "ld"),
+        ] {
+            assert!(is_variant(name, known), "{name}");
+        }
+        for (name, known) in [("ccache-gcc", "gcc"), ("build", "ld"), ("gcc-ar", "ar"), ("gold", "ld")] {
+            assert!(!is_variant(name, known), "{name}");
+        }
+    }
+}

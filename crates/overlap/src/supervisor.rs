@@ -1,0 +1,345 @@
+//! The supervisor: one loop that answers the calls of the build, starts and ends the deferred
+//! commands, and settles them in the serial order.
+//!
+//! Deciding about a call is in `decision`, deferring a command in `deferral`, and the way back after
+//! a failure in `rollback`. Nothing here prints but the text of the build itself.
+
+mod decision;
+mod deferral;
+mod rollback;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use crate::disk::{Disk, set_time};
+use crate::effects::State;
+use crate::execution::{Deferred, Ended, Running};
+use crate::jobs::{JobId, Jobs, Progress};
+use crate::listener::{Listener, Notification};
+use crate::output::Output;
+use crate::process::Process;
+use crate::summary::{Summary, Wait, WaitReason};
+use crate::tracee::{Copy, Tracee};
+
+/// Time that processes get to end after a signal, before they are killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The first process of the build with the filter on it, before the command is executed.
+pub(crate) struct Build {
+    pub(crate) root: Child,
+    pub(crate) listener: Listener,
+    pub(crate) output: Output,
+}
+
+/// How the build ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The command ended by itself.
+    Status(ExitStatus),
+    /// A signal ended morecores-overlap.
+    Signal(i32),
+}
+
+/// A call that waits for its answer.
+#[derive(Debug)]
+struct Held {
+    call: Notification,
+    since: Instant,
+    reason: WaitReason,
+}
+
+/// The state of a driver at a deferral, to go back to if the deferred command fails.
+#[derive(Debug)]
+struct Checkpoint {
+    /// The driver.
+    driver: Process,
+    /// The process that was to execute the command.
+    child: Process,
+    /// Stopped copy of the driver.
+    copy: Copy,
+    /// Positions in the driver's regular files, which the copy shares.
+    positions: Vec<(i32, u64)>,
+}
+
+/// A driver's copy that goes on after a failure.
+#[derive(Debug)]
+struct Successor {
+    /// The stopped processes in whose place it goes on. The first has the number that the parent
+    /// knows, and ends with the copy's status.
+    originals: Vec<Tracee>,
+    /// Descriptor that becomes readable at its end.
+    descriptor: OwnedFd,
+    /// The child and the status that its next `wait4` returns.
+    answer: Option<(Process, i32)>,
+}
+
+pub(crate) struct Supervisor {
+    build: Build,
+    max_running: usize,
+    disk: Disk,
+    /// Folder for outputs of before.
+    folder: tempfile::TempDir,
+    jobs: Jobs,
+    waiting: BTreeMap<JobId, Deferred>,
+    running: BTreeMap<JobId, Running>,
+    ended: BTreeMap<JobId, Ended>,
+    checkpoints: BTreeMap<JobId, Checkpoint>,
+    successors: HashMap<Process, Successor>,
+    held: Vec<Held>,
+    /// Address behind a `syscall` in the code of each process that has called.
+    instructions: HashMap<Process, u64>,
+    /// Stopped and ended copies of drivers.
+    copies: BTreeSet<Process>,
+    /// Number of each driver's copies that have ended and are not yet waited for.
+    ended_copies: HashMap<Process, usize>,
+    /// Directories and temporary files that the drivers made while jobs were pending.
+    made: Vec<(JobId, PathBuf)>,
+    /// Why nothing is deferred any more.
+    passed_through: Option<&'static str>,
+    summary: Summary,
+}
+
+impl Supervisor {
+    pub(crate) fn new(build: Build, max_running: usize) -> io::Result<Self> {
+        Ok(Self {
+            build,
+            max_running,
+            disk: Disk,
+            folder: tempfile::Builder::new().prefix("morecores-overlap-").tempdir()?,
+            jobs: Jobs::default(),
+            waiting: BTreeMap::new(),
+            running: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            checkpoints: BTreeMap::new(),
+            successors: HashMap::new(),
+            held: Vec::new(),
+            instructions: HashMap::new(),
+            copies: BTreeSet::new(),
+            ended_copies: HashMap::new(),
+            made: Vec::new(),
+            passed_through: None,
+            summary: Summary::default(),
+        })
+    }
+
+    /// Runs the build to its end.
+    ///
+    /// # Errors
+    /// A deferred command cannot be started or put back. The build is then killed.
+    pub(crate) fn run(mut self, signals: &UnixStream) -> io::Result<(End, Summary, Listener)> {
+        let started = Instant::now();
+        let result = self.serve(signals);
+        if !matches!(result, Ok(End::Status(_))) {
+            self.end_everything(match &result {
+                Ok(End::Signal(signal)) => Signal::from_named_raw(*signal),
+                _ => None,
+            });
+        }
+        self.summary.elapsed = started.elapsed();
+        self.summary.passed_through = self.passed_through;
+        Ok((result?, self.summary, self.build.listener))
+    }
+
+    fn serve(&mut self, signals: &UnixStream) -> io::Result<End> {
+        let root = pidfd_open(Pid::from_child(&self.build.root), PidfdFlags::empty())?;
+        loop {
+            self.start_ready()?;
+            let ready = self.wait_for_event(signals, &root)?;
+            if ready.signal {
+                let mut number = [0];
+                rustix::io::read(signals, &mut number)?;
+                return Ok(End::Signal(i32::from(number[0])));
+            }
+            if ready.text {
+                self.build.output.drain()?;
+            }
+            for job in ready.jobs {
+                self.end_job(job)?;
+            }
+            for process in ready.successors {
+                self.end_successor(process, None)?;
+            }
+            if ready.call
+                && let Some(call) = self.build.listener.receive()
+            {
+                self.handle(call)?;
+            }
+            if ready.root && self.jobs.is_empty() {
+                self.build.output.drain()?;
+                return Ok(End::Status(self.build.root.wait()?));
+            }
+        }
+    }
+
+    fn wait_for_event(&self, signals: &UnixStream, root: &OwnedFd) -> io::Result<Ready> {
+        // The end of the first driver counts once its commands have ended.
+        let last = if self.jobs.is_empty() { root.as_fd() } else { signals.as_fd() };
+        let mut watched: Vec<BorrowedFd> = vec![signals.as_fd(), last, self.build.listener.as_fd()];
+        watched.extend(self.running.values().map(Running::descriptor));
+        watched.extend(self.successors.values().map(|successor| successor.descriptor.as_fd()));
+        watched.extend(self.build.output.readers());
+        let mut polled: Vec<PollFd> =
+            watched.iter().map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)).collect();
+        match poll(&mut polled, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut is_ready = polled.iter().map(|polled| polled.revents().contains(PollFlags::IN));
+        let mut next = || is_ready.next().unwrap_or(false);
+        let (signal, root, call) = (next(), next(), next());
+        let jobs = self.running.keys().copied().filter(|_| next()).collect();
+        let successors = self.successors.keys().copied().filter(|_| next()).collect();
+        let text = (0..self.build.output.readers().count()).fold(false, |any, _| next() | any);
+        Ok(Ready { signal, root, call, jobs, successors, text })
+    }
+
+    fn start_ready(&mut self) -> io::Result<()> {
+        while self.running.len() < self.max_running
+            && let Some(id) = self.jobs.next_ready()
+            && let Some(deferred) = self.waiting.remove(&id)
+        {
+            let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|(path, ..)| path).collect();
+            self.running.insert(id, deferred.start(&outputs, self.folder.path())?);
+            self.jobs.set_progress(id, Progress::Running);
+        }
+        Ok(())
+    }
+
+    fn end_job(&mut self, id: JobId) -> io::Result<()> {
+        let Some(running) = self.running.remove(&id) else { return Ok(()) };
+        let ended = running.wait()?;
+        self.summary.add_job(ended.elapsed);
+        let progress = if ended.status.success() { Progress::Succeeded } else { Progress::Failed };
+        if progress == Progress::Succeeded {
+            for (path, after, time) in self.jobs.outputs(id) {
+                // The time of a directory is that of its last change, and a removed file has none.
+                if !matches!(after, State::Directory | State::Absent) {
+                    set_time(&path, ended.start_time, time)?;
+                }
+            }
+        }
+        self.jobs.set_progress(id, progress);
+        self.ended.insert(id, ended);
+        self.settle()?;
+        self.reconsider()
+    }
+
+    /// Settles the jobs at the front of the serial order that have ended.
+    fn settle(&mut self) -> io::Result<()> {
+        while let Some((id, progress)) = self.jobs.first() {
+            match progress {
+                Progress::Waiting | Progress::Running => return Ok(()),
+                Progress::Succeeded => {
+                    self.jobs.settle(id);
+                    self.discard_checkpoint(id);
+                    if let Some(ended) = self.ended.remove(&id) {
+                        self.build.output.finish(id, ended.text)?;
+                    }
+                    self.made.retain(|(after, _)| *after > id);
+                }
+                Progress::Failed => self.roll_back(id)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn discard_checkpoint(&mut self, id: JobId) {
+        if let Some(checkpoint) = self.checkpoints.remove(&id) {
+            checkpoint.copy.discard();
+            *self.ended_copies.entry(checkpoint.driver).or_default() += 1;
+        }
+    }
+
+    /// Decides again about the calls that wait.
+    fn reconsider(&mut self) -> io::Result<()> {
+        for held in std::mem::take(&mut self.held) {
+            if self.build.listener.is_valid(&held.call) {
+                self.decide_and_answer(held.call, Some(held.since))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, call: Notification) -> io::Result<()> {
+        self.instructions.insert(Process(call.pid), call.instruction);
+        self.summary.calls += 1;
+        self.decide_and_answer(call, None)
+    }
+
+    fn decide_and_answer(&mut self, call: Notification, since: Option<Instant>) -> io::Result<()> {
+        let decision = self.decide(&call)?;
+        let now = Instant::now();
+        if let (decision::Decision::Answer(_) | decision::Decision::Deferred, Some(since)) = (&decision, since) {
+            self.summary.held += now - since;
+        }
+        match decision {
+            decision::Decision::Answer(answer) => self.build.listener.answer(&call, answer),
+            decision::Decision::Deferred => {}
+            decision::Decision::Hold(reason) => {
+                if since.is_none() {
+                    self.summary.waits.push(Wait { reason: reason.clone(), jobs: self.running.len() + self.waiting.len() });
+                }
+                self.held.push(Held { call, since: since.unwrap_or(now), reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the build, its deferred commands and the stopped copies after a signal or an error.
+    fn end_everything(&mut self, signal: Option<Signal>) {
+        let root = Process(self.build.root.id() as i32);
+        let signal = signal.unwrap_or(Signal::TERM);
+        for running in self.running.values() {
+            running.signal(signal);
+        }
+        for process in root.descendants().into_iter().chain([root]) {
+            if !self.copies.contains(&process) {
+                process.signal(signal);
+            }
+        }
+        // The calls of processes that go on to end must be answered.
+        let deadline = Instant::now() + GRACE;
+        for held in self.held.drain(..) {
+            self.build.listener.answer(&held.call, crate::listener::Answer::Continue);
+        }
+        while Instant::now() < deadline && !matches!(self.build.root.try_wait(), Ok(Some(_))) {
+            let mut polled = [PollFd::new(&self.build.listener, PollFlags::IN)];
+            let tick = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+            if poll(&mut polled, Some(&tick)).is_ok_and(|ready| ready > 0)
+                && let Some(call) = self.build.listener.receive()
+            {
+                self.build.listener.answer(&call, crate::listener::Answer::Continue);
+            }
+        }
+        for process in root.descendants().into_iter().chain([root]) {
+            process.kill();
+        }
+        for (_, checkpoint) in std::mem::take(&mut self.checkpoints) {
+            checkpoint.copy.discard();
+        }
+        // What was finished out of order stays; what was under way is as before.
+        for (_, running) in std::mem::take(&mut self.running) {
+            let _ = running.undo();
+        }
+        let _ = self.build.root.wait();
+        let _ = self.build.output.drain();
+    }
+}
+
+/// What is ready after a wait.
+struct Ready {
+    signal: bool,
+    root: bool,
+    call: bool,
+    text: bool,
+    jobs: Vec<JobId>,
+    successors: Vec<Process>,
+}

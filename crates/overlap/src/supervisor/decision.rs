@@ -1,0 +1,214 @@
+//! The decision about one call of the build: it goes on, it waits, or its command is deferred.
+//!
+//! A decision can be made again at any time: it depends on the call and the pending jobs alone.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Supervisor;
+use crate::calls::{Call, PathArgument, decode};
+use crate::disk::{canonical, coarse_now};
+use crate::jobs::Pending;
+use crate::listener::{Answer, Notification};
+use crate::process::Process;
+use crate::promise;
+use crate::recipe::absolute;
+use crate::summary::WaitReason;
+
+/// Most symbolic links that are followed from one name, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// What happens to a call.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// It is answered.
+    Answer(Answer),
+    /// It waits.
+    Hold(WaitReason),
+    /// Its command is deferred, and its process ends.
+    Deferred,
+}
+
+const CONTINUE: Decision = Decision::Answer(Answer::Continue);
+
+impl Supervisor {
+    pub(super) fn decide(&mut self, call: &Notification) -> io::Result<Decision> {
+        let process = Process(call.pid);
+        match decode(call) {
+            Call::Execute { path, arguments, environment } => self.execute(call, path, arguments, environment),
+            Call::Exit { status } => self.exit(process, status),
+            Call::Wait { status } => Ok(self.wait(process, status)),
+            Call::Look { .. } | Call::List { .. } if self.jobs.is_empty() => Ok(CONTINUE),
+            Call::Look { path, follows_links, stat } => Ok(self.look(process, path, follows_links, stat)),
+            Call::List { descriptor } => Ok(self.list(process, descriptor)),
+            Call::MakeDirectory { path } => Ok(self.make_directory(process, path)),
+            Call::OpenToWrite { path, flags } => Ok(self.open_to_write(process, path, flags)),
+            Call::MakeName { path } => {
+                Ok(self.write(process, path, |path| path.symlink_metadata().is_err()))
+            }
+            Call::Change { path } | Call::Rename { from: path, .. } => {
+                Ok(self.write(process, path, |path| path.symlink_metadata().is_ok()))
+            }
+            Call::Ring => {
+                self.passed_through.get_or_insert("a program uses io_uring, whose files cannot be seen");
+                Ok(CONTINUE)
+            }
+            Call::Other => Ok(CONTINUE),
+        }
+    }
+
+    /// Absolute path of an argument; `None` if it cannot be read, so that the call fails by itself.
+    pub(super) fn path(&self, process: Process, argument: PathArgument) -> Option<PathBuf> {
+        let text = process.path(argument.address)?;
+        let path = Path::new(OsStr::from_bytes(&text));
+        if text.is_empty() {
+            return None;
+        }
+        if path.is_absolute() {
+            return Some(absolute(Path::new("/"), path.as_os_str()));
+        }
+        let directory = if argument.directory == libc::AT_FDCWD {
+            process.directory()?
+        } else {
+            process.descriptor(argument.directory)?
+        };
+        Some(absolute(&directory, path.as_os_str()))
+    }
+
+    /// The pending write of the file that a path leads to.
+    pub(super) fn pending(&self, path: &Path, follows_links: bool) -> Option<Pending> {
+        let mut path = path.to_owned();
+        for _ in 0..MAX_LINKS {
+            let name = path.file_name()?;
+            let link = if follows_links { std::fs::read_link(&path).ok() } else { None };
+            if self.jobs.may_write(name)
+                && let Some(pending) = self.jobs.pending(&canonical(&path))
+            {
+                return Some(pending);
+            }
+            path = absolute(path.parent()?, link?.as_os_str());
+        }
+        None
+    }
+
+    fn look(&self, process: Process, path: PathArgument, follows_links: bool, stat: Option<u64>) -> Decision {
+        let Some(path) = self.path(process, path) else { return CONTINUE };
+        let Some(pending) = self.pending(&path, follows_links) else { return CONTINUE };
+        // Only make asks for nothing but the time of a target.
+        if let Some(buffer) = stat
+            && is_make(process)
+            && let Some(answer) = promise::answer(process, &pending, buffer)
+        {
+            return Decision::Answer(answer);
+        }
+        Decision::Hold(WaitReason::File(path))
+    }
+
+    fn list(&self, process: Process, descriptor: i32) -> Decision {
+        let directory = process.descriptor(descriptor);
+        match directory.filter(|directory| self.jobs.pending_in(directory).is_some()) {
+            Some(directory) => Decision::Hold(WaitReason::Directory(directory)),
+            None => CONTINUE,
+        }
+    }
+
+    /// A directory that a compiler finds changes nothing for it until files are in it.
+    fn make_directory(&mut self, process: Process, path: PathArgument) -> Decision {
+        let Some((id, path)) = self.last_job().zip(self.path(process, path)) else { return self.settled() };
+        let path = canonical(&path);
+        if self.jobs.pending(&path).is_some() {
+            return Decision::Hold(WaitReason::File(path));
+        }
+        if path.symlink_metadata().is_err() {
+            self.made.push((id, path));
+        }
+        CONTINUE
+    }
+
+    fn open_to_write(&mut self, process: Process, path: PathArgument, flags: i32) -> Decision {
+        let Some(path) = self.path(process, path) else { return CONTINUE };
+        if path.starts_with("/dev") || path.starts_with("/proc") {
+            return CONTINUE;
+        }
+        let found = path.metadata();
+        let is_device = found.as_ref().is_ok_and(|found| {
+            let kind = found.file_type();
+            kind.is_char_device() || kind.is_fifo() || kind.is_socket()
+        });
+        let fails = match &found {
+            Ok(found) => flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL || found.is_dir(),
+            Err(_) => flags & libc::O_CREAT == 0 || path.parent().is_none_or(|parent| !parent.is_dir()),
+        };
+        if is_device || (fails && self.pending(&path, true).is_none()) {
+            return CONTINUE;
+        }
+        let Some(id) = self.last_job() else { return self.settled() };
+        // A new file with a random name, which no pending command can look for.
+        let is_new = found.is_err() && flags & libc::O_EXCL != 0;
+        if is_new && is_temporary(&path, process) {
+            self.made.push((id, path));
+            return CONTINUE;
+        }
+        if self.made.iter().any(|(_, made)| *made == path) {
+            return CONTINUE;
+        }
+        Decision::Hold(WaitReason::Write(path))
+    }
+
+    /// A change of a name, which has an effect if `matters` says so of the name.
+    fn write(&mut self, process: Process, path: PathArgument, matters: fn(&Path) -> bool) -> Decision {
+        if self.jobs.is_empty() {
+            return self.settled();
+        }
+        let Some(path) = self.path(process, path) else { return CONTINUE };
+        let is_own_temporary = self.made.iter().any(|(_, made)| *made == path);
+        if is_own_temporary || (!matters(&path) && self.pending(&path, false).is_none()) {
+            return CONTINUE;
+        }
+        Decision::Hold(WaitReason::Write(path))
+    }
+
+    /// Lets a write go on once the clock has passed every promised time, so that its file is newer.
+    fn settled(&self) -> Decision {
+        while coarse_now() <= self.jobs.last_time() {
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        CONTINUE
+    }
+
+    fn exit(&mut self, process: Process, status: i32) -> io::Result<Decision> {
+        if self.jobs.last_of(process).is_some() {
+            return Ok(Decision::Hold(WaitReason::Exit));
+        }
+        self.end_successor(process, Some(status))?;
+        self.instructions.remove(&process);
+        Ok(CONTINUE)
+    }
+
+    fn wait(&mut self, process: Process, status: u64) -> Decision {
+        let answer = self.successors.get_mut(&process).and_then(|successor| successor.answer.take());
+        match answer {
+            Some((child, value)) if status == 0 || process.write(status, &value.to_ne_bytes()).is_ok() => {
+                Decision::Answer(Answer::Return(i64::from(child.0)))
+            }
+            _ => CONTINUE,
+        }
+    }
+}
+
+/// Whether a process is make.
+fn is_make(process: Process) -> bool {
+    let program = process.program();
+    let name = program.as_deref().and_then(Path::file_name);
+    name.is_some_and(|name| name == "make" || name == "gmake")
+}
+
+/// Whether a file lies in the folder for temporary files, and not in the tree that is built.
+fn is_temporary(path: &Path, process: Process) -> bool {
+    let folder = std::env::temp_dir();
+    path.parent() == Some(&folder) && process.directory().is_some_and(|directory| directory != folder)
+}

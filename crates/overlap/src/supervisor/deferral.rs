@@ -1,0 +1,195 @@
+//! Deferring a command: its process ends with success, its driver is copied for the case that the
+//! command fails, and the command joins the jobs.
+
+use std::io;
+use std::path::Path;
+
+use super::decision::Decision;
+use super::{Checkpoint, Supervisor};
+use crate::calls::PathArgument;
+use crate::disk::{canonical, coarse_now};
+use crate::execution::Deferred;
+use crate::jobs::JobId;
+use crate::listener::{Answer, Notification};
+use crate::output::Targets;
+use crate::process::Process;
+use crate::recipe::{self, Invocation, Meaning, Weight};
+use crate::summary::WaitReason;
+use crate::tracee::Tracee;
+
+/// Programs that can be copied and go on: each waits for its children by `wait4`, in one thread.
+const DRIVERS: &[&str] = &["make", "gmake", "sh", "dash", "bash"];
+
+const CONTINUE: Decision = Decision::Answer(Answer::Continue);
+
+/// Why a command is not deferred.
+type Refusal = &'static str;
+
+impl Supervisor {
+    /// The last job in the serial order.
+    pub(super) fn last_job(&self) -> Option<JobId> {
+        self.jobs.last()
+    }
+
+    pub(super) fn execute(
+        &mut self,
+        call: &Notification,
+        path: PathArgument,
+        arguments: u64,
+        environment: u64,
+    ) -> io::Result<Decision> {
+        let process = Process(call.pid);
+        let Some(path) = self.path(process, path) else { return Ok(CONTINUE) };
+        if self.pending(&path, true).is_some() {
+            return Ok(Decision::Hold(WaitReason::File(path)));
+        }
+        // A program that is not there: the caller tries the next folder of PATH.
+        if !path.is_file() {
+            return Ok(CONTINUE);
+        }
+        let read = || Some((process.strings(arguments)?, process.strings(environment)?, process.directory()?));
+        let Some((arguments, environment, directory)) = read() else { return Ok(CONTINUE) };
+        if let Some(reason) = runs_in_parallel(&path, &arguments, &environment) {
+            self.passed_through.get_or_insert(reason);
+        }
+        if self.passed_through.is_some() {
+            return Ok(CONTINUE);
+        }
+        let invocation =
+            Invocation { program: path.to_string_lossy().into_owned(), arguments, environment, directory };
+        let Some(meaning) = recipe::meaning(&invocation, &self.disk) else {
+            self.summary.not_understood(&invocation.arguments);
+            return Ok(CONTINUE);
+        };
+        let effects = meaning.effects.map_paths(canonical);
+        let needs_deferral = meaning.weight == Weight::Heavy
+            || self.jobs.conflicts(&effects)
+            || (!effects.writes.is_empty() && !self.jobs.is_empty());
+        if !needs_deferral {
+            return Ok(CONTINUE);
+        }
+        let meaning = Meaning { effects, ..meaning };
+        match self.defer(call, invocation, meaning)? {
+            Ok(()) => Ok(Decision::Deferred),
+            Err(reason) => {
+                self.summary.refused(reason);
+                Ok(CONTINUE)
+            }
+        }
+    }
+
+    fn defer(
+        &mut self,
+        call: &Notification,
+        invocation: Invocation,
+        meaning: Meaning,
+    ) -> io::Result<Result<(), Refusal>> {
+        let child = Process(call.pid);
+        let (driver, umask, targets) = match self.check(child) {
+            Ok(found) => found,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let deferred = Deferred::new(invocation, child, umask, targets);
+        self.build.output.drain()?;
+        let positions = positions(driver);
+        let Some(&instruction) = self.instructions.get(&driver) else {
+            return Ok(Err("its parent has made no system call yet"));
+        };
+        // Both are seized before anything changes.
+        let (Ok(stopped_driver), Ok(stopped_child)) = (Tracee::seize(driver), Tracee::seize(child)) else {
+            return Ok(Err("its process may not be traced"));
+        };
+        // A driver that waits in vfork stops only when the child has ended.
+        let ended = stopped_child.wait_for_stop().and_then(|()| stopped_child.exit(0, call.instruction));
+        if ended.is_err() {
+            return Ok(Err("its process may not be traced"));
+        }
+        stopped_driver.wait_for_stop()?;
+        stopped_driver.reap_copies(self.ended_copies.remove(&driver).unwrap_or(0), instruction)?;
+        let copy = stopped_driver.copy(instruction)?;
+        drop(stopped_driver);
+        self.instructions.remove(&child);
+        self.copies.insert(copy.process());
+        let id = self.jobs.defer(meaning.effects, driver, coarse_now());
+        self.checkpoints.insert(id, Checkpoint { driver, child, copy, positions });
+        self.summary.deferred(&deferred);
+        self.waiting.insert(id, deferred);
+        self.build.output.reserve(id)?;
+        self.start_ready()?;
+        Ok(Ok(()))
+    }
+
+    /// The driver and the umask of a process whose command can be deferred.
+    fn check(&self, child: Process) -> Result<(Process, u32, Targets), Refusal> {
+        let status = child.status().ok_or("its process is gone")?;
+        let driver = status.parent;
+        let parent = driver.status().ok_or("its parent is gone")?;
+        if status.threads != 1 || parent.threads != 1 {
+            return Err("its parent has several threads");
+        }
+        let program = driver.program().ok_or("its parent is gone")?;
+        let name = program.file_name().unwrap_or_default();
+        if !DRIVERS.iter().any(|known| name == *known) {
+            return Err("its parent is neither make nor a shell");
+        }
+        if self.jobs.last_of(child).is_some() || self.successors.get(&driver).is_some_and(|it| it.answer.is_some()) {
+            return Err("its process has deferred commands itself");
+        }
+        if driver.children().iter().any(|other| *other != child && !self.copies.contains(other)) {
+            return Err("its parent has other children");
+        }
+        let name_of = |number| child.descriptor(number).map(|path| path.to_string_lossy().into_owned());
+        let (Some(output), Some(error)) = (name_of(1), name_of(2)) else {
+            return Err("its output is closed");
+        };
+        let targets = self.build.output.targets(&output, &error).ok_or("its output does not go where the build's goes")?;
+        if [child, driver].iter().any(|process| writes_files(*process)) {
+            return Err("a file is open to write");
+        }
+        Ok((driver, status.umask, targets))
+    }
+}
+
+/// Why a program runs its commands in parallel itself; `None` if it does not.
+fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]) -> Option<&'static str> {
+    let name = program.file_name()?.to_str()?;
+    if name == "ninja" {
+        return Some("ninja runs commands in parallel itself");
+    }
+    if !matches!(name, "make" | "gmake") {
+        return None;
+    }
+    let is_parallel = |word: &String| {
+        let count = word.strip_prefix("-j").or_else(|| word.strip_prefix("--jobs="));
+        word == "--jobs" || count.is_some_and(|count| count != "1")
+    };
+    let has_job_server = environment
+        .iter()
+        .filter(|variable| variable.starts_with("MAKEFLAGS="))
+        .any(|variable| variable.contains("--jobserver"));
+    // A count that is a word of its own.
+    let is_one = arguments.windows(2).any(|pair| pair[0] == "-j" && pair[1] == "1");
+    (has_job_server || (arguments.iter().any(is_parallel) && !is_one))
+        .then_some("make runs commands in parallel itself")
+}
+
+/// Whether a process has a regular file open to write that its next program would inherit, or that
+/// it may write to between two deferrals. Descriptors 1 and 2 are checked apart.
+fn writes_files(process: Process) -> bool {
+    process.descriptors().into_iter().filter(|number| *number > 2).any(|number| {
+        let writes = process
+            .descriptor_state(number)
+            .is_some_and(|state| state.flags & libc::O_ACCMODE != libc::O_RDONLY);
+        writes && process.descriptor(number).is_some_and(|path| path.is_absolute() && !path.starts_with("/dev"))
+    })
+}
+
+/// Positions in the regular files of a process.
+fn positions(process: Process) -> Vec<(i32, u64)> {
+    process
+        .descriptors()
+        .into_iter()
+        .filter(|number| process.descriptor(*number).is_some_and(|path| path.is_file()))
+        .filter_map(|number| Some((number, process.descriptor_state(number)?.position)))
+        .collect()
+}

@@ -1,0 +1,327 @@
+//! Builds under `morecores-overlap` beside the same builds in series: status, text, files, contents,
+//! modes, link targets and the order of the times of change must be equal.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A build: files, and the command that builds them.
+struct Build {
+    name: &'static str,
+    files: Vec<(String, String)>,
+    command: Vec<String>,
+    /// Fewest commands that must be deferred, so that the comparison compares something.
+    deferred: usize,
+}
+
+/// What a file is: kind with mode, content or target, time of change in nanoseconds.
+type Tree = BTreeMap<PathBuf, (u32, Vec<u8>, i128)>;
+
+/// Times closer than this may come in either order in series too, in nanoseconds: two ticks of the
+/// clock that files get their times from.
+const TICKS: i128 = 8_000_000;
+
+fn overlap() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_morecores-overlap"))
+}
+
+/// The tree after the build, and what the build printed.
+fn run(build: &Build, mut command: Command) -> (Tree, Output) {
+    let folder = std::env::temp_dir().join(format!("morecores-overlap-test-{}", std::process::id()));
+    let folder = folder.join(build.name);
+    let _ = fs::remove_dir_all(&folder);
+    for (name, text) in &build.files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(&path, text).expect("a file");
+        if text.starts_with("#!") {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+        }
+        // Sources are older than everything that is built, as in a checkout.
+        let old = fs::FileTimes::new().set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(9));
+        fs::File::options().write(true).open(&path).and_then(|file| file.set_times(old)).expect("its time");
+    }
+    let output = command.args(&build.command).current_dir(&folder).output().expect("the build starts");
+    let mut tree = Tree::new();
+    collect(&folder, &folder, &mut tree);
+    let _ = fs::remove_dir_all(&folder);
+    (tree, output)
+}
+
+fn collect(root: &Path, folder: &Path, tree: &mut Tree) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        let found = path.symlink_metadata().expect("a file");
+        let time = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+        let content = if found.is_dir() {
+            collect(root, &path, tree);
+            Vec::new()
+        } else if found.is_symlink() {
+            fs::read_link(&path).expect("a link").into_os_string().into_encoded_bytes()
+        } else {
+            fs::read(&path).expect("a file")
+        };
+        tree.insert(path.strip_prefix(root).expect("below the root").to_owned(), (found.mode(), content, time));
+    }
+}
+
+/// Compares one run in series with one run under overlap.
+fn compare(build: &Build) {
+    let in_series = Command::new("env");
+    let (serial_tree, serial) = run(build, in_series);
+    let mut deferring = overlap();
+    deferring.args(["--jobs", "3", "--"]);
+    let (tree, output) = run(build, deferring);
+    let name = build.name;
+
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let error = text(&output.stderr);
+    let (own, error): (Vec<&str>, Vec<&str>) = error.lines().partition(|line| line.starts_with("overlap: "));
+    let deferred = own
+        .iter()
+        .find_map(|line| line.split(" commands deferred").next()?.rsplit(' ').next()?.parse::<usize>().ok())
+        .unwrap_or_else(|| panic!("{name}: no count in {own:?}; {error:?}"));
+    assert!(deferred >= build.deferred, "{name}: only {deferred} commands deferred: {own:?}");
+
+    assert_eq!(text(&output.stdout), text(&serial.stdout), "{name}: standard output");
+    assert_eq!(error.join("\n"), text(&serial.stderr).trim_end(), "{name}: standard error");
+    assert_eq!(output.status.code(), serial.status.code(), "{name}: status");
+    let names = |tree: &Tree| tree.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&tree), names(&serial_tree), "{name}: files");
+    for (path, (mode, content, _)) in &serial_tree {
+        assert_eq!(tree[path].0, *mode, "{name}: mode of {}", path.display());
+        assert!(tree[path].1 == *content, "{name}: content of {}", path.display());
+    }
+    for (first, (first_mode, _, first_time)) in &serial_tree {
+        for (second, (second_mode, _, second_time)) in &serial_tree {
+            let is_folder = [first_mode, second_mode].iter().any(|mode| *mode & libc::S_IFMT == libc::S_IFDIR);
+            if !is_folder && *first_time + TICKS < *second_time {
+                assert!(
+                    tree[first].2 < tree[second].2,
+                    "{name}: {} must be older than {}",
+                    first.display(),
+                    second.display()
+                );
+            }
+        }
+    }
+}
+
+fn file(name: &str, text: &str) -> (String, String) {
+    (name.to_owned(), text.to_owned())
+}
+
+fn words(line: &[&str]) -> Vec<String> {
+    line.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Sources `a0.c` to `a(count-1).c`, each with one function, and a `main.c` that calls none.
+fn sources(count: usize) -> Vec<(String, String)> {
+    let mut files: Vec<_> = (0..count)
+        .map(|index| file(&format!("a{index}.c"), &format!("int f{index}(int x) {{ return x + {index}; }}\n")))
+        .collect();
+    files.push(file("main.c", "int main(void) { return 0; }\n"));
+    files
+}
+
+/// A makefile that links all sources into one program.
+const MAKEFILE: &str = "\
+OBJECTS = $(patsubst %.c,%.o,$(sort $(wildcard *.c)))
+prog: $(OBJECTS)
+\t$(CC) -o $@ $(OBJECTS)
+%.o: %.c
+\t$(CC) -O1 -c -o $@ $<
+";
+
+#[test]
+fn a_makefile_builds_the_same_program_and_has_nothing_to_do_afterwards() {
+    let mut files = sources(6);
+    files.push(file("Makefile", MAKEFILE));
+    compare(&Build { name: "makefile", files: files.clone(), command: words(&["make"]), deferred: 8 });
+    let twice = words(&["sh", "-c", "make && make && make -q && echo nothing to do"]);
+    compare(&Build { name: "twice", files, command: twice, deferred: 8 });
+}
+
+#[test]
+fn a_library_is_archived_from_finished_objects() {
+    let mut files = sources(4);
+    let makefile = "\
+all: prog
+%.o: %.c
+\t$(CC) -c $<
+liba.a: a0.o a1.o a2.o a3.o
+\trm -f $@
+\tar rc $@ a0.o a1.o a2.o a3.o
+\tranlib $@
+\t@test -s $@
+prog: main.o liba.a
+\t$(CC) -o $@ main.o -L. -la
+\tln -sf prog link
+\t@if test -f link; then echo linked; else echo no link; fi
+";
+    files.push(file("Makefile", makefile));
+    compare(&Build { name: "library", files, command: words(&["make"]), deferred: 8 });
+}
+
+#[test]
+fn a_header_that_is_generated_between_compilations_is_seen_by_the_later_ones() {
+    let mut files = sources(3);
+    files.push(file("b.c", "#include \"gen.h\"\nint value(void) { return VALUE; }\n"));
+    // No rule says that b.o needs gen.h: `make -j` breaks here.
+    let makefile = "\
+prog: a0.o a1.o a2.o gen.h b.o main.o
+\t$(CC) -o $@ a0.o a1.o a2.o b.o main.o
+gen.h: a0.o
+\techo '#define VALUE 7' > $@
+%.o: %.c
+\t$(CC) -c $<
+";
+    files.push(file("Makefile", makefile));
+    compare(&Build { name: "header", files, command: words(&["make"]), deferred: 6 });
+}
+
+#[test]
+fn a_source_that_is_edited_between_two_compilations_is_compiled_in_both_forms() {
+    let mut files = sources(2);
+    let script = "#!/bin/sh
+set -e
+gcc -c a0.c -o one.o
+sed -i 's/+ 0/+ 1000/' a0.c
+gcc -c a0.c -o two.o
+mv a0.c b.c
+gcc -c b.c
+gcc -c a1.c
+rm a1.c
+";
+    files.push(file("build.sh", script));
+    compare(&Build { name: "edit", files, command: words(&["./build.sh"]), deferred: 4 });
+}
+
+#[test]
+fn a_list_of_objects_is_complete() {
+    let mut files = sources(4);
+    let script = "#!/bin/bash
+for source in a*.c; do gcc -c $source; done
+echo *.o
+ls *.o > list
+gcc -c main.c
+gcc -o prog main.o $(ls a*.o)
+[ prog -nt main.o ] && echo newer
+[ a3.o -nt a0.o ] && echo later
+wc -l < list
+";
+    files.push(file("build.sh", script));
+    compare(&Build { name: "list", files, command: words(&["./build.sh"]), deferred: 6 });
+}
+
+#[test]
+fn times_that_a_script_compares_are_in_the_serial_order() {
+    let mut files = sources(3);
+    let script = "#!/bin/sh
+gcc -c a0.c; gcc -c a1.c; gcc -c a2.c
+for pair in 'a0.o a1.o' 'a1.o a2.o'; do
+  set -- $pair
+  test $2 -nt $1 && echo $2 is newer
+done
+touch mark
+test mark -nt a2.o && echo mark is newer
+";
+    files.push(file("build.sh", script));
+    compare(&Build { name: "times", files, command: words(&["./build.sh"]), deferred: 3 });
+}
+
+#[test]
+fn response_files_and_standard_input_are_read_when_the_serial_build_reads_them() {
+    let mut files = sources(2);
+    let script = "#!/bin/bash
+echo '-O2 -DX=1' > flags
+gcc @flags -c a0.c
+echo '-O0 -g' > flags
+gcc @flags -c a1.c
+gcc -x c -c -o in.o - <<END
+int input(void) { return 5; }
+END
+echo 'int piped(void) { return 6; }' | gcc -x c -c -o piped.o -
+gcc -c main.c
+gcc -o prog main.o a0.o a1.o in.o piped.o
+";
+    files.push(file("build.sh", script));
+    compare(&Build { name: "response", files, command: words(&["bash", "build.sh"]), deferred: 4 });
+}
+
+#[test]
+fn what_compilers_print_stands_where_the_serial_build_prints_it() {
+    let mut files = sources(4);
+    files.push(file("w.c", "int w(int x) { int unused; return x; }\n"));
+    let script = "#!/bin/sh
+for i in 0 1 2 3; do echo compiling $i; gcc -Wall -c a$i.c; echo done $i; gcc -Wall -c w.c -o w$i.o; done
+echo end >&2
+";
+    files.push(file("build.sh", script));
+    compare(&Build { name: "text", files: files.clone(), command: words(&["./build.sh"]), deferred: 8 });
+    let merged = words(&["sh", "-c", "./build.sh 2>&1"]);
+    compare(&Build { name: "merged", files, command: merged, deferred: 0 });
+}
+
+/// Sources of which one does not compile.
+fn broken_sources(count: usize, broken: usize) -> Vec<(String, String)> {
+    let mut files = sources(count);
+    files[broken].1 = "int broken(void) { return undeclared; }\n".to_owned();
+    files
+}
+
+#[test]
+fn a_failure_ends_make_as_in_series() {
+    for (broken, name) in [(0, "make-first"), (2, "make-middle"), (4, "make-last")] {
+        let mut files = broken_sources(5, broken);
+        files.push(file("Makefile", MAKEFILE));
+        compare(&Build { name, files, command: words(&["make"]), deferred: broken + 1 });
+    }
+}
+
+#[test]
+fn a_failure_lets_make_go_on_where_it_would_in_series() {
+    for (broken, name) in [(0, "keep-first"), (2, "keep-middle"), (4, "keep-last")] {
+        let mut files = broken_sources(5, broken);
+        files.push(file("Makefile", MAKEFILE));
+        compare(&Build { name, files: files.clone(), command: words(&["make", "-k"]), deferred: 6 });
+        let line = "make && echo OK; make -k || echo failed $?";
+        compare(&Build { name, files, command: words(&["sh", "-c", line]), deferred: 6 });
+    }
+}
+
+#[test]
+fn a_failure_takes_the_branch_of_a_script_that_it_takes_in_series() {
+    for shell in ["dash", "bash"] {
+        for broken in [0, 2, 4] {
+            let mut files = broken_sources(5, broken);
+            let script = "set -u
+mkdir -p out
+for i in 0 1 2 3 4; do
+  gcc -c a$i.c -o out/a$i.o || echo \"$i failed with $?\"
+done
+mkdir more
+if gcc -c a2.c; then echo yes; else echo no; touch absent; fi
+gcc -c a0.c && gcc -c a1.c && gcc -c a2.c && echo all
+set -e
+gcc -c a4.c
+gcc -c a3.c
+gcc -c a1.c -o more/a1.o
+echo end
+";
+            files.push(file("build.sh", script));
+            let name = "branches";
+            compare(&Build { name, files, command: words(&[shell, "build.sh"]), deferred: 8 });
+        }
+    }
+}
+
+#[test]
+fn outputs_of_before_a_failure_come_back() {
+    let mut files = broken_sources(4, 1);
+    files.push(file("a2.o", "an old object\n"));
+    files.push(file("script.sh", "gcc -c a0.c\ngcc -c a1.c || exit 3\ngcc -c a2.c\ngcc -c a3.c\n"));
+    compare(&Build { name: "before", files, command: words(&["sh", "script.sh"]), deferred: 2 });
+}
