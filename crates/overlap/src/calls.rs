@@ -15,11 +15,7 @@ pub(crate) struct PathArgument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     /// Starts a program.
-    Execute {
-        path: PathArgument,
-        arguments: u64,
-        environment: u64,
-    },
+    Execute { path: PathArgument, arguments: u64, environment: u64 },
     /// Ends the process with this status.
     Exit { status: i32 },
     /// Waits for a child and writes its status at an address, which may be zero.
@@ -79,7 +75,9 @@ pub(crate) fn decode(call: &Notification) -> Call {
         }
         libc::SYS_statx => Call::Look { path: at(0), follows_links: follows(argument(2)), stat: None },
         libc::SYS_access | libc::SYS_chdir => Call::Look { path: here(0), follows_links: true, stat: None },
-        libc::SYS_faccessat | libc::SYS_faccessat2 => Call::Look { path: at(0), follows_links: true, stat: None },
+        libc::SYS_faccessat | libc::SYS_faccessat2 => {
+            Call::Look { path: at(0), follows_links: true, stat: None }
+        }
         libc::SYS_getdents | libc::SYS_getdents64 => Call::List { descriptor: argument(0) as i32 },
         libc::SYS_mkdir => Call::MakeDirectory { path: here(0) },
         libc::SYS_mkdirat => Call::MakeDirectory { path: at(0) },
@@ -126,8 +124,13 @@ mod tests {
     fn the_flags_of_an_open_tell_whether_it_writes() {
         let path = PathArgument { directory: 5, address: 100 };
         let open = |flags: i32| call(libc::SYS_openat, [5, 100, flags as u64, 0, 0, 0]);
-        assert_eq!(open(libc::O_RDONLY | libc::O_CLOEXEC), Call::Look { path, follows_links: true, stat: None });
-        for flags in [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC, libc::O_WRONLY | libc::O_APPEND] {
+        assert_eq!(
+            open(libc::O_RDONLY | libc::O_CLOEXEC),
+            Call::Look { path, follows_links: true, stat: None }
+        );
+        for flags in
+            [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC, libc::O_WRONLY | libc::O_APPEND]
+        {
             assert_eq!(open(flags), Call::OpenToWrite { path, flags });
         }
         assert_eq!(open(libc::O_TMPFILE | libc::O_RDWR), Call::Other);
@@ -136,10 +139,7 @@ mod tests {
     #[test]
     fn a_call_without_a_directory_starts_at_the_working_directory() {
         let path = |address| PathArgument { directory: libc::AT_FDCWD, address };
-        assert_eq!(
-            call(libc::SYS_rename, [7, 8, 0, 0, 0, 0]),
-            Call::Rename { from: path(7), to: path(8) }
-        );
+        assert_eq!(call(libc::SYS_rename, [7, 8, 0, 0, 0, 0]), Call::Rename { from: path(7), to: path(8) });
         assert_eq!(call(libc::SYS_symlink, [7, 8, 0, 0, 0, 0]), Call::MakeName { path: path(8) });
         assert_eq!(
             call(libc::SYS_stat, [7, 8, 0, 0, 0, 0]),

@@ -72,9 +72,15 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
     }
 }
 
-/// Time of the kernel's coarse clock, by which files get their times of change.
+/// Time of the kernel's coarse clock, by which files get their times of change: that of its last tick.
 pub(crate) fn coarse_now() -> Timestamp {
     let now = clock_gettime(ClockId::RealtimeCoarse);
+    timestamp(now.tv_sec, now.tv_nsec)
+}
+
+/// Time of the precise clock: later than every time of change that a file has got so far.
+pub(crate) fn precise_now() -> Timestamp {
+    let now = clock_gettime(ClockId::Realtime);
     timestamp(now.tv_sec, now.tv_nsec)
 }
 
@@ -90,10 +96,8 @@ pub(crate) fn set_time(path: &Path, since: Timestamp, time: Timestamp) -> io::Re
         return Ok(());
     }
     let changed = Timespec { tv_sec: (time / SECOND) as i64, tv_nsec: (time % SECOND) as i64 };
-    let times = Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: changed,
-    };
+    let times =
+        Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: changed };
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 

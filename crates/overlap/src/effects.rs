@@ -105,7 +105,8 @@ const OBJECT_ENDINGS: &[&str] = &[
 
 impl NameKind {
     fn of_file(name: &str) -> Self {
-        let is_library = [".a", ".la", ".so"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.");
+        let is_library =
+            [".a", ".la", ".so"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.");
         if is_library {
             Self::Library
         } else if OBJECT_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
@@ -174,11 +175,7 @@ mod tests {
     use super::*;
 
     fn compile(source: &str, object: &str) -> Effects {
-        Effects {
-            reads: vec![source.into()],
-            writes: vec![binary(object)],
-            search: Search::HEADERS,
-        }
+        Effects { reads: vec![source.into()], writes: vec![binary(object)], search: Search::HEADERS }
     }
 
     fn binary(path: &str) -> Write {

@@ -107,10 +107,7 @@ impl Filter {
     /// The kernel or the container does not allow it.
     #[allow(unsafe_code)]
     pub(crate) fn install(&self) -> io::Result<OwnedFd> {
-        let program = libc::sock_fprog {
-            len: self.0.len() as u16,
-            filter: self.0.as_ptr().cast_mut(),
-        };
+        let program = libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut() };
         // An ordinary user must give up setuid programs; root need not.
         if !rustix::process::geteuid().is_root() {
             rustix::thread::set_no_new_privs(true)?;

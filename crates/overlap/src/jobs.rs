@@ -60,7 +60,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Adds a command behind all others. `now` is the time of the kernel's coarse clock.
+    /// Adds a command behind all others. `now` is the time of the precise clock.
     ///
     /// Its outputs get times of change after all earlier ones: `now`, or a nanosecond after the last
     /// promised time.
@@ -102,7 +102,8 @@ impl Jobs {
 
     /// The first job in the serial order that may start: those it waits for have succeeded.
     pub(crate) fn next_ready(&self) -> Option<JobId> {
-        let has_succeeded = |id: &JobId| self.jobs.get(id).is_none_or(|job| job.progress == Progress::Succeeded);
+        let has_succeeded =
+            |id: &JobId| self.jobs.get(id).is_none_or(|job| job.progress == Progress::Succeeded);
         self.jobs
             .iter()
             .find(|(_, job)| job.progress == Progress::Waiting && job.waits_for.keys().all(has_succeeded))
@@ -251,8 +252,10 @@ mod tests {
     #[test]
     fn a_failure_cancels_the_later_jobs_from_the_last() {
         let mut jobs = Jobs::default();
-        let ids: Vec<JobId> =
-            ["/a.o", "/b.o", "/c.o", "/d.o"].iter().map(|path| jobs.defer(job(&[], &[path]), DRIVER, 0)).collect();
+        let ids: Vec<JobId> = ["/a.o", "/b.o", "/c.o", "/d.o"]
+            .iter()
+            .map(|path| jobs.defer(job(&[], &[path]), DRIVER, 0))
+            .collect();
         jobs.settle(ids[0]);
         assert_eq!(jobs.cancel_from(ids[1]), [ids[3], ids[2]]);
         assert!(jobs.is_empty());

@@ -126,4 +126,3 @@ impl AsFd for Listener {
         self.0.as_fd()
     }
 }
-

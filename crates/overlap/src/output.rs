@@ -162,7 +162,8 @@ impl Output {
                 Part::Text(stream, text) => write(*stream, text)?,
                 Part::Job(_, None) => return Ok(()),
                 Part::Job(_, Some(text)) => {
-                    for (stream, file) in [Some(&mut text.output), text.error.as_mut()].into_iter().flatten() {
+                    for (stream, file) in [Some(&mut text.output), text.error.as_mut()].into_iter().flatten()
+                    {
                         let mut bytes = Vec::new();
                         file.rewind()?;
                         file.read_to_end(&mut bytes)?;

@@ -143,7 +143,12 @@ impl Process {
     /// Parent, umask and threads; `None` if the process is gone.
     pub(crate) fn status(self) -> Option<Status> {
         let status = procfs::process::Process::new(self.0).ok()?.status().ok()?;
-        Some(Status { parent: Self(status.ppid), umask: status.umask?, threads: status.threads })
+        Some(Status {
+            parent: Self(status.ppid),
+            umask: status.umask?,
+            threads: status.threads,
+            tracer: (status.tracerpid != 0).then_some(Self(status.tracerpid)),
+        })
     }
 
     /// Child processes, including those that have ended and are not yet waited for.
@@ -167,6 +172,13 @@ impl Process {
     pub(crate) fn is_alive(self) -> bool {
         let state = procfs::process::Process::new(self.0).and_then(|process| process.stat());
         state.is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X' | 'x'))
+    }
+
+    /// Whether the process waits for a child that shares its memory.
+    pub(crate) fn is_in_vfork(self) -> bool {
+        let call = fs::read_to_string(format!("/proc/{}/syscall", self.0)).unwrap_or_default();
+        let number: Option<i64> = call.split_whitespace().next().and_then(|number| number.parse().ok());
+        number.is_some_and(|number| [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3].contains(&number))
     }
 
     /// Kills the process.
@@ -201,4 +213,6 @@ pub(crate) struct Status {
     pub(crate) umask: u32,
     /// Number of threads.
     pub(crate) threads: u64,
+    /// Process that traces it.
+    pub(crate) tracer: Option<Process>,
 }

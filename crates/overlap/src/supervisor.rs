@@ -277,7 +277,9 @@ impl Supervisor {
     fn decide_and_answer(&mut self, call: Notification, since: Option<Instant>) -> io::Result<()> {
         let decision = self.decide(&call)?;
         let now = Instant::now();
-        if let (decision::Decision::Answer(_) | decision::Decision::Deferred, Some(since)) = (&decision, since) {
+        if let (decision::Decision::Answer(_) | decision::Decision::Deferred, Some(since)) =
+            (&decision, since)
+        {
             self.summary.held += now - since;
         }
         match decision {
@@ -285,7 +287,9 @@ impl Supervisor {
             decision::Decision::Deferred => {}
             decision::Decision::Hold(reason) => {
                 if since.is_none() {
-                    self.summary.waits.push(Wait { reason: reason.clone(), jobs: self.running.len() + self.waiting.len() });
+                    self.summary
+                        .waits
+                        .push(Wait { reason: reason.clone(), jobs: self.running.len() + self.waiting.len() });
                 }
                 self.held.push(Held { call, since: since.unwrap_or(now), reason });
             }

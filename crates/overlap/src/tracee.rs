@@ -4,8 +4,8 @@
 //! copy stays stopped, until it goes on or is killed. All of this is done by one thread, as ptrace
 //! demands.
 
-use std::io;
-use std::ptr;
+use std::time::Duration;
+use std::{io, ptr, thread};
 
 use libc::{c_int, c_uint, c_void, user_regs_struct};
 
@@ -20,6 +20,16 @@ const NO_CALL: u64 = u64::MAX;
 const SYSCALL_INSTRUCTION: [u8; 2] = [0x0f, 0x05];
 /// Number of the stop of `PTRACE_INTERRUPT`, above the signal in the status.
 const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
+
+/// Time between two looks at a process that is about to stop.
+const STOP_PAUSE: Duration = Duration::from_micros(10);
+
+/// Whether a process has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Stopped,
+    NotYet,
+}
 
 /// A stopped process that this thread traces. Dropping it lets the process go on.
 #[derive(Debug)]
@@ -54,20 +64,36 @@ impl Tracee {
         self.is_attached = false;
         self.process.kill();
         // The end of a traced process is first the tracer's to see.
-        let _ = wait(self.process);
+        let _ = wait(self.process, 0);
     }
 
     /// Waits until the process has stopped for `seize`.
     pub(crate) fn wait_for_stop(&self) -> io::Result<()> {
+        while self.poll_stop(0)? == Stop::NotYet {}
+        Ok(())
+    }
+
+    /// Waits until the process has stopped, or has been found in `vfork`, where it cannot stop before
+    /// its child has ended.
+    pub(crate) fn wait_for_stop_or_vfork(&self) -> io::Result<Stop> {
         loop {
-            let status = wait(self.process)?;
-            if status >> 16 == EVENT_STOP {
-                return Ok(());
+            match self.poll_stop(libc::WNOHANG)? {
+                Stop::NotYet if self.process.is_in_vfork() => return Ok(Stop::NotYet),
+                Stop::NotYet => thread::sleep(STOP_PAUSE),
+                Stop::Stopped => return Ok(Stop::Stopped),
             }
-            // A signal came first: the process gets it, and stops afterwards.
-            let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
-            request(libc::PTRACE_CONT, self.process, 0, signal as u64)?;
         }
+    }
+
+    fn poll_stop(&self, options: c_int) -> io::Result<Stop> {
+        let Some(status) = wait(self.process, options)? else { return Ok(Stop::NotYet) };
+        if status >> 16 == EVENT_STOP {
+            return Ok(Stop::Stopped);
+        }
+        // A signal came first: the process gets it, and stops afterwards.
+        let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
+        request(libc::PTRACE_CONT, self.process, 0, signal as u64)?;
+        Ok(Stop::NotYet)
     }
 
     /// Lets the stopped process end with this status instead of its call, by `exit`, which the
@@ -99,7 +125,7 @@ impl Tracee {
         let result = self.run_call();
         self.set_registers(&original)?;
         let copy = Process(result? as i32);
-        wait(copy)?;
+        wait(copy, 0)?;
         let copy = Copy { tracee: Self { process: copy, is_attached: true }, registers: original };
         Ok(copy)
     }
@@ -129,7 +155,7 @@ impl Tracee {
         let mut has_entered = false;
         loop {
             request(libc::PTRACE_SYSCALL, self.process, 0, 0)?;
-            let status = wait(self.process)?;
+            let status = wait(self.process, 0)?.unwrap_or(0);
             let is_call_stop = libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80;
             if is_call_stop && has_entered {
                 return Ok(self.registers()?.rax as i64);
@@ -196,7 +222,11 @@ fn restarted(mut registers: user_regs_struct) -> user_regs_struct {
 /// Two bytes of the process's code.
 fn peek(process: Process, address: u64) -> io::Result<[u8; 2]> {
     let mut bytes = [0; 2];
-    if process.read(address, &mut bytes) == bytes.len() { Ok(bytes) } else { Err(io::ErrorKind::NotFound.into()) }
+    if process.read(address, &mut bytes) == bytes.len() {
+        Ok(bytes)
+    } else {
+        Err(io::ErrorKind::NotFound.into())
+    }
 }
 
 #[allow(unsafe_code)]
@@ -207,15 +237,23 @@ fn request(request: c_uint, process: Process, address: u64, data: u64) -> io::Re
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Status of the next stop or the end of a traced process.
+/// Status of the next stop or the end of a traced process; `None` if there is none yet and the
+/// options do not wait.
 #[allow(unsafe_code)]
-fn wait(process: Process) -> io::Result<c_int> {
+fn wait(process: Process, options: c_int) -> io::Result<Option<c_int>> {
     let mut status = 0;
     loop {
         // SAFETY: the status is writable.
-        let result = unsafe { libc::waitpid(process.0, &raw mut status, libc::__WALL) };
+        let result = unsafe { libc::waitpid(process.0, &raw mut status, libc::__WALL | options) };
+        if result == 0 {
+            return Ok(None);
+        }
         if result == process.0 {
-            return if libc::WIFSTOPPED(status) { Ok(status) } else { Err(io::ErrorKind::NotFound.into()) };
+            return if libc::WIFSTOPPED(status) {
+                Ok(Some(status))
+            } else {
+                Err(io::ErrorKind::NotFound.into())
+            };
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {

@@ -11,7 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal, wait,
+    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal,
+    wait,
 };
 use std::os::unix::process::ExitStatusExt;
 
@@ -65,7 +66,9 @@ fn kill_rest() {
 /// harmless.
 #[allow(unsafe_code)]
 fn forward_signals(supervisor: Pid) -> io::Result<()> {
-    for (number, signal) in [(libc::SIGTERM, Signal::TERM), (libc::SIGHUP, Signal::HUP), (libc::SIGINT, Signal::INT)] {
+    for (number, signal) in
+        [(libc::SIGTERM, Signal::TERM), (libc::SIGHUP, Signal::HUP), (libc::SIGINT, Signal::INT)]
+    {
         // SAFETY: the action only sends a signal, which is allowed in a signal handler.
         unsafe {
             signal_hook::low_level::register(number, move || {

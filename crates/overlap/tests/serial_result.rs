@@ -40,7 +40,8 @@ fn run(build: &Build, mut command: Command) -> (Tree, Output) {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
         }
         // Sources are older than everything that is built, as in a checkout.
-        let old = fs::FileTimes::new().set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(9));
+        let old = fs::FileTimes::new()
+            .set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(9));
         fs::File::options().write(true).open(&path).and_then(|file| file.set_times(old)).expect("its time");
     }
     let output = command.args(&build.command).current_dir(&folder).output().expect("the build starts");
@@ -63,7 +64,10 @@ fn collect(root: &Path, folder: &Path, tree: &mut Tree) {
         } else {
             fs::read(&path).expect("a file")
         };
-        tree.insert(path.strip_prefix(root).expect("below the root").to_owned(), (found.mode(), content, time));
+        tree.insert(
+            path.strip_prefix(root).expect("below the root").to_owned(),
+            (found.mode(), content, time),
+        );
     }
 }
 
@@ -96,7 +100,8 @@ fn compare(build: &Build) {
     }
     for (first, (first_mode, _, first_time)) in &serial_tree {
         for (second, (second_mode, _, second_time)) in &serial_tree {
-            let is_folder = [first_mode, second_mode].iter().any(|mode| *mode & libc::S_IFMT == libc::S_IFDIR);
+            let is_folder =
+                [first_mode, second_mode].iter().any(|mode| *mode & libc::S_IFMT == libc::S_IFDIR);
             if !is_folder && *first_time + TICKS < *second_time {
                 assert!(
                     tree[first].2 < tree[second].2,
@@ -120,7 +125,9 @@ fn words(line: &[&str]) -> Vec<String> {
 /// Sources `a0.c` to `a(count-1).c`, each with one function, and a `main.c` that calls none.
 fn sources(count: usize) -> Vec<(String, String)> {
     let mut files: Vec<_> = (0..count)
-        .map(|index| file(&format!("a{index}.c"), &format!("int f{index}(int x) {{ return x + {index}; }}\n")))
+        .map(|index| {
+            file(&format!("a{index}.c"), &format!("int f{index}(int x) {{ return x + {index}; }}\n"))
+        })
         .collect();
     files.push(file("main.c", "int main(void) { return 0; }\n"));
     files
@@ -225,6 +232,7 @@ for pair in 'a0.o a1.o' 'a1.o a2.o'; do
   set -- $pair
   test $2 -nt $1 && echo $2 is newer
 done
+sleep 0.02
 touch mark
 test mark -nt a2.o && echo mark is newer
 ";

@@ -24,13 +24,17 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
 
 /// Effects of `ranlib ARCHIVE…`.
 pub(super) fn index_effects(command: &Command) -> Option<Effects> {
-    let archives: Vec<&String> = command.arguments.iter().filter(|word| !matches!(word.as_str(), "-D" | "-U")).collect();
+    let archives: Vec<&String> =
+        command.arguments.iter().filter(|word| !matches!(word.as_str(), "-D" | "-U")).collect();
     if archives.is_empty() || archives.iter().any(|word| word.starts_with('-')) {
         return None;
     }
     Some(Effects {
         reads: command.paths(archives.iter().copied()),
-        writes: archives.iter().map(|archive| command.write(archive, State::Binary { mode: 0o666 })).collect(),
+        writes: archives
+            .iter()
+            .map(|archive| command.write(archive, State::Binary { mode: 0o666 }))
+            .collect(),
         search: Search::default(),
     })
 }

@@ -12,9 +12,37 @@ pub(super) const NAMES: &[&str] = &["gcc", "g++", "cc", "c++", "clang", "clang++
 
 /// Options with a word of their own behind them that names no file, or a directory.
 const OPTIONS_WITH_WORD: &[&str] = &[
-    "-x", "-I", "-L", "-D", "-U", "-A", "-MT", "-MQ", "-isystem", "-iquote", "-idirafter", "-isysroot",
-    "-iprefix", "-iwithprefix", "-iwithprefixbefore", "-imultilib", "-Xassembler", "-Xpreprocessor", "-u", "-z",
-    "-l", "-e", "-B", "-arch", "-target", "--param", "-dumpbase", "-dumpbase-ext", "-dumpdir", "--sysroot", "-G",
+    "-x",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-A",
+    "-MT",
+    "-MQ",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-isysroot",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-imultilib",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-u",
+    "-z",
+    "-l",
+    "-e",
+    "-B",
+    "-arch",
+    "-target",
+    "--param",
+    "-dumpbase",
+    "-dumpbase-ext",
+    "-dumpdir",
+    "--sysroot",
+    "-G",
 ];
 
 /// Options with a word of their own behind them that names a file to read.
@@ -23,18 +51,54 @@ const OPTIONS_WITH_INPUT: &[&str] = &["-include", "-imacros", "-T"];
 /// Beginnings of options that write files with names of their own, print text instead of compiling,
 /// or run other programs.
 const UNKNOWN_OUTPUTS: &[&str] = &[
-    "-save-temps", "--save-temps", "-fdump", "-aux-info", "-fplugin", "-wrapper", "-fprofile-use",
-    "-fbranch-probabilities", "-fauto-profile", "-fcallgraph-info", "-fopt-info", "-time=", "-ftime-trace",
-    "-foptimization-record", "-fsave-optimization-record", "-fmodule", "-fdeps", "-specs", "--specs", "-dumpv",
-    "-dumpm", "-dumps", "-print", "--print", "-v", "-###", "--version", "--help", "-Xclang", "-cc1", "-MJ",
-    "-serialize-diagnostics", "--serialize-diagnostics", "-index-store-path", "-fdiagnostics-add-output",
-    "-fdiagnostics-format=sarif-file", "-fdiagnostics-format=json-file", "-d", "-fcompare-debug", "-freport-bug",
-    "-flto-report", "-fmem-report",
+    "-save-temps",
+    "--save-temps",
+    "-fdump",
+    "-aux-info",
+    "-fplugin",
+    "-wrapper",
+    "-fprofile-use",
+    "-fbranch-probabilities",
+    "-fauto-profile",
+    "-fcallgraph-info",
+    "-fopt-info",
+    "-time=",
+    "-ftime-trace",
+    "-foptimization-record",
+    "-fsave-optimization-record",
+    "-fmodule",
+    "-fdeps",
+    "-specs",
+    "--specs",
+    "-dumpv",
+    "-dumpm",
+    "-dumps",
+    "-print",
+    "--print",
+    "-v",
+    "-###",
+    "--version",
+    "--help",
+    "-Xclang",
+    "-cc1",
+    "-MJ",
+    "-serialize-diagnostics",
+    "--serialize-diagnostics",
+    "-index-store-path",
+    "-fdiagnostics-add-output",
+    "-fdiagnostics-format=sarif-file",
+    "-fdiagnostics-format=json-file",
+    "-d",
+    "-fcompare-debug",
+    "-freport-bug",
+    "-flto-report",
+    "-fmem-report",
 ];
 
 /// Endings of sources, which a link also compiles.
-const SOURCE_ENDINGS: &[&str] =
-    &["c", "cc", "cpp", "cxx", "c++", "C", "CPP", "cp", "i", "ii", "m", "mm", "S", "s", "sx", "h", "hpp", "hh"];
+const SOURCE_ENDINGS: &[&str] = &[
+    "c", "cc", "cpp", "cxx", "c++", "C", "CPP", "cp", "i", "ii", "m", "mm", "S", "s", "sx", "h", "hpp", "hh",
+];
 
 /// What one run of a compiler driver ends with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,7 +174,9 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
                 words.next()?;
                 line.libraries |= option == "-l";
             }
-            option if UNKNOWN_OUTPUTS.iter().any(|start| option.starts_with(start)) && !is_harmless(option) => {
+            option
+                if UNKNOWN_OUTPUTS.iter().any(|start| option.starts_with(start)) && !is_harmless(option) =>
+            {
                 return None;
             }
             option => read_joined_option(&mut line, option)?,
@@ -164,8 +230,8 @@ fn read_linker_words(line: &mut Line, words: &[String]) -> Option<()> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "-Map" | "--Map" | "--out-implib" => line.other_writes.push(words.next()?),
-            "-o" | "--output" | "--dependency-file" | "-plugin" | "--plugin" | "--print-map" | "-M" | "--trace"
-            | "-t" | "--verbose" => return None,
+            "-o" | "--output" | "--dependency-file" | "-plugin" | "--plugin" | "--print-map" | "-M"
+            | "--trace" | "-t" | "--verbose" => return None,
             option if option.starts_with('-') => {}
             // A value, a script, a list of symbols or an object: reading too much only orders more.
             value => line.other_reads.push(value.to_owned()),
@@ -208,7 +274,9 @@ fn finish(command: &Command, stage: Stage, line: Line, response_files: Vec<PathB
             writes.push(command.write(&file, State::Text { mode: 0o666 }));
         }
         if stage == Stage::Assemble {
-            for (is_asked, ending) in [(line.split_debug, "dwo"), (line.coverage, "gcno"), (line.stack_usage, "su")] {
+            for (is_asked, ending) in
+                [(line.split_debug, "dwo"), (line.coverage, "gcno"), (line.stack_usage, "su")]
+            {
                 if is_asked {
                     writes.push(command.write(&replace_ending(output, ending), State::Other));
                 }
@@ -228,9 +296,7 @@ fn finish(command: &Command, stage: Stage, line: Line, response_files: Vec<PathB
 }
 
 fn is_source(input: &str) -> bool {
-    Path::new(input)
-        .extension()
-        .is_some_and(|ending| SOURCE_ENDINGS.iter().any(|known| ending == *known))
+    Path::new(input).extension().is_some_and(|ending| SOURCE_ENDINGS.iter().any(|known| ending == *known))
 }
 
 /// Whether a source includes files that need not be text. An unreadable source may do so.
@@ -268,7 +334,11 @@ pub(super) fn assembler_effects(command: &Command) -> Option<Effects> {
                 words.next()?;
             }
             "-" | "--MD" => return None,
-            option if option.starts_with("-a") || option.starts_with("--MD") || option.starts_with("--listing") => {
+            option
+                if option.starts_with("-a")
+                    || option.starts_with("--MD")
+                    || option.starts_with("--listing") =>
+            {
                 return None;
             }
             option if option.starts_with('-') => {}
@@ -287,9 +357,34 @@ pub(super) fn assembler_effects(command: &Command) -> Option<Effects> {
 
 /// Options of `ld` with a word of their own behind them that names no file.
 const LINKER_OPTIONS_WITH_WORD: &[&str] = &[
-    "-m", "-e", "--entry", "-z", "-L", "-l", "-u", "--undefined", "-soname", "-h", "-rpath", "--rpath",
-    "-rpath-link", "-dynamic-linker", "--dynamic-linker", "-y", "-Y", "-b", "--format", "-A", "-a", "-G",
-    "-Ttext", "-Tdata", "-Tbss", "--defsym", "--hash-style", "-O",
+    "-m",
+    "-e",
+    "--entry",
+    "-z",
+    "-L",
+    "-l",
+    "-u",
+    "--undefined",
+    "-soname",
+    "-h",
+    "-rpath",
+    "--rpath",
+    "-rpath-link",
+    "-dynamic-linker",
+    "--dynamic-linker",
+    "-y",
+    "-Y",
+    "-b",
+    "--format",
+    "-A",
+    "-a",
+    "-G",
+    "-Ttext",
+    "-Tdata",
+    "-Tbss",
+    "--defsym",
+    "--hash-style",
+    "-O",
 ];
 
 /// Effects of `ld`.
@@ -302,7 +397,9 @@ pub(super) fn linker_effects(command: &Command) -> Option<Effects> {
         match word.as_str() {
             "-o" => output = words.next()?.clone(),
             "-r" | "-i" | "--relocatable" => line.is_partial_link = true,
-            "-T" | "--script" | "-c" | "-R" | "--just-symbols" | "-dT" => line.other_reads.push(words.next()?.clone()),
+            "-T" | "--script" | "-c" | "-R" | "--just-symbols" | "-dT" => {
+                line.other_reads.push(words.next()?.clone())
+            }
             "-v" | "-V" | "--version" | "--help" => return None,
             option if LINKER_OPTIONS_WITH_WORD.contains(&option) => {
                 words.next()?;

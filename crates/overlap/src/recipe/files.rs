@@ -136,7 +136,8 @@ fn changed(command: &Command, names: &[&String]) -> Option<Effects> {
 
 /// Effects of `test EXPRESSION`: every operand may be a file.
 pub(super) fn test_effects(command: &Command) -> Option<Effects> {
-    let words = command.arguments.iter().filter(|word| !matches!(word.as_str(), "]" | "!" | "=" | "!=" | "(" | ")"));
+    let words =
+        command.arguments.iter().filter(|word| !matches!(word.as_str(), "]" | "!" | "=" | "!=" | "(" | ")"));
     let operands = words.filter(|word| !word.is_empty() && !word.starts_with('-'));
     Some(Effects { reads: command.paths(operands), ..Effects::default() })
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use brush_parser::Parser;
 use brush_parser::ast::{
-    AndOr, AndOrList, AssignmentName, AssignmentValue, Command as Node, CommandPrefixOrSuffixItem, CompoundCommand,
-    CompoundList, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline, SeparatorOperator, SimpleCommand,
-    Word,
+    AndOr, AndOrList, AssignmentName, AssignmentValue, Command as Node, CommandPrefixOrSuffixItem,
+    CompoundCommand, CompoundList, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline,
+    SeparatorOperator, SimpleCommand, Word,
 };
 
 use super::word::{Variables, expand, expand_one};
@@ -163,7 +163,8 @@ impl Walk<'_> {
         let mut words = expand(name, &self.variables)?;
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             match item {
-                CommandPrefixOrSuffixItem::Word(word) | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                CommandPrefixOrSuffixItem::Word(word)
+                | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
                     words.extend(expand(word, &self.variables)?);
                 }
                 CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut effects)?,
@@ -208,7 +209,9 @@ impl Walk<'_> {
             (IoFileRedirectKind::DuplicateOutput, IoFileRedirectTarget::Fd(1 | 2)) => {}
             (IoFileRedirectKind::DuplicateOutput, IoFileRedirectTarget::Duplicate(word))
                 if matches!(word.value.as_str(), "1" | "2") => {}
-            (IoFileRedirectKind::Read, IoFileRedirectTarget::Filename(word)) => effects.reads.push(path(word)?),
+            (IoFileRedirectKind::Read, IoFileRedirectTarget::Filename(word)) => {
+                effects.reads.push(path(word)?)
+            }
             (
                 IoFileRedirectKind::Write | IoFileRedirectKind::Clobber | IoFileRedirectKind::Append,
                 IoFileRedirectTarget::Filename(word),

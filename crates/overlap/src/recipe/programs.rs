@@ -18,7 +18,11 @@ struct Program {
 const PROGRAMS: &[Program] = &[
     Program { names: compiler::NAMES, reader: compiler::effects, weight: Weight::Heavy },
     Program { names: &["as"], reader: compiler::assembler_effects, weight: Weight::Heavy },
-    Program { names: &["ld", "ld.bfd", "ld.gold", "ld.lld"], reader: compiler::linker_effects, weight: Weight::Heavy },
+    Program {
+        names: &["ld", "ld.bfd", "ld.gold", "ld.lld"],
+        reader: compiler::linker_effects,
+        weight: Weight::Heavy,
+    },
     Program { names: &["ar", "gcc-ar", "llvm-ar"], reader: archive::effects, weight: Weight::Heavy },
     Program {
         names: &["ranlib", "gcc-ranlib", "llvm-ranlib"],
@@ -34,7 +38,11 @@ const PROGRAMS: &[Program] = &[
     Program { names: &["chmod"], reader: files::mode_effects, weight: Weight::Light },
     Program { names: &["test", "["], reader: files::test_effects, weight: Weight::Light },
     Program { names: &["cat", "cmp"], reader: files::read_effects, weight: Weight::Light },
-    Program { names: &["echo", "printf", "true", "false", ":"], reader: files::no_effects, weight: Weight::Light },
+    Program {
+        names: &["echo", "printf", "true", "false", ":"],
+        reader: files::no_effects,
+        weight: Weight::Light,
+    },
 ];
 
 /// The meaning of a program's arguments; `None` if the program or an argument is not understood.
@@ -46,7 +54,9 @@ pub(super) fn meaning(name: &str, command: &Command) -> Option<Meaning> {
 /// Whether a file name is this program, for any target and version.
 fn is_variant(name: &str, known: &str) -> bool {
     let unversioned = match name.rsplit_once('-') {
-        Some((front, version)) if !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+        Some((front, version))
+            if !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') =>
+        {
             front
         }
         _ => name,
@@ -54,10 +64,7 @@ fn is_variant(name: &str, known: &str) -> bool {
     // A target has three or four parts.
     let has_target = |front: &str| (2..=3).contains(&front.matches('-').count());
     unversioned == known
-        || unversioned
-            .strip_suffix(known)
-            .and_then(|front| front.strip_suffix('-'))
-            .is_some_and(has_target)
+        || unversioned.strip_suffix(known).and_then(|front| front.strip_suffix('-')).is_some_and(has_target)
 }
 
 #[cfg(test)]

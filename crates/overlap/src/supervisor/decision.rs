@@ -39,7 +39,9 @@ impl Supervisor {
     pub(super) fn decide(&mut self, call: &Notification) -> io::Result<Decision> {
         let process = Process(call.pid);
         match decode(call) {
-            Call::Execute { path, arguments, environment } => self.execute(call, path, arguments, environment),
+            Call::Execute { path, arguments, environment } => {
+                self.execute(call, path, arguments, environment)
+            }
             Call::Exit { status } => self.exit(process, status),
             Call::Wait { status } => Ok(self.wait(process, status)),
             Call::Look { .. } | Call::List { .. } if self.jobs.is_empty() => Ok(CONTINUE),
@@ -47,9 +49,7 @@ impl Supervisor {
             Call::List { descriptor } => Ok(self.list(process, descriptor)),
             Call::MakeDirectory { path } => Ok(self.make_directory(process, path)),
             Call::OpenToWrite { path, flags } => Ok(self.open_to_write(process, path, flags)),
-            Call::MakeName { path } => {
-                Ok(self.write(process, path, |path| path.symlink_metadata().is_err()))
-            }
+            Call::MakeName { path } => Ok(self.write(process, path, |path| path.symlink_metadata().is_err())),
             Call::Change { path } | Call::Rename { from: path, .. } => {
                 Ok(self.write(process, path, |path| path.symlink_metadata().is_ok()))
             }
@@ -140,7 +140,9 @@ impl Supervisor {
             kind.is_char_device() || kind.is_fifo() || kind.is_socket()
         });
         let fails = match &found {
-            Ok(found) => flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL || found.is_dir(),
+            Ok(found) => {
+                flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL || found.is_dir()
+            }
             Err(_) => flags & libc::O_CREAT == 0 || path.parent().is_none_or(|parent| !parent.is_dir()),
         };
         if is_device || (fails && self.pending(&path, true).is_none()) {

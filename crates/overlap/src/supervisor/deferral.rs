@@ -7,7 +7,7 @@ use std::path::Path;
 use super::decision::Decision;
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
-use crate::disk::{canonical, coarse_now};
+use crate::disk::{canonical, precise_now};
 use crate::execution::Deferred;
 use crate::jobs::JobId;
 use crate::listener::{Answer, Notification};
@@ -15,7 +15,7 @@ use crate::output::Targets;
 use crate::process::Process;
 use crate::recipe::{self, Invocation, Meaning, Weight};
 use crate::summary::WaitReason;
-use crate::tracee::Tracee;
+use crate::tracee::{Stop, Tracee};
 
 /// Programs that can be copied and go on: each waits for its children by `wait4`, in one thread.
 const DRIVERS: &[&str] = &["make", "gmake", "sh", "dash", "bash"];
@@ -47,7 +47,8 @@ impl Supervisor {
         if !path.is_file() {
             return Ok(CONTINUE);
         }
-        let read = || Some((process.strings(arguments)?, process.strings(environment)?, process.directory()?));
+        let read =
+            || Some((process.strings(arguments)?, process.strings(environment)?, process.directory()?));
         let Some((arguments, environment, directory)) = read() else { return Ok(CONTINUE) };
         if let Some(reason) = runs_in_parallel(&path, &arguments, &environment) {
             self.passed_through.get_or_insert(reason);
@@ -95,22 +96,28 @@ impl Supervisor {
         let Some(&instruction) = self.instructions.get(&driver) else {
             return Ok(Err("its parent has made no system call yet"));
         };
-        // Both are seized before anything changes.
-        let (Ok(stopped_driver), Ok(stopped_child)) = (Tracee::seize(driver), Tracee::seize(child)) else {
-            return Ok(Err("its process may not be traced"));
+        let (stopped_driver, stopped_child) = (Tracee::seize(driver)?, Tracee::seize(child)?);
+        let end_child = |child: Tracee| child.wait_for_stop().and_then(|()| child.exit(0, call.instruction));
+        let copy_driver = |ended_copies| {
+            stopped_driver.reap_copies(ended_copies, instruction)?;
+            stopped_driver.copy(instruction)
         };
-        // A driver that waits in vfork stops only when the child has ended.
-        let ended = stopped_child.wait_for_stop().and_then(|()| stopped_child.exit(0, call.instruction));
-        if ended.is_err() {
-            return Ok(Err("its process may not be traced"));
-        }
-        stopped_driver.wait_for_stop()?;
-        stopped_driver.reap_copies(self.ended_copies.remove(&driver).unwrap_or(0), instruction)?;
-        let copy = stopped_driver.copy(instruction)?;
+        let ended_copies = self.ended_copies.remove(&driver).unwrap_or(0);
+        // The driver is copied before its child ends, or it might already have the child's status. A
+        // driver in vfork stops only afterwards, but before it can ask.
+        let copy = if stopped_driver.wait_for_stop_or_vfork()? == Stop::Stopped {
+            let copy = copy_driver(ended_copies)?;
+            end_child(stopped_child)?;
+            copy
+        } else {
+            end_child(stopped_child)?;
+            stopped_driver.wait_for_stop()?;
+            copy_driver(ended_copies)?
+        };
         drop(stopped_driver);
         self.instructions.remove(&child);
         self.copies.insert(copy.process());
-        let id = self.jobs.defer(meaning.effects, driver, coarse_now());
+        let id = self.jobs.defer(meaning.effects, driver, precise_now());
         self.checkpoints.insert(id, Checkpoint { driver, child, copy, positions });
         self.summary.deferred(&deferred);
         self.waiting.insert(id, deferred);
@@ -132,7 +139,12 @@ impl Supervisor {
         if !DRIVERS.iter().any(|known| name == *known) {
             return Err("its parent is neither make nor a shell");
         }
-        if self.jobs.last_of(child).is_some() || self.successors.get(&driver).is_some_and(|it| it.answer.is_some()) {
+        if status.tracer.is_some() || parent.tracer.is_some() {
+            return Err("its process is traced by another program");
+        }
+        if self.jobs.last_of(child).is_some()
+            || self.successors.get(&driver).is_some_and(|it| it.answer.is_some())
+        {
             return Err("its process has deferred commands itself");
         }
         if driver.children().iter().any(|other| *other != child && !self.copies.contains(other)) {
@@ -142,7 +154,11 @@ impl Supervisor {
         let (Some(output), Some(error)) = (name_of(1), name_of(2)) else {
             return Err("its output is closed");
         };
-        let targets = self.build.output.targets(&output, &error).ok_or("its output does not go where the build's goes")?;
+        let targets = self
+            .build
+            .output
+            .targets(&output, &error)
+            .ok_or("its output does not go where the build's goes")?;
         if [child, driver].iter().any(|process| writes_files(*process)) {
             return Err("a file is open to write");
         }
@@ -180,7 +196,8 @@ fn writes_files(process: Process) -> bool {
         let writes = process
             .descriptor_state(number)
             .is_some_and(|state| state.flags & libc::O_ACCMODE != libc::O_RDONLY);
-        writes && process.descriptor(number).is_some_and(|path| path.is_absolute() && !path.starts_with("/dev"))
+        writes
+            && process.descriptor(number).is_some_and(|path| path.is_absolute() && !path.starts_with("/dev"))
     })
 }
 

@@ -63,7 +63,8 @@ impl Supervisor {
         for process in &descendants {
             self.instructions.remove(process);
         }
-        let mut originals = self.successors.remove(&driver).map_or_else(Vec::new, |successor| successor.originals);
+        let mut originals =
+            self.successors.remove(&driver).map_or_else(Vec::new, |successor| successor.originals);
         originals.push(stopped);
         let successor = copy.process();
         let pid = Pid::from_raw(successor.0).ok_or(io::ErrorKind::NotFound)?;
