@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::jobs::Timestamp;
-use crate::recipe::{Files, absolute};
+use crate::recipe::{Executable, Files, Format, absolute};
 
 /// Longest response file or source that is looked at, in bytes.
 const MAX_READ: u64 = 16 << 20;
@@ -32,7 +32,7 @@ impl Files for Disk {
         path.symlink_metadata().is_ok()
     }
 
-    fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<PathBuf> {
+    fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable> {
         let candidate = if name.contains('/') {
             absolute(directory, OsStr::new(name))
         } else {
@@ -46,7 +46,9 @@ impl Files for Disk {
         }
         let mut start = [0; 4];
         File::open(&candidate).ok()?.read_exact(&mut start).ok()?;
-        (start == *b"\x7fELF").then(|| candidate.canonicalize().ok())?
+        let format = if start == *b"\x7fELF" { Format::Elf } else { Format::Script };
+        let name = candidate.canonicalize().ok()?.file_name()?.to_str()?.to_owned();
+        Some(Executable { name, format })
     }
 
     fn read(&self, path: &Path) -> Option<Vec<u8>> {

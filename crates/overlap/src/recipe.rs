@@ -6,6 +6,7 @@
 mod archive;
 mod compiler;
 mod files;
+mod kernel;
 mod line;
 mod programs;
 #[cfg(test)]
@@ -24,11 +25,28 @@ pub(crate) trait Files {
     fn is_dir(&self, path: &Path) -> bool;
     /// Whether the path exists.
     fn exists(&self, path: &Path) -> bool;
-    /// The file that a name in a command line executes, with symbolic links resolved; `None` for a
-    /// script and for a name that is not found.
-    fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<PathBuf>;
+    /// The file that a name in a command line executes; `None` for a name that is not found.
+    fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable>;
     /// The contents of a small file; `None` if it cannot be read.
     fn read(&self, path: &Path) -> Option<Vec<u8>>;
+}
+
+/// An executable file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Executable {
+    /// Its name, with symbolic links resolved.
+    pub(crate) name: String,
+    /// Its format.
+    pub(crate) format: Format,
+}
+
+/// Format of an executable file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Machine code.
+    Elf,
+    /// A text for an interpreter.
+    Script,
 }
 
 /// A command as `execve` gets it.
@@ -73,15 +91,14 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
         return None;
     }
     let program = files.program(&invocation.program, &invocation.directory, "")?;
-    let name = program.file_name()?.to_str()?;
-    let meaning = match (name, &invocation.arguments[..]) {
+    let meaning = match (program.name.as_str(), &invocation.arguments[..]) {
         ("sh" | "dash" | "bash", [_, option, text]) if matches!(option.as_str(), "-c" | "-ec") => {
             line::meaning(text, invocation, files)
         }
         ("sh" | "dash" | "bash", _) => None,
         (_, [_, arguments @ ..]) => {
             let command = Command { files, directory: &invocation.directory, arguments };
-            programs::meaning(name, &command)
+            programs::meaning(&program, &command)
         }
         _ => None,
     }?;

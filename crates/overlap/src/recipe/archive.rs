@@ -8,8 +8,8 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
     let (words, mut reads) = command.expand_response_files()?;
     let [operation, archive, members @ ..] = &words[..] else { return None };
     let operation = operation.strip_prefix('-').unwrap_or(operation);
-    // Positions, scripts, extraction and thin archives are left alone.
-    if operation.is_empty() || !operation.bytes().all(|letter| b"rqcsuvDUPt".contains(&letter)) {
+    // Positions, scripts and extraction are left alone.
+    if operation.is_empty() || !operation.bytes().all(|letter| b"rqcsSuvDUPtT".contains(&letter)) {
         return None;
     }
     if archive.starts_with('-') || members.iter().any(|member| member.starts_with('-')) {

@@ -13,7 +13,7 @@ use brush_parser::ast::{
 };
 
 use super::word::{Variables, expand, expand_one};
-use super::{Command, Files, Invocation, Meaning, Weight, absolute, programs};
+use super::{Command, Executable, Files, Format, Invocation, Meaning, Weight, absolute, programs};
 use crate::effects::{Effects, State, Write};
 
 /// Commands that every shell has built in, and that the table of programs knows.
@@ -62,6 +62,11 @@ struct Walk<'a> {
     variables: Variables,
     effects: Effects,
     weight: Weight,
+}
+
+/// Whether a condition of `trap` is a signal, and not the end of the shell.
+fn is_signal(condition: &String) -> bool {
+    ["HUP", "INT", "QUIT", "TERM", "PIPE", "1", "2", "3", "13", "15"].contains(&condition.as_str())
 }
 
 impl Walk<'_> {
@@ -177,6 +182,10 @@ impl Walk<'_> {
                 self.directory = absolute(&self.directory, directory.as_ref());
             }
             ("set", [option]) if matches!(option.as_str(), "-e" | "+e") => {}
+            // What the shell does when a signal comes; the job is the same shell.
+            ("trap", [_, signals @ ..]) if !signals.is_empty() && signals.iter().all(is_signal) => {}
+            // Only redirections, for the rest of the line.
+            ("exec", []) => {}
             // Ends the line: what follows may not run, and a failure is the line's own.
             ("exit", [] | [_]) => {}
             _ => {
@@ -192,11 +201,12 @@ impl Walk<'_> {
     fn command(&self, name: &str, arguments: &[String]) -> Option<Meaning> {
         let command = Command { files: self.files, directory: &self.directory, arguments };
         if BUILT_IN.contains(&name) {
-            return programs::meaning(name, &command);
+            let program = Executable { name: name.to_owned(), format: Format::Elf };
+            return programs::meaning(&program, &command);
         }
         let search_path = self.variables.get("PATH").map_or("", String::as_str);
         let program = self.files.program(name, &self.directory, search_path)?;
-        programs::meaning(program.file_name()?.to_str()?, &command)
+        programs::meaning(&program, &command)
     }
 
     fn redirect(&self, redirect: &IoRedirect, effects: &mut Effects) -> Option<()> {

@@ -1,6 +1,6 @@
 //! The table of programs whose arguments tell what they read and write.
 
-use super::{Command, Meaning, Weight, archive, compiler, files};
+use super::{Command, Executable, Format, Meaning, Weight, archive, compiler, files, kernel};
 use crate::effects::Effects;
 
 /// Reads the arguments of one program; `None` if it does not understand them.
@@ -9,6 +9,7 @@ type Reader = fn(&Command) -> Option<Effects>;
 /// One row: names, reader, weight.
 struct Program {
     names: &'static [&'static str],
+    format: Format,
     reader: Reader,
     weight: Weight,
 }
@@ -16,38 +17,82 @@ struct Program {
 /// Every program that may be deferred. A name also stands for the name with a target before it and
 /// a version behind it, such as `x86_64-linux-gnu-gcc-12`.
 const PROGRAMS: &[Program] = &[
-    Program { names: compiler::NAMES, reader: compiler::effects, weight: Weight::Heavy },
-    Program { names: &["as"], reader: compiler::assembler_effects, weight: Weight::Heavy },
+    Program { names: compiler::NAMES, format: Format::Elf, reader: compiler::effects, weight: Weight::Heavy },
+    Program {
+        names: &["as"],
+        format: Format::Elf,
+        reader: compiler::assembler_effects,
+        weight: Weight::Heavy,
+    },
     Program {
         names: &["ld", "ld.bfd", "ld.gold", "ld.lld"],
+        format: Format::Elf,
         reader: compiler::linker_effects,
         weight: Weight::Heavy,
     },
-    Program { names: &["ar", "gcc-ar", "llvm-ar"], reader: archive::effects, weight: Weight::Heavy },
+    Program {
+        names: &["ar", "gcc-ar", "llvm-ar"],
+        format: Format::Elf,
+        reader: archive::effects,
+        weight: Weight::Heavy,
+    },
     Program {
         names: &["ranlib", "gcc-ranlib", "llvm-ranlib"],
+        format: Format::Elf,
         reader: archive::index_effects,
         weight: Weight::Light,
     },
-    Program { names: &["mv"], reader: files::move_effects, weight: Weight::Light },
-    Program { names: &["cp"], reader: files::copy_effects, weight: Weight::Light },
-    Program { names: &["ln"], reader: files::link_effects, weight: Weight::Light },
-    Program { names: &["rm"], reader: files::remove_effects, weight: Weight::Light },
-    Program { names: &["mkdir"], reader: files::directory_effects, weight: Weight::Light },
-    Program { names: &["touch"], reader: files::touch_effects, weight: Weight::Light },
-    Program { names: &["chmod"], reader: files::mode_effects, weight: Weight::Light },
-    Program { names: &["test", "["], reader: files::test_effects, weight: Weight::Light },
-    Program { names: &["cat", "cmp"], reader: files::read_effects, weight: Weight::Light },
+    Program { names: &["mv"], format: Format::Elf, reader: files::move_effects, weight: Weight::Light },
+    Program { names: &["cp"], format: Format::Elf, reader: files::copy_effects, weight: Weight::Light },
+    Program { names: &["ln"], format: Format::Elf, reader: files::link_effects, weight: Weight::Light },
+    Program { names: &["rm"], format: Format::Elf, reader: files::remove_effects, weight: Weight::Light },
+    Program {
+        names: &["mkdir"],
+        format: Format::Elf,
+        reader: files::directory_effects,
+        weight: Weight::Light,
+    },
+    Program { names: &["touch"], format: Format::Elf, reader: files::touch_effects, weight: Weight::Light },
+    Program { names: &["chmod"], format: Format::Elf, reader: files::mode_effects, weight: Weight::Light },
+    Program {
+        names: &["test", "["],
+        format: Format::Elf,
+        reader: files::test_effects,
+        weight: Weight::Light,
+    },
+    Program {
+        names: &["cat", "cmp"],
+        format: Format::Elf,
+        reader: files::read_effects,
+        weight: Weight::Light,
+    },
+    // Helpers of the build of the Linux kernel.
+    Program {
+        names: &["fixdep"],
+        format: Format::Elf,
+        reader: kernel::fixdep_effects,
+        weight: Weight::Light,
+    },
+    Program {
+        names: &["check-local-export"],
+        format: Format::Script,
+        reader: files::read_effects,
+        weight: Weight::Light,
+    },
     Program {
         names: &["echo", "printf", "true", "false", ":"],
+        format: Format::Elf,
         reader: files::no_effects,
         weight: Weight::Light,
     },
 ];
 
 /// The meaning of a program's arguments; `None` if the program or an argument is not understood.
-pub(super) fn meaning(name: &str, command: &Command) -> Option<Meaning> {
-    let row = PROGRAMS.iter().find(|row| row.names.iter().any(|known| is_variant(name, known)))?;
+pub(super) fn meaning(program: &Executable, command: &Command) -> Option<Meaning> {
+    let is_row = |row: &&Program| {
+        row.format == program.format && row.names.iter().any(|known| is_variant(&program.name, known))
+    };
+    let row = PROGRAMS.iter().find(is_row)?;
     Some(Meaning { effects: (row.reader)(command)?, weight: row.weight })
 }
 

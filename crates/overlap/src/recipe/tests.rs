@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{Files, Invocation, Meaning, Weight, meaning};
+use super::{Executable, Files, Format, Invocation, Meaning, Weight, meaning};
 use crate::effects::{Search, State};
 
 /// A disk of a few files. Every program is in `/usr/bin`.
@@ -20,8 +20,10 @@ impl Files for Disk {
         self.is_dir(path) || self.0.contains_key(path)
     }
 
-    fn program(&self, name: &str, _: &Path, _: &str) -> Option<PathBuf> {
-        (!name.ends_with(".sh")).then(|| Path::new("/usr/bin").join(name))
+    fn program(&self, name: &str, _: &Path, _: &str) -> Option<Executable> {
+        let name = Path::new(name).file_name()?.to_str()?.to_owned();
+        let is_script = name.ends_with(".sh") || name == "check-local-export";
+        Some(Executable { name, format: if is_script { Format::Script } else { Format::Elf } })
     }
 
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
@@ -94,6 +96,13 @@ fn the_files_of_usual_lines_are_known() {
         ("mkdir -p new/deep && gcc -c a.c -o new/deep/a.o", "a.c", "new/ new/deep/ new/deep/a.o"),
         ("test -f a.o || gcc -c a.c", "a.o a.c", "a.o?"),
         ("if [ -f a.c ]; then gcc -c a.c; else rm -f a.o; fi", "a.c a.c", "a.o?"),
+        (
+            "set -e; exec >/dev/null; trap 'rm -f a.o; trap - HUP; kill -s HUP $$' HUP; gcc -Wp,-MMD,.a.o.d -c -o a.o \
+             a.c; scripts/basic/fixdep .a.o.d a.o 'gcc -c' > .a.o.cmd; rm -f .a.o.d",
+            "a.c .a.o.d",
+            "a.o .a.o.cmd .a.o.d-",
+        ),
+        ("scripts/check-local-export a.o", "a.o", ""),
         ("gcc -c a.c > log 2>&1", "a.c", "log a.o"),
     ] {
         assert_eq!(effects(text), (reads.to_owned(), writes.to_owned()), "{text}");
@@ -113,6 +122,7 @@ fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
         "gcc -c *.c",
         "gcc -c $(ls)",
         "gcc -c `cat list`",
+        "trap 'rm -f a.o' EXIT; gcc -c a.c",
         "gcc -c a.c &",
         "gcc -c a.c | cat",
         "unknown-program && gcc -c a.c",
