@@ -22,7 +22,7 @@ build: cargo install-deps ## Build in release mode, into target/release
 install: ## Install the built programs, documents and C library below PREFIX (/usr/local)
 	@[ -x target/release/morecores ] || { echo "nothing is built yet: run make build first, not as root" >&2; exit 2; }
 	@DESTDIR=$(DESTDIR) tools/install-locks.sh target/release $(PREFIX)
-	@install -D -t $(DESTDIR)$(PREFIX)/bin target/release/morecores $(addprefix target/release/morecores-,lock-cell locks tune-spin work)
+	@install -D -t $(DESTDIR)$(PREFIX)/bin target/release/morecores $(addprefix target/release/morecores-,lock-cell locks overlap tune-spin work)
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
 	@install -D -m 644 docs/completions/morecores.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/morecores
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions docs/completions/_morecores

@@ -11,7 +11,7 @@ pub(crate) struct PathArgument {
     pub(crate) address: u64,
 }
 
-/// What a call does.
+/// Effect of a call on files and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     /// Starts a program.

@@ -74,7 +74,8 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
     }
 }
 
-/// Time of the kernel's coarse clock, by which files get their times of change: that of its last tick.
+/// Time of the kernel's coarse clock, by which files get their times of change: that of its last
+/// tick.
 pub(crate) fn coarse_now() -> Timestamp {
     let now = clock_gettime(ClockId::RealtimeCoarse);
     timestamp(now.tv_sec, now.tv_nsec)
@@ -90,8 +91,8 @@ fn timestamp(seconds: i64, nanoseconds: i64) -> Timestamp {
     Timestamp::from(seconds) * SECOND + Timestamp::from(nanoseconds)
 }
 
-/// Gives a file, or a symbolic link itself, a time of change, if it was changed `since`. A file with
-/// an older time has been moved there, or is as it was.
+/// Gives a file, or a symbolic link itself, a time of change, if it was changed `since`. A file
+/// with an older time has been moved there, or is as it was.
 pub(crate) fn set_time(path: &Path, since: Timestamp, time: Timestamp) -> io::Result<()> {
     let Ok(found) = path.symlink_metadata() else { return Ok(()) };
     if timestamp(found.mtime(), found.mtime_nsec()) < since {

@@ -142,12 +142,6 @@ impl Effects {
         }
     }
 
-    /// State of a name after the command; `None` if the command does not change it.
-    #[must_use]
-    pub(crate) fn state_after(&self, path: &Path) -> Option<State> {
-        self.writes.iter().find(|write| write.path == path).map(|write| write.after)
-    }
-
     /// First file for which this command must run after `earlier`; `None` if their order does not
     /// matter. The conditions are those of Bernstein: neither writes what the other reads or
     /// writes.

@@ -43,14 +43,6 @@ impl Deferred {
         Self { invocation, umask, limits, targets }
     }
 
-    /// The command in one line, as one would type it.
-    pub(crate) fn text(&self) -> String {
-        match &self.invocation.arguments[..] {
-            [_, option, line] if option == "-c" || option == "-ec" => line.clone(),
-            words => shell_words::join(words),
-        }
-    }
-
     /// Starts the command.
     ///
     /// # Errors
@@ -82,10 +74,9 @@ impl Deferred {
         }
         let (started, start_time) = (Instant::now(), coarse_now());
         let child = command.spawn()?;
-        let command = self.text();
         let pid = Pid::from_child(&child);
         let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok(Running { child, pid, descriptor, text, backups, started, start_time, command })
+        Ok(Running { child, pid, descriptor, text, backups, started, start_time })
     }
 }
 
@@ -111,22 +102,19 @@ pub(crate) struct Running {
     backups: Vec<Backup>,
     started: Instant,
     start_time: Timestamp,
-    command: String,
 }
 
 /// A command that has ended, until it is settled.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// How it ended.
+    /// Exit status.
     pub(crate) status: ExitStatus,
-    /// What it printed.
+    /// Printed text.
     pub(crate) text: JobText,
     /// Time from its start to its end.
     pub(crate) elapsed: Duration,
     /// Coarse time of its start: what it changed has a later time of change.
     pub(crate) start_time: Timestamp,
-    /// The command in one line.
-    pub(crate) command: String,
     backups: Vec<Backup>,
 }
 
@@ -144,7 +132,6 @@ impl Running {
             text: self.text,
             elapsed: self.started.elapsed(),
             start_time: self.start_time,
-            command: self.command,
             backups: self.backups,
         })
     }

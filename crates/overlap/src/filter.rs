@@ -2,8 +2,8 @@
 //!
 //! `readlink` is left out: with nothing deferred it is 60% of all calls with a path, because
 //! compilers and linkers resolve their own names with it. The calls of 32-bit programs have other
-//! numbers and are not shown. `waitid` is left to the supervisor, which makes drivers wait for their
-//! copies with it.
+//! numbers and are not shown. `waitid` is left to the supervisor, which makes drivers wait for
+//! their copies with it.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};

@@ -12,7 +12,7 @@ use crate::process::Process;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct JobId(pub(crate) usize);
 
-/// How far a job has come.
+/// Progress of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Not started.
@@ -40,7 +40,7 @@ struct Job {
 /// A time of change of a file, in nanoseconds since 1970.
 pub(crate) type Timestamp = i128;
 
-/// What is known about a name that a pending job writes.
+/// A name that a pending job writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// The last job that writes it.
@@ -62,8 +62,8 @@ pub(crate) struct Jobs {
 impl Jobs {
     /// Adds a command behind all others. `now` is the time of the precise clock.
     ///
-    /// Its outputs get times of change after all earlier ones: `now`, or a nanosecond after the last
-    /// promised time.
+    /// Its outputs get times of change after all earlier ones: `now`, or a nanosecond after the
+    /// last promised time.
     pub(crate) fn defer(&mut self, effects: Effects, driver: Process, now: Timestamp) -> JobId {
         let id = JobId(self.next);
         self.next += 1;
@@ -180,10 +180,9 @@ impl Jobs {
         self.jobs.iter().rev().find(|(_, job)| job.driver == driver).map(|(id, _)| *id)
     }
 
-    /// Earlier jobs for which a job waits or waited, with the file that is the reason.
-    pub(crate) fn reasons(&self, id: JobId) -> Vec<(JobId, PathBuf)> {
-        let Some(job) = self.jobs.get(&id) else { return Vec::new() };
-        job.waits_for.iter().map(|(earlier, path)| (*earlier, path.clone())).collect()
+    /// Number of jobs that have not ended with success.
+    pub(crate) fn unfinished_count(&self) -> usize {
+        self.unfinished().count()
     }
 
     fn unfinished(&self) -> impl DoubleEndedIterator<Item = (&JobId, &Job)> {

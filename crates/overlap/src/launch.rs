@@ -80,7 +80,11 @@ fn receive(socket: &UnixStream) -> Result<OwnedFd, OverlapError> {
     match listener {
         Some(listener) => Ok(listener),
         None if received.bytes == code.len() => {
-            Err(OverlapError::Filter(io::Error::from_raw_os_error(i32::from_ne_bytes(code))))
+            Err(match i32::from_ne_bytes(code) {
+                // The kernel allows one supervisor.
+                libc::EBUSY => OverlapError::Nested,
+                code => OverlapError::Filter(io::Error::from_raw_os_error(code)),
+            })
         }
         None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
     }
@@ -117,7 +121,8 @@ fn execute(socket: OwnedFd, command: &[OsString]) -> io::Result<Never> {
     }
     // Without an answer the supervisor has given up.
     UnixStream::from(socket).read_exact(&mut [0])?;
-    Err(Command::new(program).args(arguments).exec())
+    let error = Command::new(program).args(arguments).exec();
+    Err(io::Error::new(error.kind(), format!("cannot run {}: {error}", program.display())))
 }
 
 /// Leaves a process behind that answers the calls of programs that the build left running, such as

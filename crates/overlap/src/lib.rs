@@ -1,8 +1,9 @@
 //! `morecores-overlap`: a serial build on all CPUs, without touching it.
 //!
-//! The build runs under a seccomp filter. A command whose outputs are known is deferred: its process
-//! ends at once with success, and the command runs beside the build. A call of the build that would
-//! notice the difference waits. After a failure the build goes back to the command that failed.
+//! The build runs under a seccomp filter. A command whose outputs are known is deferred: its
+//! process ends at once with success, and the command runs beside the build. A call of the build
+//! that would notice the difference waits. After a failure the build goes back to the command that
+//! failed.
 //!
 //! This crate measures nothing and explains nothing; it links no other crate of morecores.
 
@@ -31,7 +32,7 @@ use std::process::ExitStatus;
 
 use supervisor::{End, Supervisor};
 
-/// Why a build could not be run.
+/// Reason for which a build could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum OverlapError {
     /// The filter was refused.
@@ -40,6 +41,11 @@ pub enum OverlapError {
          notification (--security-opt seccomp=unconfined)"
     )]
     Filter(#[source] io::Error),
+    /// Another supervisor has the calls.
+    #[error(
+        "another program already watches the calls of this one, such as a morecores overlap around it; run the build without it"
+    )]
+    Nested,
     /// ptrace was refused.
     #[error("cannot trace the build: {0}; in a container, allow ptrace (--cap-add SYS_PTRACE)")]
     Ptrace(#[source] io::Error),
@@ -51,7 +57,7 @@ pub enum OverlapError {
 /// Result of a build.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How the command ended.
+    /// End of the command.
     pub end: BuildEnd,
     /// Lines about what was done.
     pub summary: String,

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().collect();
     match role(&arguments) {
         Role::Launcher(error) => {
-            eprintln!("morecores overlap: cannot execute the command: {error}");
+            eprintln!("morecores overlap: {error}");
             ExitCode::from(127)
         }
         Role::Answerer => match answer_rest() {

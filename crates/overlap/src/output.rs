@@ -100,8 +100,8 @@ impl Output {
         self.pipes.iter().map(|pipe| pipe.reader.as_fd())
     }
 
-    /// Streams to which descriptors 1 and 2 of a process lead, by their names in `/proc`; `None` if one
-    /// leads elsewhere.
+    /// Streams to which descriptors 1 and 2 of a process lead, by their names in `/proc`; `None` if
+    /// one leads elsewhere.
     pub(crate) fn targets(&self, output: &str, error: &str) -> Option<Targets> {
         let stream = |name: &str| self.pipes.iter().find(|pipe| pipe.name == name).map(|pipe| pipe.stream);
         Some(Targets { output: stream(output)?, error: stream(error)? })

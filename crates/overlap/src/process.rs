@@ -1,5 +1,5 @@
-//! What a process of the build is: memory, directory, descriptors, parent. It changes nothing but
-//! the memory that a call names for its result.
+//! A process of the build: memory, directory, descriptors, parent. Nothing is changed here but the
+//! memory that a call names for its result.
 
 use std::fs;
 use std::io;
@@ -119,7 +119,7 @@ impl Process {
         self.link("exe")
     }
 
-    /// What a descriptor refers to, as `/proc` names it.
+    /// Name in `/proc` of the file behind a descriptor.
     pub(crate) fn descriptor(self, number: RawFd) -> Option<PathBuf> {
         self.link(&format!("fd/{number}"))
     }

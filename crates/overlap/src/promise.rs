@@ -1,13 +1,13 @@
-//! What make is told about an output that is not there yet: the result of `stat` for a file with a
-//! promised time of change.
+//! Promises to make: the result of `stat` for an output that is not there yet, with the time of
+//! change that the file will get.
 
 use crate::effects::State;
 use crate::jobs::{Pending, Timestamp};
 use crate::listener::Answer;
 use crate::process::Process;
 
-/// Answer to make's question about a pending output; `None` if only the real file can tell. `buffer`
-/// is the address of the result in make's memory.
+/// Answer to make's question about a pending output; `None` if only the real file can tell.
+/// `buffer` is the address of the result in make's memory.
 ///
 /// Size and inode are invented, so nobody but make may be told this.
 pub(crate) fn answer(make: Process, pending: &Pending, buffer: u64) -> Option<Answer> {

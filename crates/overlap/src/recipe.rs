@@ -62,7 +62,7 @@ pub(crate) struct Invocation {
     pub(crate) directory: PathBuf,
 }
 
-/// What a command does, if all of it is understood.
+/// Meaning of a command, all of which is understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meaning {
     /// The files it reads and writes.

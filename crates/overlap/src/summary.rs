@@ -1,14 +1,12 @@
-//! What a build did: numbers and reasons, and their text at the end.
+//! The summary of a build: numbers and reasons, and their text at the end.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::execution::Deferred;
-
-/// Why a call of the build waited.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Reason for which a call of the build waited.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WaitReason {
     /// It looked at a pending output.
     File(PathBuf),
@@ -20,12 +18,13 @@ pub(crate) enum WaitReason {
     Exit,
 }
 
-/// A call that waited.
-#[derive(Debug)]
-pub(crate) struct Wait {
-    pub(crate) reason: WaitReason,
-    /// Commands that were pending when it began to wait.
-    pub(crate) jobs: usize,
+/// Calls that waited for one reason.
+#[derive(Debug, Default)]
+struct Waits {
+    calls: usize,
+    elapsed: Duration,
+    /// Most commands that were pending when a call began to wait.
+    jobs: usize,
 }
 
 /// Counts of one build.
@@ -33,8 +32,6 @@ pub(crate) struct Wait {
 pub(crate) struct Summary {
     /// Time from the start of the build to its end.
     pub(crate) elapsed: Duration,
-    /// Time for which calls of the build waited.
-    pub(crate) held: Duration,
     /// Sum of the elapsed times of the deferred commands.
     pub(crate) deferred_time: Duration,
     /// Number of deferred commands.
@@ -43,23 +40,30 @@ pub(crate) struct Summary {
     pub(crate) calls: usize,
     /// Number of deferred commands that failed.
     pub(crate) failures: usize,
-    /// Calls that waited.
-    pub(crate) waits: Vec<Wait>,
-    /// Programs whose arguments were not understood, with the number of their runs.
-    pub(crate) unknown: BTreeMap<String, usize>,
-    /// Commands that were understood and not deferred, by reason.
-    pub(crate) refused: BTreeMap<&'static str, usize>,
-    /// Why nothing was deferred any more.
+    /// Reason for which nothing was deferred from some point on.
     pub(crate) passed_through: Option<&'static str>,
+    waits: BTreeMap<WaitReason, Waits>,
+    /// Programs that are not understood, with the number of their runs.
+    unknown: BTreeMap<String, usize>,
+    /// Reasons for which understood commands were not deferred, with their number.
+    refused: BTreeMap<&'static str, usize>,
 }
 
-impl Summary {
-    pub(crate) fn deferred(&mut self, _: &Deferred) {
-        self.deferred += 1;
-    }
+/// Rows of each list in the text.
+const MAX_ROWS: usize = 5;
+/// Shortest total wait that is told.
+const MIN_WAIT: Duration = Duration::from_millis(10);
 
+impl Summary {
     pub(crate) fn add_job(&mut self, elapsed: Duration) {
         self.deferred_time += elapsed;
+    }
+
+    pub(crate) fn waited(&mut self, reason: WaitReason, jobs: usize, elapsed: Duration) {
+        let waits = self.waits.entry(reason).or_default();
+        waits.calls += 1;
+        waits.elapsed += elapsed;
+        waits.jobs = waits.jobs.max(jobs);
     }
 
     pub(crate) fn not_understood(&mut self, arguments: &[String]) {
@@ -72,31 +76,68 @@ impl Summary {
         *self.refused.entry(reason).or_default() += 1;
     }
 
-    /// Estimated elapsed time of the serial build: the time in which the drivers did not wait, and
-    /// the deferred commands one after the other.
-    pub(crate) fn serial(&self) -> Duration {
-        self.elapsed.saturating_sub(self.held) + self.deferred_time
+    /// Estimated elapsed time of the serial build: the time in which no call waited, and the
+    /// deferred commands one after the other.
+    fn serial(&self) -> Duration {
+        let waited: Duration = self.waits.values().map(|waits| waits.elapsed).sum();
+        self.elapsed.saturating_sub(waited) + self.deferred_time
     }
 
     /// The summary as lines of text.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        let seconds = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
         // Writing to a string cannot fail.
-        let _ = writeln!(
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(
             text,
-            "overlap: {}; in series it would have taken about {}. {} commands deferred, {} calls seen.",
-            seconds(self.elapsed),
-            seconds(self.serial()),
+            "overlap: {:.2} s; in series about {:.2} s. {} commands deferred, {} of them failed; {} calls seen.",
+            self.elapsed.as_secs_f64(),
+            self.serial().as_secs_f64(),
             self.deferred,
+            self.failures,
             self.calls,
-        );
+        )?;
         if let Some(reason) = self.passed_through {
-            let _ = writeln!(text, "overlap: nothing was deferred from some point on: {reason}.");
+            writeln!(text, "overlap: from some point on nothing was deferred: {reason}.")?;
+        }
+        let mut waits: Vec<_> = self.waits.iter().filter(|(_, waits)| waits.elapsed >= MIN_WAIT).collect();
+        waits.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.elapsed));
+        for (reason, waits) in waits.iter().take(MAX_ROWS) {
+            let seconds = waits.elapsed.as_secs_f64();
+            let jobs = match waits.jobs {
+                1 => "1 command".to_owned(),
+                jobs => format!("up to {jobs} commands"),
+            };
+            writeln!(text, "overlap: {} waited {seconds:.2} s for {jobs}.", subject(reason))?;
+        }
+        let mut unknown: Vec<_> = self.unknown.iter().collect();
+        unknown.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        if !unknown.is_empty() {
+            let names: Vec<_> =
+                unknown.iter().take(MAX_ROWS).map(|(name, count)| format!("{name} ({count})")).collect();
+            writeln!(
+                text,
+                "overlap: ran in place, because what they read and write is not known: {}.",
+                names.join(", ")
+            )?;
         }
         for (reason, count) in &self.refused {
-            let _ = writeln!(text, "overlap: not deferred, {count} times: {reason}.");
+            writeln!(text, "overlap: {count} commands not deferred: {reason}.")?;
         }
-        text
+        Ok(())
+    }
+}
+
+/// Subject of a sentence about a wait.
+fn subject(reason: &WaitReason) -> String {
+    match reason {
+        WaitReason::File(path) => format!("a look at {}", path.display()),
+        WaitReason::Directory(path) => format!("a list of {}", path.display()),
+        WaitReason::Write(path) => format!("a change of {}", path.display()),
+        WaitReason::Exit => "the end of make or a shell".to_owned(),
     }
 }

@@ -1,8 +1,8 @@
 //! The supervisor: one loop that answers the calls of the build, starts and ends the deferred
 //! commands, and settles them in the serial order.
 //!
-//! Deciding about a call is in `decision`, deferring a command in `deferral`, and the way back after
-//! a failure in `rollback`. Nothing here prints but the text of the build itself.
+//! Deciding about a call is in `decision`, deferring a command in `deferral`, and the way back
+//! after a failure in `rollback`. Nothing here prints but the text of the build itself.
 
 mod decision;
 mod deferral;
@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
+use decision::Decision;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
@@ -26,7 +27,7 @@ use crate::jobs::{JobId, Jobs, Progress};
 use crate::listener::{Listener, Notification};
 use crate::output::Output;
 use crate::process::Process;
-use crate::summary::{Summary, Wait, WaitReason};
+use crate::summary::{Summary, WaitReason};
 use crate::tracee::{Copy, Tracee};
 
 /// Time that processes get to end after a signal, before they are killed.
@@ -39,7 +40,7 @@ pub(crate) struct Build {
     pub(crate) output: Output,
 }
 
-/// How the build ended.
+/// End of the build.
 #[derive(Debug)]
 pub(crate) enum End {
     /// The command ended by itself.
@@ -54,6 +55,8 @@ struct Held {
     call: Notification,
     since: Instant,
     reason: WaitReason,
+    /// Commands that were pending when it began to wait.
+    jobs: usize,
 }
 
 /// The state of a driver at a deferral, to go back to if the deferred command fails.
@@ -102,7 +105,7 @@ pub(crate) struct Supervisor {
     ended_copies: HashMap<Process, usize>,
     /// Directories and temporary files that the drivers made while jobs were pending.
     made: Vec<(JobId, PathBuf)>,
-    /// Why nothing is deferred any more.
+    /// Reason for which nothing is deferred any more.
     passed_through: Option<&'static str>,
     summary: Summary,
 }
@@ -262,7 +265,7 @@ impl Supervisor {
     fn reconsider(&mut self) -> io::Result<()> {
         for held in std::mem::take(&mut self.held) {
             if self.build.listener.is_valid(&held.call) {
-                self.decide_and_answer(held.call, Some(held.since))?;
+                self.decide_and_answer(held.call, Some(held))?;
             }
         }
         Ok(())
@@ -274,25 +277,21 @@ impl Supervisor {
         self.decide_and_answer(call, None)
     }
 
-    fn decide_and_answer(&mut self, call: Notification, since: Option<Instant>) -> io::Result<()> {
+    fn decide_and_answer(&mut self, call: Notification, held: Option<Held>) -> io::Result<()> {
         let decision = self.decide(&call)?;
         let now = Instant::now();
-        if let (decision::Decision::Answer(_) | decision::Decision::Deferred, Some(since)) =
-            (&decision, since)
-        {
-            self.summary.held += now - since;
-        }
         match decision {
-            decision::Decision::Answer(answer) => self.build.listener.answer(&call, answer),
-            decision::Decision::Deferred => {}
-            decision::Decision::Hold(reason) => {
-                if since.is_none() {
-                    self.summary
-                        .waits
-                        .push(Wait { reason: reason.clone(), jobs: self.running.len() + self.waiting.len() });
-                }
-                self.held.push(Held { call, since: since.unwrap_or(now), reason });
+            Decision::Hold(reason) => {
+                let held =
+                    held.unwrap_or(Held { call, since: now, reason, jobs: self.jobs.unfinished_count() });
+                self.held.push(held);
+                return Ok(());
             }
+            Decision::Answer(answer) => self.build.listener.answer(&call, answer),
+            Decision::Deferred => {}
+        }
+        if let Some(held) = held {
+            self.summary.waited(held.reason, held.jobs, now - held.since);
         }
         Ok(())
     }
@@ -338,7 +337,7 @@ impl Supervisor {
     }
 }
 
-/// What is ready after a wait.
+/// Sources of events that are ready after a wait.
 struct Ready {
     signal: bool,
     root: bool,

@@ -73,8 +73,8 @@ impl Tracee {
         Ok(())
     }
 
-    /// Waits until the process has stopped, or has been found in `vfork`, where it cannot stop before
-    /// its child has ended.
+    /// Waits until the process has stopped, or has been found in `vfork`, where it cannot stop
+    /// before its child has ended.
     pub(crate) fn wait_for_stop_or_vfork(&self) -> io::Result<Stop> {
         loop {
             match self.poll_stop(libc::WNOHANG)? {

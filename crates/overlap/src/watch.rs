@@ -1,8 +1,8 @@
 //! The process in front of the supervisor: whatever ends the supervisor, nothing of the build and
 //! none of its deferred commands outlives it.
 //!
-//! It becomes the parent of everything below that loses its own, so that all of it can be found. The
-//! supervisor ends the build if this process is killed.
+//! It becomes the parent of everything below that loses its own, so that all of it can be found.
+//! The supervisor ends the build if this process is killed.
 
 use std::ffi::OsString;
 use std::io;

@@ -100,7 +100,7 @@ const SOURCE_ENDINGS: &[&str] = &[
     "c", "cc", "cpp", "cxx", "c++", "C", "CPP", "cp", "i", "ii", "m", "mm", "S", "s", "sx", "h", "hpp", "hh",
 ];
 
-/// What one run of a compiler driver ends with.
+/// Last stage of one run of a compiler driver.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Preprocess,

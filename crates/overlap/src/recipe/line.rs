@@ -65,8 +65,8 @@ struct Walk<'a> {
 }
 
 /// Whether a condition of `trap` is a signal, and not the end of the shell.
-fn is_signal(condition: &String) -> bool {
-    ["HUP", "INT", "QUIT", "TERM", "PIPE", "1", "2", "3", "13", "15"].contains(&condition.as_str())
+fn is_signal(condition: &str) -> bool {
+    ["HUP", "INT", "QUIT", "TERM", "PIPE", "1", "2", "3", "13", "15"].contains(&condition)
 }
 
 impl Walk<'_> {
@@ -183,7 +183,8 @@ impl Walk<'_> {
             }
             ("set", [option]) if matches!(option.as_str(), "-e" | "+e") => {}
             // What the shell does when a signal comes; the job is the same shell.
-            ("trap", [_, signals @ ..]) if !signals.is_empty() && signals.iter().all(is_signal) => {}
+            ("trap", [_, signals @ ..])
+                if !signals.is_empty() && signals.iter().all(|signal| is_signal(signal)) => {}
             // Only redirections, for the rest of the line.
             ("exec", []) => {}
             // Ends the line: what follows may not run, and a failure is the line's own.

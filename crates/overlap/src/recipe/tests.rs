@@ -47,8 +47,8 @@ fn line(text: &str) -> Option<Meaning> {
     meaning(&Invocation { program: "sh".to_owned(), arguments, environment, directory: "/b".into() }, &disk())
 }
 
-/// Reads and writes of a line, without `/b/`; an absent file has a minus, a possible or copied one a
-/// question mark, a directory a slash.
+/// Reads and writes of a line, without `/b/`; an absent file has a minus, a possible or copied one
+/// a question mark, a directory a slash.
 fn effects(text: &str) -> (String, String) {
     let effects = line(text).unwrap_or_else(|| panic!("not understood: {text}")).effects;
     let name = |path: &Path| path.strip_prefix("/b").unwrap_or(path).display().to_string();

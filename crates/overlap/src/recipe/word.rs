@@ -10,8 +10,8 @@ use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWit
 /// Variables of the shell and of its environment.
 pub(super) type Variables = HashMap<String, String>;
 
-/// The fields of a word; `None` if they depend on what is not known, such as a pattern or the output
-/// of a command.
+/// The fields of a word; `None` if they depend on what is not known, such as a pattern or the
+/// output of a command.
 pub(super) fn expand(word: &Word, variables: &Variables) -> Option<Vec<String>> {
     let mut text = String::new();
     let mut is_quoted = false;

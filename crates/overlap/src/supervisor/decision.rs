@@ -22,7 +22,7 @@ use crate::summary::WaitReason;
 /// Most symbolic links that are followed from one name, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// What happens to a call.
+/// Decision about a call.
 #[derive(Debug)]
 pub(super) enum Decision {
     /// It is answered.

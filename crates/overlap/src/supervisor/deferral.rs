@@ -22,7 +22,7 @@ const DRIVERS: &[&str] = &["make", "gmake", "sh", "dash", "bash"];
 
 const CONTINUE: Decision = Decision::Answer(Answer::Continue);
 
-/// Why a command is not deferred.
+/// Reason for which a command is not deferred.
 type Refusal = &'static str;
 
 impl Supervisor {
@@ -103,8 +103,8 @@ impl Supervisor {
             stopped_driver.copy(instruction)
         };
         let ended_copies = self.ended_copies.remove(&driver).unwrap_or(0);
-        // The driver is copied before its child ends, or it might already have the child's status. A
-        // driver in vfork stops only afterwards, but before it can ask.
+        // The driver is copied before its child ends, or it might already have the child's status.
+        // A driver in vfork stops only afterwards, but before it can ask.
         let copy = if stopped_driver.wait_for_stop_or_vfork()? == Stop::Stopped {
             let copy = copy_driver(ended_copies)?;
             end_child(stopped_child)?;
@@ -119,7 +119,7 @@ impl Supervisor {
         self.copies.insert(copy.process());
         let id = self.jobs.defer(meaning.effects, driver, precise_now());
         self.checkpoints.insert(id, Checkpoint { driver, child, copy, positions });
-        self.summary.deferred(&deferred);
+        self.summary.deferred += 1;
         self.waiting.insert(id, deferred);
         self.build.output.reserve(id)?;
         self.start_ready()?;
@@ -166,7 +166,7 @@ impl Supervisor {
     }
 }
 
-/// Why a program runs its commands in parallel itself; `None` if it does not.
+/// Reason to pass a build through: a program that runs commands in parallel itself.
 fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]) -> Option<&'static str> {
     let name = program.file_name()?.to_str()?;
     if name == "ninja" {

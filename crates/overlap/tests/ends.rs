@@ -1,0 +1,190 @@
+//! The end of a build by signals and by mistakes: nothing is left, and each mistake is told in one
+//! line.
+
+mod harness;
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use harness::{PROGRAM, skips};
+use morecores_testkit::wait_until;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A build of sources that take seconds each, in a folder of its own.
+struct LongBuild {
+    folder: tempfile::TempDir,
+    mark: String,
+}
+
+impl LongBuild {
+    fn new(name: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let function = |index| {
+            format!(
+                "double f{index}(double x) {{ for (int i = 0; i < x; i++) x *= {index} + i; return x; }}\n"
+            )
+        };
+        let source: String = (0..20_000).map(function).collect();
+        for file in ["a.c", "b.c", "c.c"] {
+            fs::write(folder.path().join(file), &source).expect("a source");
+        }
+        fs::write(folder.path().join("a.o"), "an object of before").expect("an object");
+        let script = "gcc -O2 -c a.c\ngcc -O2 -c b.c\ngcc -O2 -c c.c\necho done\n";
+        fs::write(folder.path().join("build.sh"), script).expect("a script");
+        Self { folder, mark: format!("MORECORES_OVERLAP_TEST={name}-{}", std::process::id()) }
+    }
+
+    fn start(&self) -> Child {
+        let (name, value) = self.mark.split_once('=').expect("a variable");
+        let child = Command::new(PROGRAM)
+            .args(["--jobs", "2", "--", "sh", "build.sh"])
+            .env(name, value)
+            .current_dir(self.folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the build starts");
+        wait_until("two compilers run", || self.processes("cc1").len() == 2);
+        child
+    }
+
+    /// Processes of this build whose program has this name; all of them for an empty name.
+    fn processes(&self, name: &str) -> Vec<i32> {
+        let is_of_build = |pid: &i32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes())
+                && (name.is_empty() || command.trim() == name)
+        };
+        let entries = fs::read_dir("/proc").expect("/proc").flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_of_build).collect()
+    }
+
+    fn expect_nothing_left(&self) {
+        wait_until("nothing is left", || self.processes("").is_empty());
+    }
+}
+
+fn send(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).expect("a process"), signal).expect("the signal");
+}
+
+/// The supervisor, which is the only child of the process in front of it.
+fn supervisor_of(front: &Child) -> i32 {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", front.id())).expect("children");
+    children.split_whitespace().next().expect("a child").parse().expect("a number")
+}
+
+#[test]
+fn signals_end_the_build_and_put_outputs_of_unfinished_commands_back() {
+    if skips("signals_end_the_build_and_put_outputs_of_unfinished_commands_back") {
+        return;
+    }
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let build = LongBuild::new("signals");
+        let mut child = build.start();
+        send(child.id() as i32, signal);
+        let ended = child.wait().expect("its status");
+        assert_eq!(ended.code(), Some(status));
+        build.expect_nothing_left();
+        let object = fs::read_to_string(build.folder.path().join("a.o")).expect("the object");
+        assert_eq!(object, "an object of before");
+        assert!(!build.folder.path().join("b.o").exists());
+    }
+}
+
+#[test]
+fn nothing_outlives_a_killed_supervisor() {
+    if skips("nothing_outlives_a_killed_supervisor") {
+        return;
+    }
+    let build = LongBuild::new("supervisor");
+    let mut child = build.start();
+    send(supervisor_of(&child), Signal::KILL);
+    let ended = child.wait().expect("its status");
+    assert_eq!(ended.code(), Some(128 + 9), "{ended:?} {:?}", ended.signal());
+    build.expect_nothing_left();
+}
+
+#[test]
+fn nothing_outlives_a_killed_front_process() {
+    if skips("nothing_outlives_a_killed_front_process") {
+        return;
+    }
+    let build = LongBuild::new("front");
+    let mut child = build.start();
+    send(child.id() as i32, Signal::KILL);
+    child.wait().expect("its status");
+    build.expect_nothing_left();
+}
+
+#[test]
+fn a_mistake_is_told_in_one_line_before_anything_starts() {
+    if skips("a_mistake_is_told_in_one_line_before_anything_starts") {
+        return;
+    }
+    let error = |arguments: &[&str]| {
+        let output = Command::new(PROGRAM).args(arguments).output().expect("it starts");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let (status, text) = error(&[]);
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("<COMMAND>"), "{text}");
+    let (status, text) = error(&["--jobs", "0", "--", "true"]);
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("--jobs"), "{text}");
+    let (status, text) = error(&["--quiet", "--", "/no/such/program"]);
+    assert_eq!(status, Some(127), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.contains("/no/such/program"), "{text}");
+    let (status, text) = error(&["--quiet", "--", PROGRAM, "--", "true"]);
+    assert_eq!(status, Some(126), "{text}");
+    assert!(text.contains("already watches"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn a_program_that_the_build_leaves_running_goes_on() {
+    if skips("a_program_that_the_build_leaves_running_goes_on") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "(sleep 0.3; echo alive > after) >/dev/null 2>&1 & echo started";
+    let output = Command::new(PROGRAM)
+        .args(["--quiet", "--", "sh", "-c", script])
+        .current_dir(folder.path())
+        .output()
+        .expect("the build starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "started\n");
+    let after = folder.path().join("after");
+    wait_until("the program writes its file", || {
+        fs::read_to_string(&after).is_ok_and(|text| text == "alive\n")
+    });
+}
+
+#[test]
+fn a_parallel_build_is_passed_through() {
+    if skips("a_parallel_build_is_passed_through") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), "Makefile", "all: a.o b.o\n%.o: %.c\n\tgcc -c $<\n");
+    write(folder.path(), "a.c", "int a;\n");
+    write(folder.path(), "b.c", "int b;\n");
+    let output = Command::new(PROGRAM)
+        .args(["--", "make", "-j2"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the build starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("make runs commands in parallel itself"), "{text}");
+    assert!(text.contains(" 0 commands deferred"), "{text}");
+    assert!(folder.path().join("b.o").exists());
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    fs::write(folder.join(name), text).expect("a file");
+}

@@ -1,0 +1,20 @@
+//! Parts that the tests of the program share: its path, and the check that this machine lets it
+//! run.
+
+use std::process::Command;
+
+use morecores_testkit::report_skip;
+
+/// The program.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_morecores-overlap");
+
+/// Notes a test as skipped where the kernel or the container forbids the filter or ptrace.
+pub fn skips(test: &str) -> bool {
+    let output = Command::new(PROGRAM).args(["--quiet", "--", "true"]).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    let is_forbidden = text.contains("cannot watch the build") || text.contains("cannot trace the build");
+    if is_forbidden {
+        report_skip(test, text.trim_end());
+    }
+    is_forbidden
+}
