@@ -6,10 +6,10 @@ use std::process::Command;
 use morecores_testkit::report_skip;
 
 /// The program.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_morecores-overlap");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_morecores-overlap");
 
 /// Notes a test as skipped where the kernel or the container forbids the filter or ptrace.
-pub fn skips(test: &str) -> bool {
+pub(crate) fn skips(test: &str) -> bool {
     let output = Command::new(PROGRAM).args(["--quiet", "--", "true"]).output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stderr);
     let is_forbidden = text.contains("cannot watch the build") || text.contains("cannot trace the build");
