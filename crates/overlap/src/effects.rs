@@ -23,6 +23,8 @@ pub(crate) struct Write {
     pub(crate) path: PathBuf,
     /// The state of the name after the command.
     pub(crate) after: State,
+    /// The file that was moved to the name, with its state and its time of change.
+    pub(crate) moved_from: Option<PathBuf>,
 }
 
 /// State of a name after the command that changes it.
@@ -55,6 +57,13 @@ pub(crate) struct Search {
     pub(crate) libraries: bool,
     /// Any file, as by `.incbin`.
     pub(crate) anything: bool,
+}
+
+impl Write {
+    /// A write that does not move a file.
+    pub(crate) fn new(path: PathBuf, after: State) -> Self {
+        Self { path, after, moved_from: None }
+    }
 }
 
 impl Search {
@@ -122,7 +131,12 @@ impl Effects {
     pub(crate) fn append(&mut self, later: Self) {
         self.reads.extend(later.reads);
         self.search = self.search.or(later.search);
-        for write in later.writes {
+        for mut write in later.writes {
+            let source = write.moved_from.as_ref();
+            if let Some(source) = source.and_then(|path| self.writes.iter().find(|write| write.path == *path))
+            {
+                (write.after, write.moved_from) = (source.after, source.moved_from.clone());
+            }
             self.writes.retain(|earlier| earlier.path != write.path);
             self.writes.push(write);
         }
@@ -136,7 +150,11 @@ impl Effects {
             writes: self
                 .writes
                 .into_iter()
-                .map(|write| Write { path: replace(&write.path), ..write })
+                .map(|write| Write {
+                    path: replace(&write.path),
+                    moved_from: write.moved_from.as_deref().map(&mut replace),
+                    ..write
+                })
                 .collect(),
             search: self.search,
         }
@@ -173,7 +191,7 @@ mod tests {
     }
 
     fn binary(path: &str) -> Write {
-        Write { path: path.into(), after: State::Binary { mode: 0o666 } }
+        Write::new(path.into(), State::Binary { mode: 0o666 })
     }
 
     #[test]
@@ -193,7 +211,7 @@ mod tests {
         let object = compile("/b/a.c", "/b/a.o");
         let header = Effects {
             reads: vec!["/b/config.in".into()],
-            writes: vec![Write { path: "/b/config.h".into(), after: State::Other }],
+            writes: vec![Write::new("/b/config.h".into(), State::Other)],
             search: Search::default(),
         };
         assert_eq!(header.conflict(&object), Some(Path::new("/b/config.h")));

@@ -64,7 +64,7 @@ impl Jobs {
     ///
     /// Its outputs get times of change after all earlier ones: `now`, or a nanosecond after the
     /// last promised time.
-    pub(crate) fn defer(&mut self, effects: Effects, driver: Process, now: Timestamp) -> JobId {
+    pub(crate) fn defer(&mut self, mut effects: Effects, driver: Process, now: Timestamp) -> JobId {
         let id = JobId(self.next);
         self.next += 1;
         let waits_for = self
@@ -73,14 +73,22 @@ impl Jobs {
             .filter(|(_, earlier)| matches!(earlier.progress, Progress::Waiting | Progress::Running))
             .filter_map(|(earlier, job)| Some((*earlier, effects.conflict(&job.effects)?.to_owned())))
             .collect();
-        let times = effects
-            .writes
-            .iter()
-            .map(|_| {
-                self.last_time = now.max(self.last_time + 1);
-                self.last_time
-            })
-            .collect();
+        let mut times = Vec::new();
+        for write in &mut effects.writes {
+            // A moved file keeps its time.
+            let moved = write.moved_from.as_deref().and_then(|path| self.pending(path));
+            let time = match moved {
+                Some(source) => {
+                    write.after = source.after;
+                    source.time
+                }
+                None => {
+                    self.last_time = now.max(self.last_time + 1);
+                    self.last_time
+                }
+            };
+            times.push(time);
+        }
         self.jobs.insert(id, Job { effects, driver, progress: Progress::Waiting, waits_for, times });
         id
     }
@@ -207,7 +215,7 @@ mod tests {
             reads: reads.iter().map(PathBuf::from).collect(),
             writes: writes
                 .iter()
-                .map(|path| Write { path: path.into(), after: State::Binary { mode: 0o666 } })
+                .map(|path| Write::new(path.into(), State::Binary { mode: 0o666 }))
                 .collect(),
             search: Search::default(),
         }
@@ -246,6 +254,20 @@ mod tests {
         assert_eq!(times, [1000, 1001, 1002]);
         jobs.defer(job(&[], &["/d.o"]), DRIVER, 5000);
         assert_eq!(jobs.last_time(), 5000);
+    }
+
+    #[test]
+    fn a_moved_file_keeps_the_state_and_the_time_that_were_promised() {
+        let mut jobs = Jobs::default();
+        jobs.defer(job(&["/a.c"], &["/tmp.o"]), DRIVER, 1000);
+        jobs.defer(job(&["/b.c"], &["/b.o"]), DRIVER, 2000);
+        let moved = Write { moved_from: Some("/tmp.o".into()), ..Write::new("/a.o".into(), State::Other) };
+        let absent = Write::new("/tmp.o".into(), State::Absent);
+        let effects =
+            Effects { reads: vec!["/tmp.o".into()], writes: vec![absent, moved], ..Effects::default() };
+        let id = jobs.defer(effects, DRIVER, 3000);
+        let expected = Pending { job: id, after: State::Binary { mode: 0o666 }, time: 1000 };
+        assert_eq!(jobs.pending(Path::new("/a.o")), Some(expected));
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Command<'_> {
     }
 
     fn write(&self, argument: &str, after: State) -> Write {
-        Write { path: self.path(argument), after }
+        Write::new(self.path(argument), after)
     }
 
     /// The arguments with each response file `@FILE` replaced by its words, and the response files.

@@ -50,8 +50,9 @@ pub(super) fn move_effects(command: &Command) -> Option<Effects> {
     let mut effects = Effects::default();
     for (source, target) in pairs(command, &operands)? {
         effects.reads.push(command.path(&source));
+        let moved_from = Some(command.path(&source));
+        effects.writes.push(Write { moved_from, ..command.write(&target, State::Other) });
         effects.writes.push(command.write(&source, State::Absent));
-        effects.writes.push(command.write(&target, State::Other));
     }
     Some(effects)
 }
@@ -101,9 +102,7 @@ pub(super) fn directory_effects(command: &Command) -> Option<Effects> {
         if missing.len() > 1 && !makes_parents {
             return None;
         }
-        writes.extend(
-            missing.iter().rev().map(|folder| Write { path: folder.to_path_buf(), after: State::Directory }),
-        );
+        writes.extend(missing.iter().rev().map(|folder| Write::new(folder.to_path_buf(), State::Directory)));
     }
     Some(Effects { writes, ..Effects::default() })
 }
@@ -129,7 +128,7 @@ fn changed(command: &Command, names: &[&String]) -> Option<Effects> {
     }
     Some(Effects {
         reads: command.paths(names.iter().copied()),
-        writes: names.iter().map(|name| Write { path: command.path(name), after: State::Other }).collect(),
+        writes: names.iter().map(|name| Write::new(command.path(name), State::Other)).collect(),
         search: Search::default(),
     })
 }

@@ -229,7 +229,7 @@ impl Walk<'_> {
             ) => {
                 let path = path(word)?;
                 if !path.starts_with("/dev") {
-                    effects.writes.push(Write { path, after: State::Text { mode: 0o666 } });
+                    effects.writes.push(Write::new(path, State::Text { mode: 0o666 }));
                 }
             }
             _ => return None,
@@ -240,7 +240,7 @@ impl Walk<'_> {
     fn add(&mut self, mut effects: Effects, certainty: Certainty) {
         if certainty == Certainty::Possible {
             for write in &mut effects.writes {
-                write.after = State::Other;
+                (write.after, write.moved_from) = (State::Other, None);
             }
         }
         self.effects.append(effects);

@@ -77,7 +77,7 @@ fn the_files_of_usual_lines_are_known() {
         ("gcc -c a.c b.c", "a.c b.c", "a.o b.o"),
         ("gcc -MD -c -o out/a.o a.c", "a.c", "out/a.d out/a.o"),
         ("gcc -MT a.o -MD -MP -MF .deps/a.Tpo -c -o a.o a.c", "a.c", ".deps/a.Tpo a.o"),
-        ("gcc -MD -MF a.Tpo -c -o a.o a.c && mv -f a.Tpo a.Po", "a.c a.Tpo", "a.o a.Tpo- a.Po?"),
+        ("gcc -MD -MF a.Tpo -c -o a.o a.c && mv -f a.Tpo a.Po", "a.c a.Tpo", "a.o a.Po a.Tpo-"),
         ("gcc -Wp,-MMD,.a.o.d -c -o a.o a.c", "a.c", ".a.o.d a.o"),
         ("gcc -S a.c", "a.c", "a.s"),
         ("gcc -o p a.o b.o -lm", "a.o b.o", "p"),
