@@ -91,11 +91,16 @@ fn timestamp(seconds: i64, nanoseconds: i64) -> Timestamp {
     Timestamp::from(seconds) * SECOND + Timestamp::from(nanoseconds)
 }
 
+/// Whether a file was changed `since`; `None` if there is none.
+pub(crate) fn changed_since(path: &Path, since: Timestamp) -> Option<bool> {
+    let found = path.symlink_metadata().ok()?;
+    Some(timestamp(found.mtime(), found.mtime_nsec()) >= since)
+}
+
 /// Gives a file, or a symbolic link itself, a time of change, if it was changed `since`. A file
 /// with an older time has been moved there, or is as it was.
 pub(crate) fn set_time(path: &Path, since: Timestamp, time: Timestamp) -> io::Result<()> {
-    let Ok(found) = path.symlink_metadata() else { return Ok(()) };
-    if timestamp(found.mtime(), found.mtime_nsec()) < since {
+    if changed_since(path, since) != Some(true) {
         return Ok(());
     }
     let changed = Timespec { tv_sec: (time / SECOND) as i64, tv_nsec: (time % SECOND) as i64 };

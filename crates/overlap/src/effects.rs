@@ -64,6 +64,13 @@ impl Write {
     pub(crate) fn new(path: PathBuf, after: State) -> Self {
         Self { path, after, moved_from: None }
     }
+
+    /// Whether the write changes a path: its own name, or what lies in a directory that comes or
+    /// goes.
+    pub(crate) fn concerns(&self, path: &Path) -> bool {
+        let is_directory = matches!(self.after, State::Directory | State::Absent);
+        path == self.path || (is_directory && path.starts_with(&self.path))
+    }
 }
 
 impl Search {
@@ -165,19 +172,14 @@ impl Effects {
     /// writes.
     #[must_use]
     pub(crate) fn conflict<'a>(&'a self, earlier: &'a Self) -> Option<&'a Path> {
-        let reads_its_output = earlier.writes.iter().find(|write| {
-            let names_it = |path: &PathBuf| {
-                *path == write.path || (write.after == State::Directory && path.starts_with(&write.path))
-            };
-            self.reads.iter().any(names_it)
-                || self.writes.iter().any(|own| names_it(&own.path))
-                || self.search.can_find(write)
-        });
-        let overwrites_its_input = || {
-            self.writes
-                .iter()
-                .find(|write| earlier.reads.contains(&write.path) || earlier.search.can_find(write))
+        let names = |effects: &Self, write: &Write| {
+            let paths = effects.writes.iter().map(|write| &write.path).chain(&effects.reads);
+            paths.into_iter().any(|path| write.concerns(path))
         };
+        let reads_its_output =
+            earlier.writes.iter().find(|write| names(self, write) || self.search.can_find(write));
+        let overwrites_its_input =
+            || self.writes.iter().find(|write| names(earlier, write) || earlier.search.can_find(write));
         reads_its_output.or_else(overwrites_its_input).map(|write| write.path.as_path())
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Pure: it starts nothing and looks at no file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::effects::{Effects, State, Write};
+use crate::effects::{Effects, State};
 use crate::process::Process;
 
 /// Place of a job in the serial order.
@@ -21,7 +21,7 @@ pub(crate) enum Progress {
     Running,
     /// Ended with success. It may still be undone if an earlier one fails.
     Succeeded,
-    /// Ended without success.
+    /// Ended without success, or against what make was told.
     Failed,
 }
 
@@ -35,6 +35,8 @@ struct Job {
     waits_for: BTreeMap<JobId, PathBuf>,
     /// Promised times of change of its outputs, in the order of its writes.
     times: Vec<Timestamp>,
+    /// Outputs of which make was told that they are as the job leaves them.
+    told: BTreeSet<PathBuf>,
 }
 
 /// A time of change of a file, in nanoseconds since 1970.
@@ -49,6 +51,20 @@ pub(crate) struct Pending {
     pub(crate) after: State,
     /// The promised time of change.
     pub(crate) time: Timestamp,
+}
+
+/// An output with what was promised about it.
+#[derive(Debug, Clone)]
+pub(crate) struct PromisedOutput {
+    pub(crate) path: PathBuf,
+    /// The state of the name after the job.
+    pub(crate) after: State,
+    /// The time of change.
+    pub(crate) time: Timestamp,
+    /// Whether make was told.
+    pub(crate) is_told: bool,
+    /// Whether the file keeps the time of the file that was moved.
+    pub(crate) is_moved: bool,
 }
 
 /// All jobs that are not settled. A job is settled when it and all earlier ones have succeeded.
@@ -89,7 +105,10 @@ impl Jobs {
             };
             times.push(time);
         }
-        self.jobs.insert(id, Job { effects, driver, progress: Progress::Waiting, waits_for, times });
+        self.jobs.insert(
+            id,
+            Job { effects, driver, progress: Progress::Waiting, waits_for, times, told: BTreeSet::new() },
+        );
         id
     }
 
@@ -129,14 +148,27 @@ impl Jobs {
         }
     }
 
-    /// Outputs of a job with their promised times.
-    pub(crate) fn outputs(&self, id: JobId) -> Vec<(PathBuf, State, Timestamp)> {
+    /// Notes that make was told about a pending output.
+    pub(crate) fn tell(&mut self, id: JobId, path: PathBuf) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.told.insert(path);
+        }
+    }
+
+    /// Outputs of a job with their promised states, times, and whether make was told.
+    pub(crate) fn outputs(&self, id: JobId) -> Vec<PromisedOutput> {
         let Some(job) = self.jobs.get(&id) else { return Vec::new() };
         job.effects
             .writes
             .iter()
             .zip(&job.times)
-            .map(|(write, time)| (write.path.clone(), write.after, *time))
+            .map(|(write, time)| PromisedOutput {
+                path: write.path.clone(),
+                after: write.after,
+                time: *time,
+                is_told: job.told.contains(&write.path),
+                is_moved: write.moved_from.is_some(),
+            })
             .collect()
     }
 
@@ -154,7 +186,7 @@ impl Jobs {
     /// The pending write of a name, if one is not finished; the last in the serial order.
     pub(crate) fn pending(&self, path: &Path) -> Option<Pending> {
         self.unfinished().rev().find_map(|(id, job)| {
-            let index = job.effects.writes.iter().position(|write| is_part_of(path, write))?;
+            let index = job.effects.writes.iter().position(|write| write.concerns(path))?;
             Some(Pending { job: *id, after: job.effects.writes[index].after, time: job.times[index] })
         })
     }
@@ -198,15 +230,10 @@ impl Jobs {
     }
 }
 
-/// Whether a path is the name that is written, or lies in the directory that is made.
-fn is_part_of(path: &Path, write: &Write) -> bool {
-    path == write.path || (write.after == State::Directory && path.starts_with(&write.path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effects::Search;
+    use crate::effects::{Search, Write};
 
     const DRIVER: Process = Process(1);
 

@@ -20,10 +20,10 @@ use decision::Decision;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::disk::{Disk, set_time};
+use crate::disk::{Disk, changed_since, set_time};
 use crate::effects::State;
 use crate::execution::{Deferred, Ended, Running};
-use crate::jobs::{JobId, Jobs, Progress};
+use crate::jobs::{JobId, Jobs, Progress, PromisedOutput, Timestamp};
 use crate::listener::{Listener, Notification};
 use crate::output::Output;
 use crate::process::Process;
@@ -209,7 +209,7 @@ impl Supervisor {
             && let Some(id) = self.jobs.next_ready()
             && let Some(deferred) = self.waiting.remove(&id)
         {
-            let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|(path, ..)| path).collect();
+            let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|output| output.path).collect();
             self.running.insert(id, deferred.start(&outputs, self.folder.path())?);
             self.jobs.set_progress(id, Progress::Running);
         }
@@ -220,15 +220,19 @@ impl Supervisor {
         let Some(running) = self.running.remove(&id) else { return Ok(()) };
         let ended = running.wait()?;
         self.summary.add_job(ended.elapsed);
-        let progress = if ended.status.success() { Progress::Succeeded } else { Progress::Failed };
-        if progress == Progress::Succeeded {
-            for (path, after, time) in self.jobs.outputs(id) {
+        let outputs = self.jobs.outputs(id);
+        let keeps_promises = || outputs.iter().all(|output| is_as_told(output, ended.start_time));
+        let progress = if ended.status.success() && keeps_promises() {
+            for output in &outputs {
                 // The time of a directory is that of its last change, and a removed file has none.
-                if !matches!(after, State::Directory | State::Absent) {
-                    set_time(&path, ended.start_time, time)?;
+                if !matches!(output.after, State::Directory | State::Absent) {
+                    set_time(&output.path, ended.start_time, output.time)?;
                 }
             }
-        }
+            Progress::Succeeded
+        } else {
+            Progress::Failed
+        };
         self.jobs.set_progress(id, progress);
         self.ended.insert(id, ended);
         self.settle()?;
@@ -345,4 +349,14 @@ struct Ready {
     text: bool,
     jobs: Vec<JobId>,
     successors: Vec<Process>,
+}
+
+/// Whether an output is as make was told, if it was told anything.
+fn is_as_told(output: &PromisedOutput, start_time: Timestamp) -> bool {
+    let changed = changed_since(&output.path, start_time);
+    match output.after {
+        _ if !output.is_told => true,
+        State::Absent => changed.is_none(),
+        _ => changed.is_some_and(|changed| changed || output.is_moved),
+    }
 }

@@ -107,6 +107,13 @@ pub(super) fn directory_effects(command: &Command) -> Option<Effects> {
     Some(Effects { writes, ..Effects::default() })
 }
 
+/// Effects of `rmdir DIRECTORY…`.
+pub(super) fn remove_directory_effects(command: &Command) -> Option<Effects> {
+    let (_, operands) = split_options(command, "")?;
+    let writes = operands.iter().map(|name| command.write(name, State::Absent)).collect();
+    Some(Effects { writes, ..Effects::default() })
+}
+
 /// Effects of `touch FILE…` with the present time.
 pub(super) fn touch_effects(command: &Command) -> Option<Effects> {
     let (_, operands) = split_options(command, "cf")?;

@@ -1,7 +1,7 @@
 //! Recipe lines: the meaning of the text behind `sh -c`.
 //!
-//! A line is understood if each of its commands is, on every branch. What a branch writes that need
-//! not run has no certain state afterwards.
+//! A line is understood if each of its commands is, on every branch. A branch that need not run is
+//! taken to run: what make was told about its outputs is checked when the job has ended.
 
 use std::path::PathBuf;
 
@@ -239,7 +239,7 @@ impl Walk<'_> {
 
     fn add(&mut self, mut effects: Effects, certainty: Certainty) {
         if certainty == Certainty::Possible {
-            for write in &mut effects.writes {
+            for write in effects.writes.iter_mut().filter(|write| write.moved_from.is_some()) {
                 (write.after, write.moved_from) = (State::Other, None);
             }
         }

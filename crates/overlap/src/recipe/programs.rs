@@ -47,6 +47,12 @@ const PROGRAMS: &[Program] = &[
     Program { names: &["ln"], format: Format::Elf, reader: files::link_effects, weight: Weight::Light },
     Program { names: &["rm"], format: Format::Elf, reader: files::remove_effects, weight: Weight::Light },
     Program {
+        names: &["rmdir"],
+        format: Format::Elf,
+        reader: files::remove_directory_effects,
+        weight: Weight::Light,
+    },
+    Program {
         names: &["mkdir"],
         format: Format::Elf,
         reader: files::directory_effects,

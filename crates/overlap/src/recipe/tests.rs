@@ -94,8 +94,9 @@ fn the_files_of_usual_lines_are_known() {
         ("(cd out; gcc -c ../a.c); gcc -c b.c", "a.c b.c", "out/a.o b.o"),
         ("f=a; gcc $CFLAGS -c \"$f\".c -o ${f}.o", "a.c", "a.o"),
         ("mkdir -p new/deep && gcc -c a.c -o new/deep/a.o", "a.c", "new/ new/deep/ new/deep/a.o"),
-        ("test -f a.o || gcc -c a.c", "a.o a.c", "a.o?"),
-        ("if [ -f a.c ]; then gcc -c a.c; else rm -f a.o; fi", "a.c a.c", "a.o?"),
+        ("rmdir out", "", "out-"),
+        ("test -f a.o || gcc -c a.c", "a.o a.c", "a.o"),
+        ("if [ -f a.c ]; then gcc -c a.c; else rm -f a.o; fi", "a.c a.c", "a.o-"),
         (
             "set -e; exec >/dev/null; trap 'rm -f a.o; trap - HUP; kill -s HUP $$' HUP; gcc -Wp,-MMD,.a.o.d -c -o a.o \
              a.c; scripts/basic/fixdep .a.o.d a.o 'gcc -c' > .a.o.cmd; rm -f .a.o.d",

@@ -95,7 +95,13 @@ impl Supervisor {
         None
     }
 
-    fn look(&self, process: Process, path: PathArgument, follows_links: bool, stat: Option<u64>) -> Decision {
+    fn look(
+        &mut self,
+        process: Process,
+        path: PathArgument,
+        follows_links: bool,
+        stat: Option<u64>,
+    ) -> Decision {
         let Some(path) = self.path(process, path) else { return CONTINUE };
         let Some(pending) = self.pending(&path, follows_links) else { return CONTINUE };
         // Only make asks for nothing but the time of a target.
@@ -103,6 +109,7 @@ impl Supervisor {
             && is_make(process)
             && let Some(answer) = promise::answer(process, &pending, buffer)
         {
+            self.jobs.tell(pending.job, canonical(&path));
             return Decision::Answer(answer);
         }
         Decision::Hold(WaitReason::File(path))
