@@ -149,11 +149,7 @@ impl Backup {
     /// Puts the name back.
     pub(crate) fn restore(&self) -> io::Result<()> {
         match &self.before {
-            Before::Absent => match fs::remove_file(&self.path) {
-                Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(&self.path),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                other => other,
-            },
+            Before::Absent => remove(&self.path),
             Before::File(copy, found) => {
                 fs::copy(copy.path(), &self.path)?;
                 let file = File::options().write(true).open(&self.path)?;
@@ -168,5 +164,20 @@ impl Backup {
             }
             Before::Special => Ok(()),
         }
+    }
+}
+
+/// Removes a file, or a directory without files. One that is not there, or has files of others,
+/// stays as it is.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(path),
+        other => other,
+    };
+    match removed {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
+            Ok(())
+        }
+        other => other,
     }
 }

@@ -43,7 +43,10 @@ pub(crate) enum State {
     /// A file whose kind or time the arguments do not tell, such as a symbolic link or a copy.
     Other,
     /// A directory, whose files need it.
-    Directory,
+    Directory {
+        /// Whether the command makes the directory only if it is missing, as `mkdir -p` does.
+        may_exist: bool,
+    },
     /// No file.
     Absent,
 }
@@ -68,7 +71,7 @@ impl Write {
     /// Whether the write changes a path: its own name, or what lies in a directory that comes or
     /// goes.
     pub(crate) fn concerns(&self, path: &Path) -> bool {
-        let is_directory = matches!(self.after, State::Directory | State::Absent);
+        let is_directory = matches!(self.after, State::Directory { .. } | State::Absent);
         path == self.path || (is_directory && path.starts_with(&self.path))
     }
 }
@@ -95,7 +98,7 @@ impl Search {
         let name = write.path.file_name().unwrap_or_default().to_string_lossy();
         let kind = NameKind::of_file(&name);
         // No source is an empty directory.
-        let is_binary = matches!(write.after, State::Binary { .. } | State::Directory);
+        let is_binary = matches!(write.after, State::Binary { .. } | State::Directory { .. });
         self.anything
             || (self.headers && kind == NameKind::Text && !is_binary)
             || (self.libraries && matches!(kind, NameKind::Library | NameKind::Text))
@@ -176,10 +179,21 @@ impl Effects {
             let paths = effects.writes.iter().map(|write| &write.path).chain(&effects.reads);
             paths.into_iter().any(|path| write.concerns(path))
         };
-        let reads_its_output =
-            earlier.writes.iter().find(|write| names(self, write) || self.search.can_find(write));
-        let overwrites_its_input =
-            || self.writes.iter().find(|write| names(earlier, write) || earlier.search.can_find(write));
+        // Of two commands that make a directory if it is missing, either may be the first.
+        let is_of_both = |write: &&Write| {
+            write.after == State::Directory { may_exist: true }
+                && self.writes.contains(write)
+                && earlier.writes.contains(write)
+        };
+        let reads_its_output = earlier
+            .writes
+            .iter()
+            .filter(|write| !is_of_both(write))
+            .find(|write| names(self, write) || self.search.can_find(write));
+        let overwrites_its_input = || {
+            let others = self.writes.iter().filter(|write| !is_of_both(write));
+            others.into_iter().find(|write| names(earlier, write) || earlier.search.can_find(write))
+        };
         reads_its_output.or_else(overwrites_its_input).map(|write| write.path.as_path())
     }
 }
@@ -218,6 +232,20 @@ mod tests {
         };
         assert_eq!(header.conflict(&object), Some(Path::new("/b/config.h")));
         assert_eq!(object.conflict(&header), Some(Path::new("/b/config.h")));
+    }
+
+    #[test]
+    fn two_commands_may_make_one_directory_in_either_order() {
+        let with_directory = |source: &str, object: &str, may_exist: bool| {
+            let mut effects = compile(source, object);
+            effects.writes.insert(0, Write::new("/b/out".into(), State::Directory { may_exist }));
+            effects
+        };
+        let first = with_directory("/b/a.c", "/b/out/a.o", true);
+        assert_eq!(with_directory("/b/b.c", "/b/out/b.o", true).conflict(&first), None);
+        assert_eq!(compile("/b/b.c", "/b/out/b.o").conflict(&first), Some(Path::new("/b/out")));
+        let plain = with_directory("/b/a.c", "/b/out/a.o", false);
+        assert_eq!(plain.conflict(&plain), Some(Path::new("/b/out")));
     }
 
     #[test]

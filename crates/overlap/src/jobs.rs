@@ -203,10 +203,9 @@ impl Jobs {
     /// resolution of a path.
     pub(crate) fn may_write(&self, name: &std::ffi::OsStr) -> bool {
         self.unfinished().any(|(_, job)| {
-            job.effects
-                .writes
-                .iter()
-                .any(|write| write.path.file_name() == Some(name) || write.after == State::Directory)
+            job.effects.writes.iter().any(|write| {
+                write.path.file_name() == Some(name) || matches!(write.after, State::Directory { .. })
+            })
         })
     }
 

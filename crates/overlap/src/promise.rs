@@ -14,7 +14,7 @@ pub(crate) fn answer(make: Process, pending: &Pending, buffer: u64) -> Option<An
     let mode = match pending.after {
         State::Binary { mode } | State::Text { mode } => mode & !make.status()?.umask,
         State::Absent => return Some(Answer::Return(-i64::from(libc::ENOENT))),
-        State::Other | State::Directory => return None,
+        State::Other | State::Directory { .. } => return None,
     };
     make.write(buffer, &stat(mode, pending.time)).ok()?;
     Some(Answer::Return(0))

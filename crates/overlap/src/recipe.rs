@@ -7,6 +7,7 @@ mod archive;
 mod compiler;
 mod files;
 mod kernel;
+mod libtool;
 mod line;
 mod programs;
 #[cfg(test)]
@@ -91,16 +92,18 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
         return None;
     }
     let program = files.program(&invocation.program, &invocation.directory, "")?;
-    let meaning = match (program.name.as_str(), &invocation.arguments[..]) {
-        ("sh" | "dash" | "bash", [_, option, text]) if matches!(option.as_str(), "-c" | "-ec") => {
+    let search_path = invocation.environment.iter().find_map(|variable| variable.strip_prefix("PATH="));
+    let meaning = match &invocation.arguments[..] {
+        [_, option, text] if is_shell(&program) && matches!(option.as_str(), "-c" | "-ec") => {
             line::meaning(text, invocation, files)
         }
-        ("sh" | "dash" | "bash", _) => None,
-        (_, [_, arguments @ ..]) => {
-            let command = Command { files, directory: &invocation.directory, arguments };
-            programs::meaning(&program, &command)
+        [_, arguments @ ..] => {
+            let directory = &invocation.directory;
+            let command =
+                Command { files, directory, search_path: search_path.unwrap_or_default(), arguments };
+            command_meaning(&program, &command)
         }
-        _ => None,
+        [] => None,
     }?;
     // A deferred command has no standard input, and no terminal.
     let is_stream = |path: &PathBuf| path.starts_with("/dev") || path.starts_with("/proc");
@@ -109,10 +112,26 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
     (!names_stream).then_some(meaning)
 }
 
+fn is_shell(program: &Executable) -> bool {
+    program.format == Format::Elf && matches!(program.name.as_str(), "sh" | "dash" | "bash")
+}
+
+/// Meaning of a command that is no recipe line.
+fn command_meaning(program: &Executable, command: &Command) -> Option<Meaning> {
+    match command.arguments {
+        [script, ..] if is_shell(program) && libtool::is_script(script, command.directory, command.files) => {
+            Some(Meaning { effects: libtool::effects(command)?, weight: Weight::Heavy })
+        }
+        _ => programs::meaning(program, command),
+    }
+}
+
 /// One command without a shell: its arguments after the name, and where it runs.
+#[derive(Clone, Copy)]
 pub(crate) struct Command<'a> {
     files: &'a dyn Files,
     directory: &'a Path,
+    search_path: &'a str,
     arguments: &'a [String],
 }
 

@@ -225,7 +225,7 @@ impl Supervisor {
         let progress = if ended.status.success() && keeps_promises() {
             for output in &outputs {
                 // The time of a directory is that of its last change, and a removed file has none.
-                if !matches!(output.after, State::Directory | State::Absent) {
+                if !matches!(output.after, State::Directory { .. } | State::Absent) {
                     set_time(&output.path, ended.start_time, output.time)?;
                 }
             }

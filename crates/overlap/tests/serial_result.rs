@@ -179,6 +179,35 @@ prog: main.o liba.a
 }
 
 #[test]
+fn a_promise_that_does_not_come_true_is_taken_back() {
+    if skips("a_promise_that_does_not_come_true_is_taken_back") {
+        return;
+    }
+    // The first rule leaves no file, and the condition of the third is false.
+    let makefile = "\
+all: a.o b.o c.o d.o
+\techo all of $^ and $?
+a.o: a.c
+\tgcc -fsyntax-only -c -o $@ a.c
+b.o: b.c
+\tgcc -c b.c
+c.o: c.c b.o
+\tif test -f no; then gcc -c c.c; fi
+d.o: d.c c.o
+\tgcc -c d.c || rm -f d.o
+";
+    let mut files: Vec<_> = ["a", "b", "c", "d"]
+        .iter()
+        .map(|name| file(&format!("{name}.c"), &format!("int {name};\n")))
+        .collect();
+    files.push(file("c.o", "an old object\n"));
+    files.push(file("Makefile", makefile));
+    compare(&Build { name: "promise", files: files.clone(), command: words(&["make"]), deferred: 4 });
+    let twice = words(&["sh", "-c", "make; make"]);
+    compare(&Build { name: "promise-twice", files, command: twice, deferred: 4 });
+}
+
+#[test]
 fn a_header_that_is_generated_between_compilations_is_seen_by_the_later_ones() {
     if skips("a_header_that_is_generated_between_compilations_is_seen_by_the_later_ones") {
         return;

@@ -102,7 +102,11 @@ pub(super) fn directory_effects(command: &Command) -> Option<Effects> {
         if missing.len() > 1 && !makes_parents {
             return None;
         }
-        writes.extend(missing.iter().rev().map(|folder| Write::new(folder.to_path_buf(), State::Directory)));
+        writes.extend(
+            missing.iter().rev().map(|folder| {
+                Write::new(folder.to_path_buf(), State::Directory { may_exist: makes_parents })
+            }),
+        );
     }
     Some(Effects { writes, ..Effects::default() })
 }

@@ -13,7 +13,9 @@ use brush_parser::ast::{
 };
 
 use super::word::{Variables, expand, expand_one};
-use super::{Command, Executable, Files, Format, Invocation, Meaning, Weight, absolute, programs};
+use super::{
+    Command, Executable, Files, Format, Invocation, Meaning, Weight, absolute, command_meaning, programs,
+};
 use crate::effects::{Effects, State, Write};
 
 /// Commands that every shell has built in, and that the table of programs knows.
@@ -200,14 +202,14 @@ impl Walk<'_> {
     }
 
     fn command(&self, name: &str, arguments: &[String]) -> Option<Meaning> {
-        let command = Command { files: self.files, directory: &self.directory, arguments };
+        let search_path = self.variables.get("PATH").map_or("", String::as_str);
+        let command = Command { files: self.files, directory: &self.directory, search_path, arguments };
         if BUILT_IN.contains(&name) {
             let program = Executable { name: name.to_owned(), format: Format::Elf };
             return programs::meaning(&program, &command);
         }
-        let search_path = self.variables.get("PATH").map_or("", String::as_str);
         let program = self.files.program(name, &self.directory, search_path)?;
-        programs::meaning(&program, &command)
+        command_meaning(&program, &command)
     }
 
     fn redirect(&self, redirect: &IoRedirect, effects: &mut Effects) -> Option<()> {

@@ -61,7 +61,7 @@ fn effects(text: &str) -> (String, String) {
                 State::Binary { .. } | State::Text { .. } => "",
                 State::Other => "?",
                 State::Absent => "-",
-                State::Directory => "/",
+                State::Directory { .. } => "/",
             };
             name(&write.path) + sign
         })
@@ -103,6 +103,12 @@ fn the_files_of_usual_lines_are_known() {
             "a.c .a.o.d",
             "a.o .a.o.cmd .a.o.d-",
         ),
+        (
+            "/bin/bash ./libtool --tag=CC --mode=compile gcc -MD -MF .deps/a.Tpo -c -o a.lo a.c && mv -f .deps/a.Tpo \
+             .deps/a.Plo",
+            "a.c libtool .deps/a.Tpo",
+            ".libs/ .libs/a.o a.o a.lo .deps/a.Plo .deps/a.Tpo-",
+        ),
         ("scripts/check-local-export a.o", "a.o", ""),
         ("gcc -c a.c > log 2>&1", "a.c", "log a.o"),
     ] {
@@ -133,6 +139,7 @@ fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
         "rm -rf out",
         "cp -r out new",
         "ar x libx.a",
+        "/bin/bash ./libtool --tag=CC --mode=link gcc -o libx.la a.lo",
         "exec gcc -c a.c",
     ] {
         assert_eq!(line(text), None, "{text}");
