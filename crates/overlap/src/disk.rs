@@ -11,25 +11,36 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::jobs::Timestamp;
-use crate::recipe::{Executable, Files, Format, absolute};
+use crate::jobs::{Jobs, Timestamp};
+use crate::recipe::{Executable, Files, Format, Kind, absolute};
 
 /// Longest response file or source that is looked at, in bytes.
 const MAX_READ: u64 = 16 << 20;
 /// Nanoseconds of a second.
 const SECOND: Timestamp = 1_000_000_000;
 
-/// The file systems of this machine.
-#[derive(Debug, Default)]
-pub(crate) struct Disk;
+/// The file systems of this machine, less what pending jobs are about to change.
+pub(crate) struct Disk<'a> {
+    pub(crate) jobs: &'a Jobs,
+}
 
-impl Files for Disk {
-    fn is_dir(&self, path: &Path) -> bool {
-        path.is_dir()
+impl Disk<'_> {
+    fn is_pending(&self, path: &Path) -> bool {
+        self.jobs.pending(&canonical(path)).is_some()
     }
+}
 
-    fn exists(&self, path: &Path) -> bool {
-        path.symlink_metadata().is_ok()
+impl Files for Disk<'_> {
+    fn kind(&self, path: &Path) -> Option<Kind> {
+        if self.is_pending(path) {
+            return None;
+        }
+        Some(match path.metadata() {
+            Ok(found) if found.is_dir() => Kind::Directory,
+            Ok(_) => Kind::File,
+            Err(_) if path.is_symlink() => Kind::File,
+            Err(_) => Kind::Missing,
+        })
     }
 
     fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable> {
@@ -41,7 +52,7 @@ impl Files for Disk {
                 .map(|folder| absolute(directory, OsStr::new(folder)).join(name))
                 .find(|file| is_executable(file))?
         };
-        if !is_executable(&candidate) {
+        if self.is_pending(&candidate) || !is_executable(&candidate) {
             return None;
         }
         let mut start = [0; 4];
@@ -52,6 +63,9 @@ impl Files for Disk {
     }
 
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        if self.is_pending(path) {
+            return None;
+        }
         let mut text = Vec::new();
         File::open(path).ok()?.take(MAX_READ).read_to_end(&mut text).ok()?;
         (text.len() < MAX_READ as usize).then_some(text)

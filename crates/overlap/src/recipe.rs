@@ -10,6 +10,7 @@ mod kernel;
 mod libtool;
 mod line;
 mod programs;
+mod substitution;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -22,14 +23,23 @@ use crate::effects::{Effects, State, Write};
 
 /// The disk, as far as the meaning of a command depends on it.
 pub(crate) trait Files {
-    /// Whether the path is a directory.
-    fn is_dir(&self, path: &Path) -> bool;
-    /// Whether the path exists.
-    fn exists(&self, path: &Path) -> bool;
+    /// The present kind of a path; `None` if it is about to change.
+    fn kind(&self, path: &Path) -> Option<Kind>;
     /// The file that a name in a command line executes; `None` for a name that is not found.
     fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable>;
-    /// The contents of a small file; `None` if it cannot be read.
+    /// The contents of a small file; `None` if it cannot be read, or is about to change.
     fn read(&self, path: &Path) -> Option<Vec<u8>>;
+}
+
+/// Kind of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing is there.
+    Missing,
+    /// A directory.
+    Directory,
+    /// Anything else.
+    File,
 }
 
 /// An executable file.
@@ -139,6 +149,16 @@ impl Command<'_> {
     /// Absolute path of an argument, without `.` and `..`.
     fn path(&self, argument: &str) -> PathBuf {
         absolute(self.directory, OsStr::from_bytes(argument.as_bytes()))
+    }
+
+    /// Whether an argument is a directory; `None` if that is about to change.
+    fn is_directory(&self, argument: &str) -> Option<bool> {
+        Some(self.files.kind(&self.path(argument))? == Kind::Directory)
+    }
+
+    /// Whether an argument among several is a directory.
+    fn has_directory(&self, arguments: &[&String]) -> Option<bool> {
+        arguments.iter().try_fold(false, |any, argument| Some(any | self.is_directory(argument)?))
     }
 
     /// Paths of several arguments.

@@ -20,7 +20,7 @@ use decision::Decision;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::disk::{Disk, changed_since, set_time};
+use crate::disk::{changed_since, set_time};
 use crate::effects::State;
 use crate::execution::{Deferred, Ended, Running};
 use crate::jobs::{JobId, Jobs, Progress, PromisedOutput, Timestamp};
@@ -87,7 +87,6 @@ struct Successor {
 pub(crate) struct Supervisor {
     build: Build,
     max_running: usize,
-    disk: Disk,
     /// Folder for outputs of before.
     folder: tempfile::TempDir,
     jobs: Jobs,
@@ -115,7 +114,6 @@ impl Supervisor {
         Ok(Self {
             build,
             max_running,
-            disk: Disk,
             folder: tempfile::Builder::new().prefix("morecores-overlap-").tempdir()?,
             jobs: Jobs::default(),
             waiting: BTreeMap::new(),

@@ -1,6 +1,6 @@
 //! Programs that move, copy, remove or look at files.
 
-use super::Command;
+use super::{Command, Kind};
 use crate::effects::{Effects, Search, State, Write};
 
 /// Arguments split into options, all of which are among `known`, and operands. `None` if another
@@ -28,10 +28,10 @@ fn split_options<'a>(command: &Command<'a>, known: &str) -> Option<(Vec<&'a str>
 /// `None` for a source that is a directory.
 fn pairs(command: &Command, operands: &[&String]) -> Option<Vec<(String, String)>> {
     let (target, sources) = operands.split_last()?;
-    if sources.is_empty() || sources.iter().any(|source| command.files.is_dir(&command.path(source))) {
+    if sources.is_empty() || command.has_directory(sources)? {
         return None;
     }
-    if !command.files.is_dir(&command.path(target)) {
+    if !command.is_directory(target)? {
         let [source] = sources else { return None };
         return Some(vec![((*source).clone(), (*target).clone())]);
     }
@@ -72,7 +72,7 @@ pub(super) fn copy_effects(command: &Command) -> Option<Effects> {
 pub(super) fn link_effects(command: &Command) -> Option<Effects> {
     let (options, operands) = split_options(command, "sfnv")?;
     let [target, name] = operands[..] else { return None };
-    if command.files.is_dir(&command.path(name)) {
+    if command.is_directory(name)? {
         return None;
     }
     let is_symbolic = options.iter().any(|letters| letters.contains('s'));
@@ -84,7 +84,7 @@ pub(super) fn link_effects(command: &Command) -> Option<Effects> {
 /// Effects of `rm [-f] FILE…`, without directories.
 pub(super) fn remove_effects(command: &Command) -> Option<Effects> {
     let (_, operands) = split_options(command, "fv")?;
-    if operands.iter().any(|name| command.files.is_dir(&command.path(name))) {
+    if command.has_directory(&operands)? {
         return None;
     }
     let writes = operands.iter().map(|name| command.write(name, State::Absent)).collect();
@@ -98,7 +98,13 @@ pub(super) fn directory_effects(command: &Command) -> Option<Effects> {
     for name in operands {
         let path = command.path(name);
         let makes_parents = !options.is_empty();
-        let missing: Vec<_> = path.ancestors().take_while(|folder| !command.files.exists(folder)).collect();
+        let mut missing = Vec::new();
+        for folder in path.ancestors() {
+            if command.files.kind(folder)? != Kind::Missing {
+                break;
+            }
+            missing.push(folder);
+        }
         if missing.len() > 1 && !makes_parents {
             return None;
         }
@@ -134,7 +140,7 @@ pub(super) fn mode_effects(command: &Command) -> Option<Effects> {
 
 /// Files that are changed in place.
 fn changed(command: &Command, names: &[&String]) -> Option<Effects> {
-    if names.is_empty() || names.iter().any(|name| command.files.is_dir(&command.path(name))) {
+    if names.is_empty() || command.has_directory(names)? {
         return None;
     }
     Some(Effects {

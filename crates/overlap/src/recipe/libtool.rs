@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::{Command, Files, Weight, programs};
+use super::{Command, Files, Kind, Weight, programs};
 use crate::effects::{Effects, State};
 
 /// Name of the script, which every project has for itself.
@@ -43,7 +43,7 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
     let folder = listed.path.parent()?.join(".libs");
     let object = listed.path.with_extension("o");
     let shared = folder.join(object.file_name()?);
-    if !command.files.exists(&folder) {
+    if command.files.kind(&folder) != Some(Kind::Directory) {
         effects.writes.push(command.write(folder.to_str()?, State::Directory { may_exist: true }));
     }
     for path in [shared, object] {

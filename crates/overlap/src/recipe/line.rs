@@ -3,7 +3,7 @@
 //! A line is understood if each of its commands is, on every branch. A branch that need not run is
 //! taken to run: what make was told about its outputs is checked when the job has ended.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brush_parser::Parser;
 use brush_parser::ast::{
@@ -12,9 +12,10 @@ use brush_parser::ast::{
     SeparatorOperator, SimpleCommand, Word,
 };
 
-use super::word::{Variables, expand, expand_one};
+use super::word::{Context, Variables};
 use super::{
-    Command, Executable, Files, Format, Invocation, Meaning, Weight, absolute, command_meaning, programs,
+    Command, Executable, Files, Format, Invocation, Kind, Meaning, Weight, absolute, command_meaning,
+    programs,
 };
 use crate::effects::{Effects, State, Write};
 
@@ -71,7 +72,40 @@ fn is_signal(condition: &str) -> bool {
     ["HUP", "INT", "QUIT", "TERM", "PIPE", "1", "2", "3", "13", "15"].contains(&condition)
 }
 
+/// The disk as the commands find it that stand behind those of the walk.
+impl Files for Walk<'_> {
+    fn kind(&self, path: &Path) -> Option<Kind> {
+        match self.effects.writes.iter().rev().find(|write| write.concerns(path)).map(|write| write.after) {
+            None => self.files.kind(path),
+            Some(State::Absent) => Some(Kind::Missing),
+            Some(State::Binary { .. } | State::Text { .. }) => Some(Kind::File),
+            Some(State::Directory { .. }) if self.effects.writes.iter().any(|write| write.path == path) => {
+                Some(Kind::Directory)
+            }
+            Some(State::Directory { .. }) => Some(Kind::Missing),
+            Some(State::Other) => None,
+        }
+    }
+
+    fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable> {
+        let is_new = name.contains('/') && self.writes(&absolute(directory, name.as_ref()));
+        if is_new { None } else { self.files.program(name, directory, search_path) }
+    }
+
+    fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        if self.writes(path) { None } else { self.files.read(path) }
+    }
+}
+
 impl Walk<'_> {
+    fn writes(&self, path: &Path) -> bool {
+        self.effects.writes.iter().any(|write| write.concerns(path))
+    }
+
+    fn words(&self) -> Context<'_> {
+        Context { variables: &self.variables, files: self, directory: &self.directory }
+    }
+
     fn list(&mut self, list: &CompoundList, certainty: Certainty) -> Option<()> {
         for item in &list.0 {
             if !matches!(item.1, SeparatorOperator::Sequence) {
@@ -101,7 +135,14 @@ impl Walk<'_> {
         let certainty = if pipeline.bang { Certainty::Possible } else { certainty };
         match command {
             Node::Simple(simple) => self.simple(simple, certainty),
-            Node::Compound(compound, None) => self.compound(compound, certainty),
+            Node::Compound(compound, redirects) => {
+                let mut effects = Effects::default();
+                for redirect in redirects.iter().flat_map(|redirects| &redirects.0) {
+                    self.redirect(redirect, &mut effects)?;
+                }
+                self.add(effects, certainty);
+                self.compound(compound, certainty)
+            }
             _ => None,
         }
     }
@@ -149,7 +190,7 @@ impl Walk<'_> {
                     else {
                         return None;
                     };
-                    assignments.push((name.clone(), expand_one(value, &self.variables)?));
+                    assignments.push((name.clone(), self.words().expand_one(value)?));
                 }
                 CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut effects)?,
                 _ => return None,
@@ -167,12 +208,12 @@ impl Walk<'_> {
             self.add(effects, certainty);
             return Some(());
         };
-        let mut words = expand(name, &self.variables)?;
+        let mut words = self.words().expand(name)?;
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             match item {
                 CommandPrefixOrSuffixItem::Word(word)
                 | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                    words.extend(expand(word, &self.variables)?);
+                    words.extend(self.words().expand(word)?);
                 }
                 CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut effects)?,
                 CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return None,
@@ -203,19 +244,19 @@ impl Walk<'_> {
 
     fn command(&self, name: &str, arguments: &[String]) -> Option<Meaning> {
         let search_path = self.variables.get("PATH").map_or("", String::as_str);
-        let command = Command { files: self.files, directory: &self.directory, search_path, arguments };
+        let command = Command { files: self, directory: &self.directory, search_path, arguments };
         if BUILT_IN.contains(&name) {
             let program = Executable { name: name.to_owned(), format: Format::Elf };
             return programs::meaning(&program, &command);
         }
-        let program = self.files.program(name, &self.directory, search_path)?;
+        let program = self.program(name, &self.directory, search_path)?;
         command_meaning(&program, &command)
     }
 
     fn redirect(&self, redirect: &IoRedirect, effects: &mut Effects) -> Option<()> {
         let IoRedirect::File(_, kind, target) = redirect else { return None };
         let path = |word: &Word| -> Option<PathBuf> {
-            Some(absolute(&self.directory, expand_one(word, &self.variables)?.as_ref()))
+            Some(absolute(&self.directory, self.words().expand_one(word)?.as_ref()))
         };
         match (kind, target) {
             // `2>&1`: both are the build's output, or a file that stands here too.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{Executable, Files, Format, Invocation, Meaning, Weight, meaning};
+use super::{Executable, Files, Format, Invocation, Kind, Meaning, Weight, meaning};
 use crate::effects::{Search, State};
 
 /// A disk of a few files. Every program is in `/usr/bin`.
@@ -12,12 +12,14 @@ struct Disk(HashMap<PathBuf, Vec<u8>>);
 const DIRECTORIES: &[&str] = &["/", "/b", "/b/out"];
 
 impl Files for Disk {
-    fn is_dir(&self, path: &Path) -> bool {
-        DIRECTORIES.iter().any(|known| path == Path::new(known))
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.is_dir(path) || self.0.contains_key(path)
+    fn kind(&self, path: &Path) -> Option<Kind> {
+        Some(if DIRECTORIES.iter().any(|known| path == Path::new(known)) {
+            Kind::Directory
+        } else if self.0.contains_key(path) {
+            Kind::File
+        } else {
+            Kind::Missing
+        })
     }
 
     fn program(&self, name: &str, _: &Path, _: &str) -> Option<Executable> {
@@ -95,6 +97,15 @@ fn the_files_of_usual_lines_are_known() {
         ("f=a; gcc $CFLAGS -c \"$f\".c -o ${f}.o", "a.c", "a.o"),
         ("mkdir -p new/deep && gcc -c a.c -o new/deep/a.o", "a.c", "new/ new/deep/ new/deep/a.o"),
         ("rmdir out", "", "out-"),
+        ("(ranlib libx.a || true) >/dev/null 2>&1", "libx.a", "libx.a"),
+        ("mkdir new && cp a.c new", "a.c", "new/ new/a.c?"),
+        ("gcc -c -o a.o `test -f 'a.c' || echo './'`a.c", "a.c", "a.o"),
+        ("gcc -c -o d.o `test -f 'd.c' || echo '../src/'`d.c", "/src/d.c", "d.o"),
+        (
+            "depbase=`echo sub/a.lo | sed 's|[^/]*$|.deps/&|;s|\\.lo$||'`; gcc -MD -MF $depbase.Tpo -c -o a.o a.c",
+            "a.c",
+            "sub/.deps/a.Tpo a.o",
+        ),
         ("test -f a.o || gcc -c a.c", "a.o a.c", "a.o"),
         ("if [ -f a.c ]; then gcc -c a.c; else rm -f a.o; fi", "a.c a.c", "a.o-"),
         (
@@ -141,6 +152,9 @@ fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
         "ar x libx.a",
         "/bin/bash ./libtool --tag=CC --mode=link gcc -o libx.la a.lo",
         "exec gcc -c a.c",
+        "gcc -o tool a.o && ./tool",
+        "cp a.c list2 && gcc @list2 -o p",
+        "gcc -c `echo a.c | sed 's/a/b/'`",
     ] {
         assert_eq!(line(text), None, "{text}");
     }

@@ -1,35 +1,99 @@
-//! Words of a shell, expanded as far as that needs no running: quotes, and variables whose values
-//! are known.
+//! Words of a shell, expanded as far as that needs no running: quotes, variables whose values are
+//! known, and the few substitutions of commands that `substitution` knows.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use brush_parser::ParserOptions;
 use brush_parser::ast::Word;
 use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
 
+use super::{Files, substitution};
+
 /// Variables of the shell and of its environment.
 pub(super) type Variables = HashMap<String, String>;
 
-/// The fields of a word; `None` if they depend on what is not known, such as a pattern or the
-/// output of a command.
-pub(super) fn expand(word: &Word, variables: &Variables) -> Option<Vec<String>> {
-    let mut text = String::new();
-    let mut is_quoted = false;
-    for piece in pieces(&word.value)? {
-        is_quoted |= !matches!(piece.piece, WordPiece::Text(_) | WordPiece::ParameterExpansion(_));
-        append(&piece.piece, variables, Quotes::None, &mut text)?;
-    }
-    // An unquoted variable without a value is no field at all.
-    Some(if text.is_empty() && !is_quoted { Vec::new() } else { vec![text] })
+/// What the value of a word depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) variables: &'a Variables,
+    pub(super) files: &'a dyn Files,
+    pub(super) directory: &'a Path,
 }
 
-/// The one string that a word stands for in an assignment or a redirection.
-pub(super) fn expand_one(word: &Word, variables: &Variables) -> Option<String> {
-    match &expand(word, variables)?[..] {
-        [] => Some(String::new()),
-        [one] => Some(one.clone()),
-        _ => None,
+impl Context<'_> {
+    /// The fields of a word; `None` if they depend on what is not known, such as a pattern or the
+    /// output of a command.
+    pub(super) fn expand(self, word: &Word) -> Option<Vec<String>> {
+        let mut text = String::new();
+        let mut is_quoted = false;
+        for piece in pieces(&word.value)? {
+            is_quoted |= !matches!(piece.piece, WordPiece::Text(_) | WordPiece::ParameterExpansion(_));
+            self.append(&piece.piece, Quotes::None, &mut text)?;
+        }
+        // An unquoted variable without a value is no field at all.
+        Some(if text.is_empty() && !is_quoted { Vec::new() } else { vec![text] })
     }
+
+    /// The one string that a word stands for in an assignment or a redirection.
+    pub(super) fn expand_one(self, word: &Word) -> Option<String> {
+        match &self.expand(word)?[..] {
+            [] => Some(String::new()),
+            [one] => Some(one.clone()),
+            _ => None,
+        }
+    }
+
+    fn append(self, piece: &WordPiece, quotes: Quotes, text: &mut String) -> Option<()> {
+        match piece {
+            // Patterns, and braces that bash expands and sh does not.
+            WordPiece::Text(part) if quotes == Quotes::None && is_pattern(part) => None,
+            WordPiece::Text(part) | WordPiece::SingleQuotedText(part) => {
+                text.push_str(part);
+                Some(())
+            }
+            WordPiece::EscapeSequence(part) => {
+                let escaped = part.strip_prefix('\\').unwrap_or(part);
+                // Within double quotes a backslash stands for itself before most characters.
+                if quotes == Quotes::Double && !escaped.starts_with(['$', '`', '"', '\\', '\n']) {
+                    text.push('\\');
+                }
+                if escaped != "\n" {
+                    text.push_str(escaped);
+                }
+                Some(())
+            }
+            WordPiece::DoubleQuotedSequence(parts) => {
+                parts.iter().try_for_each(|part| self.append(&part.piece, Quotes::Double, text))
+            }
+            WordPiece::ParameterExpansion(ParameterExpr::Parameter {
+                parameter: Parameter::Named(name),
+                indirect: false,
+            }) => {
+                let value = self.variables.get(name).map_or("", String::as_str);
+                // Outside quotes the shell would split the value, and match it with files.
+                if quotes == Quotes::None && !is_one_field(value) {
+                    return None;
+                }
+                text.push_str(value);
+                Some(())
+            }
+            WordPiece::BackquotedCommandSubstitution(command) | WordPiece::CommandSubstitution(command) => {
+                let value = substitution::value(command, self)?;
+                if quotes == Quotes::None && !is_one_field(&value) {
+                    return None;
+                }
+                text.push_str(&value);
+                Some(())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the shell leaves an unquoted value as it is.
+fn is_one_field(value: &str) -> bool {
+    !value.contains([' ', '\t', '\n', '*', '?', '['])
 }
 
 fn pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
@@ -46,42 +110,4 @@ enum Quotes {
 /// Whether a shell may match a text with files. `[` alone is the name of a command.
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '{']) || text.find('[').is_some_and(|start| text[start..].contains(']'))
-}
-
-fn append(piece: &WordPiece, variables: &Variables, quotes: Quotes, text: &mut String) -> Option<()> {
-    match piece {
-        // Patterns, and braces that bash expands and sh does not.
-        WordPiece::Text(part) if quotes == Quotes::None && is_pattern(part) => None,
-        WordPiece::Text(part) | WordPiece::SingleQuotedText(part) => {
-            text.push_str(part);
-            Some(())
-        }
-        WordPiece::EscapeSequence(part) => {
-            let escaped = part.strip_prefix('\\').unwrap_or(part);
-            // Within double quotes a backslash stands for itself before most characters.
-            if quotes == Quotes::Double && !escaped.starts_with(['$', '`', '"', '\\', '\n']) {
-                text.push('\\');
-            }
-            if escaped != "\n" {
-                text.push_str(escaped);
-            }
-            Some(())
-        }
-        WordPiece::DoubleQuotedSequence(parts) => {
-            parts.iter().try_for_each(|part| append(&part.piece, variables, Quotes::Double, text))
-        }
-        WordPiece::ParameterExpansion(ParameterExpr::Parameter {
-            parameter: Parameter::Named(name),
-            indirect: false,
-        }) => {
-            let value = variables.get(name).map_or("", String::as_str);
-            // Outside quotes the shell would split the value, and match it with files.
-            if quotes == Quotes::None && value.contains([' ', '\t', '\n', '*', '?', '[']) {
-                return None;
-            }
-            text.push_str(value);
-            Some(())
-        }
-        _ => None,
-    }
 }

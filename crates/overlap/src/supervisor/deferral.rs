@@ -7,7 +7,7 @@ use std::path::Path;
 use super::decision::Decision;
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
-use crate::disk::{canonical, precise_now};
+use crate::disk::{Disk, canonical, precise_now};
 use crate::execution::Deferred;
 use crate::jobs::JobId;
 use crate::listener::{Answer, Notification};
@@ -58,7 +58,7 @@ impl Supervisor {
         }
         let invocation =
             Invocation { program: path.to_string_lossy().into_owned(), arguments, environment, directory };
-        let Some(meaning) = recipe::meaning(&invocation, &self.disk) else {
+        let Some(meaning) = recipe::meaning(&invocation, &Disk { jobs: &self.jobs }) else {
             self.summary.not_understood(&invocation.arguments);
             return Ok(CONTINUE);
         };
