@@ -32,8 +32,9 @@ impl Disk<'_> {
 
 impl Files for Disk<'_> {
     fn kind(&self, path: &Path) -> Option<Kind> {
-        if self.is_pending(path) {
-            return None;
+        let path = canonical(path);
+        if let Some(pending) = self.jobs.pending(&path) {
+            return Kind::after(&path, &pending.path, pending.after);
         }
         Some(match path.metadata() {
             Ok(found) if found.is_dir() => Kind::Directory,

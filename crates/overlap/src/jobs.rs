@@ -43,10 +43,12 @@ struct Job {
 pub(crate) type Timestamp = i128;
 
 /// A name that a pending job writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// The last job that writes it.
     pub(crate) job: JobId,
+    /// The name, or that of a directory above it.
+    pub(crate) path: PathBuf,
     /// The state of the name after the job.
     pub(crate) after: State,
     /// The promised time of change.
@@ -186,8 +188,10 @@ impl Jobs {
     /// The pending write of a name, if one is not finished; the last in the serial order.
     pub(crate) fn pending(&self, path: &Path) -> Option<Pending> {
         self.unfinished().rev().find_map(|(id, job)| {
-            let index = job.effects.writes.iter().position(|write| write.concerns(path))?;
-            Some(Pending { job: *id, after: job.effects.writes[index].after, time: job.times[index] })
+            // A file in a new directory is written after the directory.
+            let index = job.effects.writes.iter().rposition(|write| write.concerns(path))?;
+            let write = &job.effects.writes[index];
+            Some(Pending { job: *id, path: write.path.clone(), after: write.after, time: job.times[index] })
         })
     }
 
@@ -292,7 +296,8 @@ mod tests {
         let effects =
             Effects { reads: vec!["/tmp.o".into()], writes: vec![absent, moved], ..Effects::default() };
         let id = jobs.defer(effects, DRIVER, 3000);
-        let expected = Pending { job: id, after: State::Binary { mode: 0o666 }, time: 1000 };
+        let expected =
+            Pending { job: id, path: "/a.o".into(), after: State::Binary { mode: 0o666 }, time: 1000 };
         assert_eq!(jobs.pending(Path::new("/a.o")), Some(expected));
     }
 

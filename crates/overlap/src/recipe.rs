@@ -42,6 +42,20 @@ pub(crate) enum Kind {
     File,
 }
 
+impl Kind {
+    /// Kind of a path after a write that concerns it; `None` if the write does not tell.
+    pub(crate) fn after(path: &Path, write: &Path, state: State) -> Option<Self> {
+        match state {
+            State::Absent => Some(Self::Missing),
+            State::Binary { .. } | State::Text { .. } => Some(Self::File),
+            State::Directory { .. } if path == write => Some(Self::Directory),
+            // A new directory is empty.
+            State::Directory { .. } => Some(Self::Missing),
+            State::Other => None,
+        }
+    }
+}
+
 /// An executable file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Executable {

@@ -75,15 +75,10 @@ fn is_signal(condition: &str) -> bool {
 /// The disk as the commands find it that stand behind those of the walk.
 impl Files for Walk<'_> {
     fn kind(&self, path: &Path) -> Option<Kind> {
-        match self.effects.writes.iter().rev().find(|write| write.concerns(path)).map(|write| write.after) {
+        // A file in a new directory is written after the directory.
+        match self.effects.writes.iter().rev().find(|write| write.concerns(path)) {
             None => self.files.kind(path),
-            Some(State::Absent) => Some(Kind::Missing),
-            Some(State::Binary { .. } | State::Text { .. }) => Some(Kind::File),
-            Some(State::Directory { .. }) if self.effects.writes.iter().any(|write| write.path == path) => {
-                Some(Kind::Directory)
-            }
-            Some(State::Directory { .. }) => Some(Kind::Missing),
-            Some(State::Other) => None,
+            Some(write) => Kind::after(path, &write.path, write.after),
         }
     }
 

@@ -13,7 +13,7 @@ use super::{Files, substitution};
 /// Variables of the shell and of its environment.
 pub(super) type Variables = HashMap<String, String>;
 
-/// What the value of a word depends on.
+/// Surroundings on which the value of a word depends.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) variables: &'a Variables,
