@@ -2,7 +2,8 @@
 //!
 //! Pure: it starts nothing and looks at no file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::effects::{Effects, State};
@@ -75,6 +76,46 @@ pub(crate) struct Jobs {
     jobs: BTreeMap<JobId, Job>,
     next: usize,
     last_time: Timestamp,
+    names: PendingNames,
+}
+
+/// File names that unfinished jobs write: most calls of a build concern others.
+#[derive(Debug, Default)]
+struct PendingNames {
+    /// Number of writes of each file name.
+    files: HashMap<OsString, usize>,
+    /// Number of directories that are made: any name may be in one.
+    directories: usize,
+}
+
+impl PendingNames {
+    fn add(&mut self, effects: &Effects) {
+        for write in &effects.writes {
+            self.directories += usize::from(matches!(write.after, State::Directory { .. }));
+            *self.files.entry(file_name(&write.path)).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, effects: &Effects) {
+        for write in &effects.writes {
+            self.directories -= usize::from(matches!(write.after, State::Directory { .. }));
+            let name = file_name(&write.path);
+            match self.files.get_mut(&name) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => {
+                    self.files.remove(&name);
+                }
+            }
+        }
+    }
+
+    fn may_include(&self, name: &OsStr) -> bool {
+        self.directories > 0 || self.files.contains_key(name)
+    }
+}
+
+fn file_name(path: &Path) -> OsString {
+    path.file_name().unwrap_or_default().to_owned()
 }
 
 impl Jobs {
@@ -85,6 +126,7 @@ impl Jobs {
     pub(crate) fn defer(&mut self, mut effects: Effects, driver: Process, now: Timestamp) -> JobId {
         let id = JobId(self.next);
         self.next += 1;
+        self.names.add(&effects);
         let waits_for = self
             .jobs
             .iter()
@@ -147,6 +189,9 @@ impl Jobs {
     pub(crate) fn set_progress(&mut self, id: JobId, progress: Progress) {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.progress = progress;
+            if progress == Progress::Succeeded {
+                self.names.remove(&job.effects);
+            }
         }
     }
 
@@ -182,6 +227,9 @@ impl Jobs {
     /// Removes a job and all later ones. Returns the later ones, the last first.
     pub(crate) fn cancel_from(&mut self, id: JobId) -> Vec<JobId> {
         let removed = self.jobs.split_off(&id);
+        for job in removed.values().filter(|job| job.progress != Progress::Succeeded) {
+            self.names.remove(&job.effects);
+        }
         removed.into_keys().rev().filter(|later| *later != id).collect()
     }
 
@@ -205,12 +253,8 @@ impl Jobs {
 
     /// Whether a job may be pending whose output has this file name: a quick check before the
     /// resolution of a path.
-    pub(crate) fn may_write(&self, name: &std::ffi::OsStr) -> bool {
-        self.unfinished().any(|(_, job)| {
-            job.effects.writes.iter().any(|write| {
-                write.path.file_name() == Some(name) || matches!(write.after, State::Directory { .. })
-            })
-        })
+    pub(crate) fn may_write(&self, name: &OsStr) -> bool {
+        self.names.may_include(name)
     }
 
     /// Whether a command must run after a pending job.

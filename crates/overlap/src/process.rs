@@ -14,6 +14,8 @@ const MAX_PATH: usize = 4096;
 const MAX_STRINGS: usize = 20_000;
 /// Longest argument that is read, in bytes.
 const MAX_ARGUMENT: usize = 128 << 10;
+/// Part of the memory that is read for a path, in bytes: most are shorter.
+const PATH_READ: usize = 256;
 const PAGE: usize = 4096;
 
 /// A process, by its number.
@@ -50,58 +52,23 @@ impl Process {
         }
     }
 
-    /// Text up to a zero byte; `None` if it is longer than `limit` or no memory is there.
-    fn string(self, address: u64, limit: usize) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        let mut address = address;
-        while text.len() < limit {
-            // A read must not cross into a page that is not there.
-            let mut part = [0; 256];
-            let to_page_end = PAGE - address as usize % PAGE;
-            let wanted = to_page_end.min(part.len());
-            let got = self.read(address, &mut part[..wanted]);
-            if got == 0 {
-                return None;
-            }
-            if let Some(end) = part[..got].iter().position(|byte| *byte == 0) {
-                text.extend(&part[..end]);
-                return Some(text);
-            }
-            text.extend(&part[..got]);
-            address += got as u64;
-        }
-        None
-    }
-
     /// Path at an address; `None` if there is none.
     pub(crate) fn path(self, address: u64) -> Option<Vec<u8>> {
-        self.string(address, MAX_PATH)
+        Memory::new(self, PATH_READ).string(address, MAX_PATH)
     }
 
     /// Strings of a vector such as `argv`; `None` if it is too long or one is no UTF-8.
     pub(crate) fn strings(self, address: u64) -> Option<Vec<String>> {
+        let (mut pointers, mut texts) = (Memory::new(self, PAGE), Memory::new(self, PAGE));
         let mut strings = Vec::new();
-        let mut address = address;
-        loop {
-            let mut pointers = [0; 64 * 8];
-            let to_page_end = PAGE - address as usize % PAGE;
-            let wanted = to_page_end.min(pointers.len());
-            let got = self.read(address, &mut pointers[..wanted]) / 8 * 8;
-            if got == 0 {
-                return None;
+        for index in 0..MAX_STRINGS as u64 {
+            let pointer = u64::from_ne_bytes(pointers.bytes(address + 8 * index)?);
+            if pointer == 0 {
+                return Some(strings);
             }
-            for pointer in pointers[..got].chunks_exact(8) {
-                let pointer = u64::from_ne_bytes(pointer.try_into().ok()?);
-                if pointer == 0 {
-                    return Some(strings);
-                }
-                if strings.len() == MAX_STRINGS {
-                    return None;
-                }
-                strings.push(String::from_utf8(self.string(pointer, MAX_ARGUMENT)?).ok()?);
-            }
-            address += got as u64;
+            strings.push(String::from_utf8(texts.string(pointer, MAX_ARGUMENT)?).ok()?);
         }
+        None
     }
 
     /// Path behind a name in the process's folder of `/proc`; `None` if the process is gone.
@@ -192,6 +159,57 @@ impl Process {
             // A process that is gone needs no signal.
             let _ = kill_process(pid, signal);
         }
+    }
+}
+
+/// The memory of a process, read in parts that end with a page: neighbouring strings cost one call.
+struct Memory {
+    process: Process,
+    part: Vec<u8>,
+    start: u64,
+    /// Longest part, in bytes; at most a page.
+    limit: usize,
+}
+
+impl Memory {
+    fn new(process: Process, limit: usize) -> Self {
+        Self { process, part: Vec::new(), start: 0, limit }
+    }
+
+    /// Memory from an address to the end of its part; `None` if there is none.
+    fn from(&mut self, address: u64) -> Option<&[u8]> {
+        let is_here = (self.start..self.start + self.part.len() as u64).contains(&address);
+        if !is_here {
+            // A read must not cross into a page that is not there.
+            let to_page_end = PAGE - address as usize % PAGE;
+            self.part.resize(to_page_end.min(self.limit), 0);
+            let length = self.process.read(address, &mut self.part);
+            self.part.truncate(length);
+            self.start = address;
+        }
+        let rest = &self.part[(address - self.start) as usize..];
+        (!rest.is_empty()).then_some(rest)
+    }
+
+    /// Eight bytes at an aligned address.
+    fn bytes(&mut self, address: u64) -> Option<[u8; 8]> {
+        self.from(address)?.get(..8)?.try_into().ok()
+    }
+
+    /// Text up to a zero byte; `None` if it is longer than `limit` or no memory is there.
+    fn string(&mut self, address: u64, limit: usize) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        while text.len() < limit {
+            let part = self.from(address + text.len() as u64)?;
+            match part.iter().position(|byte| *byte == 0) {
+                Some(end) => {
+                    text.extend(&part[..end]);
+                    return Some(text);
+                }
+                None => text.extend(part),
+            }
+        }
+        None
     }
 }
 

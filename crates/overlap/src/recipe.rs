@@ -105,6 +105,19 @@ pub(crate) enum Weight {
     Heavy,
 }
 
+/// Whether an executable file, by its own name or that behind a symbolic link, is a shell or in the
+/// table of programs.
+pub(crate) fn may_be_known(file: &Path) -> bool {
+    let is_known = |path: &Path| {
+        let name = path.file_name().and_then(OsStr::to_str);
+        name.is_some_and(|name| SHELLS.contains(&name) || programs::is_known(name))
+    };
+    is_known(file) || file.canonicalize().is_ok_and(|file| is_known(&file))
+}
+
+/// Shells whose recipe lines are understood.
+const SHELLS: &[&str] = &["sh", "dash", "bash"];
+
 /// The meaning of a command; `None` if some part of it is not understood.
 pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Meaning> {
     let is_hidden_output = |variable: &String| {
@@ -137,7 +150,7 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
 }
 
 fn is_shell(program: &Executable) -> bool {
-    program.format == Format::Elf && matches!(program.name.as_str(), "sh" | "dash" | "bash")
+    program.format == Format::Elf && SHELLS.contains(&program.name.as_str())
 }
 
 /// Meaning of a command that is no recipe line.

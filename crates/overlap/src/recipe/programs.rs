@@ -93,6 +93,11 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// Whether a name is in the table.
+pub(super) fn is_known(name: &str) -> bool {
+    PROGRAMS.iter().any(|row| row.names.iter().any(|known| is_variant(name, known)))
+}
+
 /// The meaning of a program's arguments; `None` if the program or an argument is not understood.
 pub(super) fn meaning(program: &Executable, command: &Command) -> Option<Meaning> {
     let is_row = |row: &&Program| {

@@ -47,9 +47,13 @@ impl Supervisor {
         if !path.is_file() {
             return Ok(CONTINUE);
         }
-        let read =
-            || Some((process.strings(arguments)?, process.strings(environment)?, process.directory()?));
-        let Some((arguments, environment, directory)) = read() else { return Ok(CONTINUE) };
+        let Some(arguments) = process.strings(arguments) else { return Ok(CONTINUE) };
+        if !recipe::may_be_known(&path) && !may_run_in_parallel(&path) {
+            self.summary.not_understood(&arguments);
+            return Ok(CONTINUE);
+        }
+        let read = || Some((process.strings(environment)?, process.directory()?));
+        let Some((environment, directory)) = read() else { return Ok(CONTINUE) };
         if let Some(reason) = runs_in_parallel(&path, &arguments, &environment) {
             self.passed_through.get_or_insert(reason);
         }
@@ -164,6 +168,11 @@ impl Supervisor {
         }
         Ok((driver, status.umask, targets))
     }
+}
+
+/// Whether a program may run commands in parallel itself, which its arguments and environment tell.
+fn may_run_in_parallel(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| name == "ninja" || name == "make" || name == "gmake")
 }
 
 /// Reason to pass a build through: a program that runs commands in parallel itself.
