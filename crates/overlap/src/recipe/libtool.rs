@@ -1,58 +1,110 @@
 //! GNU libtool: one compilation makes the object for static libraries, the one for shared libraries
 //! and a text that names both.
 //!
-//! By the manual of libtool, "Compile mode". A link makes files that only the script knows, and is
-//! left to run in place.
+//! By the manual of libtool, "Compile mode" and "Link mode". The link of a library makes files that
+//! only the script knows, and is left to run in place.
 
 use std::path::Path;
 
 use super::{Command, Files, Kind, Weight, programs};
-use crate::effects::{Effects, State};
+use crate::effects::{Effects, State, Write};
 
 /// Name of the script, which every project has for itself.
 pub(super) const NAME: &str = "libtool";
 
-/// Effects of `libtool [OPTION…] --mode=compile COMPILER …`, where the script is the first argument
-/// of a shell.
+/// Mode of one run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Compile,
+    Link,
+}
+
+/// Effects of `libtool [OPTION…] --mode=MODE COMPILER …`, where the script is the first argument of
+/// a shell.
 pub(super) fn effects(command: &Command) -> Option<Effects> {
     let [script, words @ ..] = command.arguments else { return None };
-    let options = words.iter().take_while(|word| word.starts_with("--"));
-    let is_known = |word: &&String| {
-        word.as_str() == "--mode=compile"
-            || word.starts_with("--tag=")
-            || matches!(word.as_str(), "--silent" | "--quiet")
-    };
-    let count = options.clone().count();
-    if !options.clone().all(|word| is_known(&word)) || !options.clone().any(|word| word == "--mode=compile") {
-        return None;
+    let mut mode = None;
+    let mut words = words.iter().peekable();
+    while let Some(option) = words.next_if(|word| word.starts_with("--")) {
+        match option.as_str() {
+            "--mode=compile" => mode = Some(Mode::Compile),
+            "--mode=link" => mode = Some(Mode::Link),
+            "--silent" | "--quiet" => {}
+            tag if tag.starts_with("--tag=") => {}
+            _ => return None,
+        }
     }
     // `-prefer-pic` and the like are words for libtool among those of the compiler.
     let (own, compiler): (Vec<String>, Vec<String>) =
-        words[count..].iter().cloned().partition(|word| OWN_WORDS.contains(&word.as_str()));
+        words.cloned().partition(|word| OWN_WORDS.contains(&word.as_str()));
     let [name, arguments @ ..] = &compiler[..] else { return None };
     let program = command.files.program(name, command.directory, command.search_path)?;
-    let inner = Command { arguments, ..*command };
-    let meaning = programs::meaning(&program, &inner)?;
+    let meaning = programs::meaning(&program, &Command { arguments, ..*command })?;
     if meaning.weight != Weight::Heavy || own.len() > 1 {
         return None;
     }
-    let mut effects = meaning.effects;
-    // The compiler is told to write `x.o` although the output is `x.lo`.
-    let index = effects.writes.iter().position(|write| has_ending(&write.path, "lo"))?;
-    let listed = effects.writes.remove(index);
-    let folder = listed.path.parent()?.join(".libs");
-    let object = listed.path.with_extension("o");
-    let shared = folder.join(object.file_name()?);
-    if command.files.kind(&folder) != Some(Kind::Directory) {
-        effects.writes.push(command.write(folder.to_str()?, State::Directory { may_exist: true }));
-    }
-    for path in [shared, object] {
-        effects.writes.push(command.write(path.to_str()?, State::Binary { mode: 0o666 }));
-    }
-    effects.writes.push(command.write(listed.path.to_str()?, State::Text { mode: 0o666 }));
+    let mut effects = match mode? {
+        Mode::Compile => compile_effects(command, meaning.effects)?,
+        Mode::Link => program_effects(command, meaning.effects)?,
+    };
     effects.reads.push(command.path(script));
     Some(effects)
 }
+
+/// Effects of a compilation of which the compiler's words say that it writes `x.lo`.
+fn compile_effects(command: &Command, mut effects: Effects) -> Option<Effects> {
+    let index = effects.writes.iter().position(|write| has_ending(&write.path, "lo"))?;
+    let listed = effects.writes.remove(index);
+    let folder = listed.path.parent()?.join(FOLDER);
+    let object = listed.path.with_extension("o");
+    let shared = folder.join(object.file_name()?);
+    if command.files.kind(&folder) != Some(Kind::Directory) {
+        effects.writes.push(Write::new(folder, State::Directory { may_exist: true }));
+    }
+    effects.writes.push(Write::new(shared, State::Binary { mode: 0o666 }));
+    effects.writes.push(Write::new(object, State::Binary { mode: 0o666 }));
+    effects.writes.push(Write::new(listed.path, State::Text { mode: 0o666 }));
+    Some(effects)
+}
+
+/// Effects of the link of a program. With a shared library of the same project the program is a
+/// script, and the real one lies in the folder beside it.
+fn program_effects(command: &Command, mut effects: Effects) -> Option<Effects> {
+    let [program] = &effects.writes[..] else { return None };
+    if program
+        .path
+        .extension()
+        .is_some_and(|ending| ["la", "lo", "o", "a", "so"].iter().any(|known| ending == *known))
+        || command.arguments.iter().any(|word| LIBRARY_WORDS.iter().any(|start| word.starts_with(start)))
+    {
+        return None;
+    }
+    let folder = program.path.parent()?.join(FOLDER);
+    let name = program.path.file_name()?.to_str()?;
+    let hidden = [folder.join(name), folder.join(format!("lt-{name}"))];
+    if command.files.kind(&folder) != Some(Kind::Directory) {
+        effects.writes.push(Write::new(folder, State::Directory { may_exist: true }));
+    }
+    effects.writes.extend(hidden.map(|path| Write::new(path, State::Binary { mode: 0o777 })));
+    Some(effects)
+}
+
+/// Folder for what is not yet installed.
+const FOLDER: &str = ".libs";
+
+/// Beginnings of options for libraries and modules, of which libtool makes more files.
+const LIBRARY_WORDS: &[&str] = &[
+    "-rpath",
+    "-version",
+    "-release",
+    "-module",
+    "-export",
+    "-dl",
+    "-weak",
+    "-objectlist",
+    "-precious",
+    "-bindir",
+];
 
 const OWN_WORDS: &[&str] = &["-prefer-pic", "-prefer-non-pic", "-static", "-shared", "-no-suppress"];
 

@@ -120,6 +120,11 @@ fn the_files_of_usual_lines_are_known() {
             "a.c libtool .deps/a.Tpo",
             ".libs/ .libs/a.o a.o a.lo .deps/a.Plo .deps/a.Tpo-",
         ),
+        (
+            "/bin/bash ./libtool --tag=CC --mode=link gcc -O2 -o p a.o libx.la -lm",
+            "a.o libx.la libtool",
+            "p .libs/ .libs/p .libs/lt-p",
+        ),
         ("scripts/check-local-export a.o", "a.o", ""),
         ("gcc -c a.c > log 2>&1", "a.c", "log a.o"),
     ] {
@@ -150,7 +155,7 @@ fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
         "rm -rf out",
         "cp -r out new",
         "ar x libx.a",
-        "/bin/bash ./libtool --tag=CC --mode=link gcc -o libx.la a.lo",
+        "/bin/bash ./libtool --tag=CC --mode=link gcc -o libx.la a.lo -rpath /usr/lib",
         "exec gcc -c a.c",
         "gcc -o tool a.o && ./tool",
         "cp a.c list2 && gcc @list2 -o p",
