@@ -32,13 +32,18 @@ pub(crate) enum Call {
     MakeName { path: PathArgument },
     /// Removes or changes what a name stands for, which must be there.
     Change { path: PathArgument },
-    /// Moves a name to another.
-    Rename { from: PathArgument, to: PathArgument },
+    /// Moves what a name stands for, which must be there.
+    Rename { from: PathArgument },
+    /// Reads the standard input.
+    Read,
     /// Opens files by other means than calls.
     Ring,
     /// Nothing that concerns the order.
     Other,
 }
+
+/// `fchmodat2` of Linux 6.6.
+pub(crate) const FCHMODAT2: i64 = 452;
 
 const AT_CWD: i32 = libc::AT_FDCWD;
 
@@ -86,8 +91,8 @@ pub(crate) fn decode(call: &Notification) -> Call {
         libc::SYS_symlinkat => Call::MakeName { path: at(1) },
         libc::SYS_mknod => Call::MakeName { path: here(0) },
         libc::SYS_mknodat => Call::MakeName { path: at(0) },
-        libc::SYS_rename => Call::Rename { from: here(0), to: here(1) },
-        libc::SYS_renameat | libc::SYS_renameat2 => Call::Rename { from: at(0), to: at(2) },
+        libc::SYS_rename => Call::Rename { from: here(0) },
+        libc::SYS_renameat | libc::SYS_renameat2 => Call::Rename { from: at(0) },
         libc::SYS_unlink
         | libc::SYS_rmdir
         | libc::SYS_chmod
@@ -104,9 +109,11 @@ pub(crate) fn decode(call: &Notification) -> Call {
         libc::SYS_utimensat if argument(1) == 0 => Call::Other,
         libc::SYS_unlinkat
         | libc::SYS_fchmodat
+        | FCHMODAT2
         | libc::SYS_fchownat
         | libc::SYS_futimesat
         | libc::SYS_utimensat => Call::Change { path: at(0) },
+        libc::SYS_read => Call::Read,
         libc::SYS_io_uring_setup => Call::Ring,
         _ => Call::Other,
     }
@@ -139,7 +146,7 @@ mod tests {
     #[test]
     fn a_call_without_a_directory_starts_at_the_working_directory() {
         let path = |address| PathArgument { directory: libc::AT_FDCWD, address };
-        assert_eq!(call(libc::SYS_rename, [7, 8, 0, 0, 0, 0]), Call::Rename { from: path(7), to: path(8) });
+        assert_eq!(call(libc::SYS_rename, [7, 8, 0, 0, 0, 0]), Call::Rename { from: path(7) });
         assert_eq!(call(libc::SYS_symlink, [7, 8, 0, 0, 0, 0]), Call::MakeName { path: path(8) });
         assert_eq!(
             call(libc::SYS_stat, [7, 8, 0, 0, 0, 0]),

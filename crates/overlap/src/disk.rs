@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::jobs::{Jobs, Timestamp};
@@ -121,7 +122,11 @@ pub(crate) fn set_time(path: &Path, since: Timestamp, time: Timestamp) -> io::Re
     let changed = Timespec { tv_sec: (time / SECOND) as i64, tv_nsec: (time % SECOND) as i64 };
     let times =
         Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: changed };
-    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    match utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW) {
+        // A file of another owner keeps its time.
+        Ok(()) | Err(Errno::PERM | Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A name before a deferred command changed it.
@@ -135,7 +140,7 @@ pub(crate) struct Backup {
 enum Before {
     Absent,
     /// A copy of the file, with its permissions and times.
-    File(tempfile::NamedTempFile, fs::Metadata),
+    File(tempfile::TempPath, fs::Metadata),
     Link(PathBuf),
     /// Nothing that a command of the table replaces, such as a directory or a device.
     Special,
@@ -152,8 +157,8 @@ impl Backup {
             Err(_) => Before::Absent,
             Ok(found) if found.is_symlink() => Before::Link(fs::read_link(path)?),
             Ok(found) if found.is_file() => {
-                let copy = tempfile::NamedTempFile::new_in(folder)?;
-                fs::copy(path, copy.path())?;
+                let copy = tempfile::NamedTempFile::new_in(folder)?.into_temp_path();
+                fs::copy(path, &copy)?;
                 Before::File(copy, found)
             }
             Ok(_) => Before::Special,
@@ -166,7 +171,9 @@ impl Backup {
         match &self.before {
             Before::Absent => remove(&self.path),
             Before::File(copy, found) => {
-                fs::copy(copy.path(), &self.path)?;
+                // Never through a link that stands there now.
+                remove(&self.path)?;
+                fs::copy(copy, &self.path)?;
                 let file = File::options().write(true).open(&self.path)?;
                 file.set_permissions(found.permissions())?;
                 file.set_times(
@@ -174,7 +181,7 @@ impl Backup {
                 )
             }
             Before::Link(target) => {
-                let _ = fs::remove_file(&self.path);
+                remove(&self.path)?;
                 symlink(target, &self.path)
             }
             Before::Special => Ok(()),
@@ -195,4 +202,9 @@ fn remove(path: &Path) -> io::Result<()> {
         }
         other => other,
     }
+}
+
+/// Whether a path is a device, or a view of the kernel. `/dev/shm` holds ordinary files.
+pub(crate) fn is_of_kernel(path: &Path) -> bool {
+    (path.starts_with("/dev") && !path.starts_with("/dev/shm")) || path.starts_with("/proc")
 }

@@ -142,13 +142,18 @@ impl Effects {
         self.reads.extend(later.reads);
         self.search = self.search.or(later.search);
         for mut write in later.writes {
-            let source = write.moved_from.as_ref();
-            if let Some(source) = source.and_then(|path| self.writes.iter().find(|write| write.path == *path))
-            {
-                (write.after, write.moved_from) = (source.after, source.moved_from.clone());
-            }
             self.writes.retain(|earlier| earlier.path != write.path);
-            self.writes.push(write);
+            let source = write.moved_from.as_ref();
+            let place = source.and_then(|path| self.writes.iter().position(|write| write.path == *path));
+            match place {
+                // The moved file keeps its time, and so its place.
+                Some(place) => {
+                    let source = &self.writes[place];
+                    (write.after, write.moved_from) = (source.after, source.moved_from.clone());
+                    self.writes.insert(place, write);
+                }
+                None => self.writes.push(write),
+            }
         }
     }
 

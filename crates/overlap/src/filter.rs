@@ -8,6 +8,7 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
+use crate::calls::FCHMODAT2;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, c_long, sock_filter};
 
 /// Calls that are always shown.
@@ -44,6 +45,7 @@ const WATCHED: &[c_long] = &[
     libc::SYS_mknodat,
     libc::SYS_chmod,
     libc::SYS_fchmodat,
+    FCHMODAT2,
     libc::SYS_chown,
     libc::SYS_lchown,
     libc::SYS_fchownat,
@@ -96,6 +98,11 @@ impl Filter {
             code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
             code.push(answer(libc::SECCOMP_RET_ALLOW));
         }
+        // Reads of the standard input alone.
+        code.push(jump_if_equal(call_number(libc::SYS_read), 0, 3));
+        code.push(load(ARGUMENTS_OFFSET));
+        code.push(jump_if_equal(0, 0, 1));
+        code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
         code.push(answer(libc::SECCOMP_RET_ALLOW));
         Self(code)
     }

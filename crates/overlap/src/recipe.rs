@@ -19,6 +19,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::disk::is_of_kernel;
 use crate::effects::{Effects, State, Write};
 
 /// The disk, as far as the meaning of a command depends on it.
@@ -143,9 +144,9 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
         [] => None,
     }?;
     // A deferred command has no standard input, and no terminal.
-    let is_stream = |path: &PathBuf| path.starts_with("/dev") || path.starts_with("/proc");
-    let names_stream = meaning.effects.reads.iter().any(is_stream)
-        || meaning.effects.writes.iter().any(|write| is_stream(&write.path));
+    let mut paths =
+        meaning.effects.reads.iter().chain(meaning.effects.writes.iter().map(|write| &write.path));
+    let names_stream = paths.any(|path| is_of_kernel(path));
     (!names_stream).then_some(meaning)
 }
 
@@ -222,13 +223,17 @@ impl Command<'_> {
     }
 }
 
-/// Absolute path without `.` and `..`, by its text alone.
+/// Absolute path without `.` and `..`. As in the kernel, `..` behind a symbolic link is the parent of
+/// the link's target.
 pub(crate) fn absolute(directory: &Path, path: &OsStr) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in directory.join(path).components() {
         match part {
             std::path::Component::CurDir => {}
             std::path::Component::ParentDir => {
+                if let Ok(physical) = clean.canonicalize() {
+                    clean = physical;
+                }
                 clean.pop();
             }
             other => clean.push(other),

@@ -14,8 +14,12 @@ pub(crate) enum WaitReason {
     Directory(PathBuf),
     /// It would have changed a file that pending commands may read.
     Write(PathBuf),
+    /// It would have read from a pipe or a terminal, which cannot be taken back.
+    Input,
     /// A driver would have ended before its commands.
     Exit,
+    /// As many commands were deferred as one build may have.
+    Limit,
 }
 
 /// Calls that waited for one reason.
@@ -138,6 +142,8 @@ fn subject(reason: &WaitReason) -> String {
         WaitReason::File(path) => format!("a look at {}", path.display()),
         WaitReason::Directory(path) => format!("a list of {}", path.display()),
         WaitReason::Write(path) => format!("a change of {}", path.display()),
+        WaitReason::Input => "a read of the standard input".to_owned(),
+        WaitReason::Limit => "a command".to_owned(),
         WaitReason::Exit => "the end of make or a shell".to_owned(),
     }
 }

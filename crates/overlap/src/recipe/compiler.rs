@@ -12,7 +12,6 @@ pub(super) const NAMES: &[&str] = &["gcc", "g++", "cc", "c++", "clang", "clang++
 
 /// Options with a word of their own behind them that names no file, or a directory.
 const OPTIONS_WITH_WORD: &[&str] = &[
-    "-x",
     "-I",
     "-L",
     "-D",
@@ -28,8 +27,6 @@ const OPTIONS_WITH_WORD: &[&str] = &[
     "-iwithprefix",
     "-iwithprefixbefore",
     "-imultilib",
-    "-Xassembler",
-    "-Xpreprocessor",
     "-u",
     "-z",
     "-l",
@@ -38,9 +35,6 @@ const OPTIONS_WITH_WORD: &[&str] = &[
     "-arch",
     "-target",
     "--param",
-    "-dumpbase",
-    "-dumpbase-ext",
-    "-dumpdir",
     "--sysroot",
     "-G",
 ];
@@ -82,6 +76,13 @@ const UNKNOWN_OUTPUTS: &[&str] = &[
     "-Xclang",
     "-cc1",
     "-MJ",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-dumpbase",
+    "-dumpdir",
+    "-fprofile-note",
+    "-emit-llvm",
+    "-l:",
     "-serialize-diagnostics",
     "--serialize-diagnostics",
     "-index-store-path",
@@ -95,10 +96,12 @@ const UNKNOWN_OUTPUTS: &[&str] = &[
     "-fmem-report",
 ];
 
+/// Beginnings of long options that name no output.
+const HARMLESS_LONG: &[&str] = &["--param=", "--sysroot=", "--target=", "--std=", "--gcc-toolchain="];
+
 /// Endings of sources, which a link also compiles.
-const SOURCE_ENDINGS: &[&str] = &[
-    "c", "cc", "cpp", "cxx", "c++", "C", "CPP", "cp", "i", "ii", "m", "mm", "S", "s", "sx", "h", "hpp", "hh",
-];
+const SOURCE_ENDINGS: &[&str] =
+    &["c", "cc", "cpp", "cxx", "c++", "C", "CPP", "cp", "i", "ii", "m", "mm", "S", "s", "sx"];
 
 /// Last stage of one run of a compiler driver.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,7 +146,7 @@ struct Line {
     coverage: bool,
     stack_usage: bool,
     is_partial_link: bool,
-    searches_anything: bool,
+    has_language: bool,
 }
 
 /// Effects of a compiler driver such as `gcc`.
@@ -156,6 +159,24 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
         // Only what stands behind the option is a file of the compilation.
         match word.as_str() {
             "-" => return None,
+            "--coverage" => line.coverage = true,
+            "--param" | "--sysroot" => {
+                words.next()?;
+            }
+            // Long forms such as `--compile` and `--output`.
+            option
+                if option.starts_with("--")
+                    && !HARMLESS_LONG.iter().any(|start| option.starts_with(start)) =>
+            {
+                return None;
+            }
+            "-x" => {
+                let language = words.next()?;
+                if language.contains("header") || language.contains("module") {
+                    return None;
+                }
+                line.has_language = true;
+            }
             "-c" => stage = Stage::Assemble,
             "-S" => stage = Stage::Compile,
             "-E" => stage = Stage::Preprocess,
@@ -166,7 +187,7 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
             "-M" | "-MM" => return None,
             "-r" => line.is_partial_link = true,
             "-gsplit-dwarf" => line.split_debug = true,
-            "--coverage" | "-coverage" | "-ftest-coverage" => line.coverage = true,
+            "-coverage" | "-ftest-coverage" => line.coverage = true,
             "-fstack-usage" => line.stack_usage = true,
             "-Xlinker" => read_linker_words(&mut line, std::slice::from_ref(words.next()?))?,
             option if OPTIONS_WITH_INPUT.contains(&option) => line.other_reads.push(words.next()?.clone()),
@@ -188,7 +209,7 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
 /// Options that begin like one of `UNKNOWN_OUTPUTS` and write nothing.
 fn is_harmless(option: &str) -> bool {
     // `-dynamic`, `-dA` and the like would need a list; these are the usual ones.
-    ["-dynamic", "-dynamiclib"].contains(&option) || option.starts_with("-fdump-go-spec-none")
+    ["-dynamic", "-dynamiclib"].contains(&option)
 }
 
 /// An option whose value is joined to it, or an input.
@@ -210,7 +231,10 @@ fn read_joined_option(line: &mut Line, word: &str) -> Option<()> {
         read_linker_words(line, &list.split(',').map(str::to_owned).collect::<Vec<_>>())?;
     } else if let Some(list) = word.strip_prefix("-Wa,") {
         // Listings and dependency files of the assembler.
-        if list.split(',').any(|option| option.starts_with("-a") || option.starts_with("--MD")) {
+        if list
+            .split(',')
+            .any(|option| option.starts_with("-a") || option.starts_with("--") || option.starts_with("-o"))
+        {
             return None;
         }
     } else if word.starts_with("-l") {
@@ -241,8 +265,14 @@ fn read_linker_words(line: &mut Line, words: &[String]) -> Option<()> {
 }
 
 fn finish(command: &Command, stage: Stage, line: Line, response_files: Vec<PathBuf>) -> Option<Effects> {
-    let sources: Vec<&String> = line.inputs.iter().filter(|input| is_source(input)).collect();
+    let has_language = line.has_language;
+    let sources: Vec<&String> = line.inputs.iter().filter(|input| has_language || is_source(input)).collect();
     if line.inputs.is_empty() || (stage == Stage::Preprocess && line.output.is_none()) {
+        return None;
+    }
+    // A header becomes a precompiled one, and other languages write files of their own.
+    let is_unusual = |input: &&String| is_header(input) || (stage != Stage::Link && !is_source(input));
+    if !has_language && line.inputs.iter().any(|input| is_unusual(&input)) {
         return None;
     }
     if line.output.is_some() && stage != Stage::Link && line.inputs.len() != 1 {
@@ -255,7 +285,7 @@ fn finish(command: &Command, stage: Stage, line: Line, response_files: Vec<PathB
     if stage == Stage::Link {
         search = search.or(Search::LIBRARIES);
     }
-    search.anything = line.searches_anything || line.inputs.iter().any(|input| embeds_files(command, input));
+    search.anything = sources.iter().any(|input| embeds_files(command, input));
 
     let mut writes = Vec::new();
     let outputs: Vec<String> = match (&line.output, stage.ending()) {
@@ -291,24 +321,28 @@ fn finish(command: &Command, stage: Stage, line: Line, response_files: Vec<PathB
     }
     let mut reads = command.paths(line.inputs.iter().chain(&line.other_reads));
     reads.extend(response_files);
-    // A file that compilers read without being told its name.
     Some(Effects { reads, writes, search })
+}
+
+fn is_header(input: &str) -> bool {
+    Path::new(input)
+        .extension()
+        .is_some_and(|ending| ["h", "H", "hh", "hpp", "hxx"].iter().any(|known| ending == *known))
 }
 
 fn is_source(input: &str) -> bool {
     Path::new(input).extension().is_some_and(|ending| SOURCE_ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// Whether a source includes files that need not be text. An unreadable source may do so.
+/// Whether a source includes files that need not be text, itself or by a macro. An unreadable source
+/// may do so.
 fn embeds_files(command: &Command, input: &str) -> bool {
-    if !is_source(input) {
-        return false;
-    }
-    let contains = |text: &[u8], word: &[u8]| text.windows(word.len()).any(|part| part == word);
+    let contains =
+        |text: &[u8], word: &[u8]| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     command
         .files
         .read(&command.path(input))
-        .is_none_or(|text| contains(&text, b".incbin") || contains(&text, b"#embed"))
+        .is_none_or(|text| contains(&text, b"incbin") || contains(&text, b"embed"))
 }
 
 /// Name of the output in the working directory, as compilers choose it without `-o`.
@@ -341,6 +375,7 @@ pub(super) fn assembler_effects(command: &Command) -> Option<Effects> {
             {
                 return None;
             }
+            option if option.starts_with("-o") => output = option[2..].to_owned(),
             option if option.starts_with('-') => {}
             input => inputs.push(input.to_owned()),
         }
@@ -405,6 +440,9 @@ pub(super) fn linker_effects(command: &Command) -> Option<Effects> {
                 words.next()?;
             }
             "-Map" | "--Map" => line.other_writes.push(words.next()?.clone()),
+            option if option.starts_with("-o") && !option.starts_with("-oformat") => {
+                output = option[2..].to_owned();
+            }
             option if option.starts_with('-') => read_linker_words(&mut line, std::slice::from_ref(word))?,
             input => line.inputs.push(input.to_owned()),
         }

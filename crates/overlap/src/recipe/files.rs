@@ -1,6 +1,6 @@
 //! Programs that move, copy, remove or look at files.
 
-use super::{Command, Kind};
+use super::{Command, Kind, absolute};
 use crate::effects::{Effects, Search, State, Write};
 
 /// Arguments split into options, all of which are among `known`, and operands. `None` if another
@@ -57,9 +57,9 @@ pub(super) fn move_effects(command: &Command) -> Option<Effects> {
     Some(effects)
 }
 
-/// Effects of `cp [-fp] SOURCE… TARGET`, without directories.
+/// Effects of `cp [-f] SOURCE… TARGET`, without directories.
 pub(super) fn copy_effects(command: &Command) -> Option<Effects> {
-    let (_, operands) = split_options(command, "fpv")?;
+    let (_, operands) = split_options(command, "fv")?;
     let mut effects = Effects::default();
     for (source, target) in pairs(command, &operands)? {
         effects.reads.push(command.path(&source));
@@ -68,16 +68,20 @@ pub(super) fn copy_effects(command: &Command) -> Option<Effects> {
     Some(effects)
 }
 
-/// Effects of `ln [-s] [-f] TARGET NAME`.
+/// Effects of `ln -s [-f] TARGET NAME`.
 pub(super) fn link_effects(command: &Command) -> Option<Effects> {
     let (options, operands) = split_options(command, "sfnv")?;
     let [target, name] = operands[..] else { return None };
     if command.is_directory(name)? {
         return None;
     }
-    let is_symbolic = options.iter().any(|letters| letters.contains('s'));
-    // A symbolic link does not read what it points to.
-    let reads = if is_symbolic { Vec::new() } else { vec![command.path(target)] };
+    // A hard link would share the time of its target.
+    if !options.iter().any(|letters| letters.contains('s')) {
+        return None;
+    }
+    // The target of a link starts from the folder of the link. Whoever follows the link needs it.
+    let folder = command.path(name).parent()?.to_owned();
+    let reads = vec![absolute(&folder, target.as_ref())];
     Some(Effects { reads, writes: vec![command.write(name, State::Other)], search: Search::default() })
 }
 

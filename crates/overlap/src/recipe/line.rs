@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use brush_parser::Parser;
 use brush_parser::ast::{
-    AndOr, AndOrList, AssignmentName, AssignmentValue, Command as Node, CommandPrefixOrSuffixItem,
-    CompoundCommand, CompoundList, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline,
+    AndOr, AssignmentName, AssignmentValue, Command as Node, CommandPrefixOrSuffixItem, CompoundCommand,
+    CompoundList, CompoundListItem, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline,
     SeparatorOperator, SimpleCommand, Word,
 };
 
@@ -17,6 +17,7 @@ use super::{
     Command, Executable, Files, Format, Invocation, Kind, Meaning, Weight, absolute, command_meaning,
     programs,
 };
+use crate::disk::is_of_kernel;
 use crate::effects::{Effects, State, Write};
 
 /// Commands that every shell has built in, and that the table of programs knows.
@@ -102,24 +103,29 @@ impl Walk<'_> {
     }
 
     fn list(&mut self, list: &CompoundList, certainty: Certainty) -> Option<()> {
-        for item in &list.0 {
-            if !matches!(item.1, SeparatorOperator::Sequence) {
-                return None;
-            }
-            self.and_or(&item.0, certainty)?;
+        let (last, others) = list.0.split_last()?;
+        for item in others {
+            // Its status does not count, so that a part after `&&` need not run.
+            self.and_or(item, Certainty::Possible)?;
         }
-        Some(())
+        self.and_or(last, certainty)
     }
 
-    fn and_or(&mut self, list: &AndOrList, mut certainty: Certainty) -> Option<()> {
-        // `first || second`: `first` may fail in a successful run.
-        if list.additional.iter().any(|next| matches!(next, AndOr::Or(_))) {
-            certainty = Certainty::Possible;
+    /// A list of `&&` and `||`. `rest` is the certainty of what stands behind the first `&&`.
+    fn and_or(&mut self, item: &CompoundListItem, rest: Certainty) -> Option<()> {
+        let CompoundListItem(list, separator) = item;
+        if !matches!(separator, SeparatorOperator::Sequence) {
+            return None;
         }
-        self.pipeline(&list.first, certainty)?;
+        // `first || second`: `first` may fail in a successful run.
+        let has_alternative = list.additional.iter().any(|next| matches!(next, AndOr::Or(_)));
+        let rest = if has_alternative { Certainty::Possible } else { rest };
+        self.pipeline(&list.first, if has_alternative { rest } else { Certainty::Certain })?;
         for next in &list.additional {
-            match next {
-                AndOr::And(pipeline) | AndOr::Or(pipeline) => self.pipeline(pipeline, certainty)?,
+            let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = next;
+            match rest {
+                Certainty::Certain => self.pipeline(pipeline, rest)?,
+                Certainty::Possible => self.unchanged(|walk| walk.pipeline(pipeline, rest))?,
             }
         }
         Some(())
@@ -166,11 +172,15 @@ impl Walk<'_> {
         }
     }
 
+    fn branch(&mut self, list: &CompoundList) -> Option<()> {
+        self.unchanged(|walk| walk.list(list, Certainty::Possible))
+    }
+
     /// A part that may not run. It must leave directory and variables as they are, because what
     /// follows would depend on the branch.
-    fn branch(&mut self, list: &CompoundList) -> Option<()> {
+    fn unchanged(&mut self, part: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         let (directory, variables) = (self.directory.clone(), self.variables.clone());
-        self.list(list, Certainty::Possible)?;
+        part(self)?;
         (self.directory == directory && self.variables == variables).then_some(())
     }
 
@@ -217,7 +227,11 @@ impl Walk<'_> {
         let (name, arguments) = words.split_first()?;
         match (name.as_str(), arguments) {
             ("cd", [directory]) if !directory.starts_with('-') => {
-                self.directory = absolute(&self.directory, directory.as_ref());
+                let directory = absolute(&self.directory, directory.as_ref());
+                if self.kind(&directory)? != Kind::Directory {
+                    return None;
+                }
+                self.directory = directory.canonicalize().unwrap_or(directory);
             }
             ("set", [option]) if matches!(option.as_str(), "-e" | "+e") => {}
             // What the shell does when a signal comes; the job is the same shell.
@@ -266,7 +280,7 @@ impl Walk<'_> {
                 IoFileRedirectTarget::Filename(word),
             ) => {
                 let path = path(word)?;
-                if !path.starts_with("/dev") {
+                if !is_of_kernel(&path) {
                     effects.writes.push(Write::new(path, State::Text { mode: 0o666 }));
                 }
             }

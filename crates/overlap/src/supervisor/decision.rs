@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use super::Supervisor;
 use crate::calls::{Call, PathArgument, decode};
-use crate::disk::{canonical, coarse_now};
+use crate::disk::{canonical, coarse_now, is_of_kernel};
+use crate::effects::{Effects, State, Write};
 use crate::jobs::Pending;
 use crate::listener::{Answer, Notification};
 use crate::process::Process;
@@ -50,7 +51,8 @@ impl Supervisor {
             Call::MakeDirectory { path } => Ok(self.make_directory(process, path)),
             Call::OpenToWrite { path, flags } => Ok(self.open_to_write(process, path, flags)),
             Call::MakeName { path } => Ok(self.write(process, path, |path| path.symlink_metadata().is_err())),
-            Call::Change { path } | Call::Rename { from: path, .. } => {
+            Call::Read => Ok(self.read_input(process)),
+            Call::Change { path } | Call::Rename { from: path } => {
                 Ok(self.write(process, path, |path| path.symlink_metadata().is_ok()))
             }
             Call::Ring => {
@@ -115,6 +117,16 @@ impl Supervisor {
         Decision::Hold(WaitReason::File(path))
     }
 
+    /// A read of the standard input. Positions in files are put back after a failure; what was read
+    /// from a pipe or a terminal is gone.
+    fn read_input(&self, process: Process) -> Decision {
+        let is_file = || {
+            let input = process.descriptor(0);
+            input.is_some_and(|path| path == Path::new("/dev/null") || path.is_file())
+        };
+        if self.jobs.is_empty() || is_file() { CONTINUE } else { Decision::Hold(WaitReason::Input) }
+    }
+
     fn list(&self, process: Process, descriptor: i32) -> Decision {
         let directory = process.descriptor(descriptor);
         match directory.filter(|directory| self.jobs.pending_in(directory).is_some()) {
@@ -138,13 +150,13 @@ impl Supervisor {
 
     fn open_to_write(&mut self, process: Process, path: PathArgument, flags: i32) -> Decision {
         let Some(path) = self.path(process, path) else { return CONTINUE };
-        if path.starts_with("/dev") || path.starts_with("/proc") {
+        if is_of_kernel(&path) {
             return CONTINUE;
         }
         let found = path.metadata();
         let is_device = found.as_ref().is_ok_and(|found| {
             let kind = found.file_type();
-            kind.is_char_device() || kind.is_fifo() || kind.is_socket()
+            kind.is_char_device() || kind.is_socket()
         });
         let fails = match &found {
             Ok(found) => {
@@ -158,11 +170,15 @@ impl Supervisor {
         let Some(id) = self.last_job() else { return self.settled() };
         // A new file with a random name, which no pending command can look for.
         let is_new = found.is_err() && flags & libc::O_EXCL != 0;
-        if is_new && is_temporary(&path, process) {
+        let is_free = !self.jobs.conflicts(&Effects {
+            writes: vec![Write::new(path.clone(), State::Text { mode: 0o666 })],
+            ..Effects::default()
+        });
+        if is_free && is_new && is_temporary(&path, process) {
             self.made.push((id, path));
             return CONTINUE;
         }
-        if self.made.iter().any(|(_, made)| *made == path) {
+        if is_free && self.made.iter().any(|(_, made)| *made == path) {
             return CONTINUE;
         }
         Decision::Hold(WaitReason::Write(path))
@@ -174,8 +190,7 @@ impl Supervisor {
             return self.settled();
         }
         let Some(path) = self.path(process, path) else { return CONTINUE };
-        let is_own_temporary = self.made.iter().any(|(_, made)| *made == path);
-        if is_own_temporary || (!matters(&path) && self.pending(&path, false).is_none()) {
+        if !matters(&path) && self.pending(&path, false).is_none() {
             return CONTINUE;
         }
         Decision::Hold(WaitReason::Write(path))

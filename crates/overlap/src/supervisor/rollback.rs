@@ -53,7 +53,7 @@ impl Supervisor {
             // Only what is as it was made: a directory with files of others stays.
             let _ = if made.is_dir() { fs::remove_dir(&made) } else { fs::remove_file(&made) };
         }
-        restore_positions(driver, &positions)?;
+        restore_positions(copy.process(), &positions)?;
         self.build.output.discard_after(id)?;
         self.build.output.finish(id, failed.text)?;
 
@@ -111,9 +111,10 @@ fn wait_until_ended(processes: &[Process]) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the positions in the driver's files back. The copy shares them.
-fn restore_positions(driver: Process, positions: &[(i32, u64)]) -> io::Result<()> {
-    let pid = Pid::from_raw(driver.0).ok_or(io::ErrorKind::NotFound)?;
+/// Puts the positions in the files of the copy back. The driver shares them, and may have moved
+/// them, or closed its own descriptors.
+fn restore_positions(copy: Process, positions: &[(i32, u64)]) -> io::Result<()> {
+    let pid = Pid::from_raw(copy.0).ok_or(io::ErrorKind::NotFound)?;
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     for (number, position) in positions {
         let file = pidfd_getfd(&process, *number, PidfdGetfdFlags::empty())?;
