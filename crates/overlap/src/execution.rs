@@ -7,13 +7,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group};
 
 use crate::disk::{Backup, coarse_now};
 use crate::jobs::Timestamp;
-use crate::output::{JobText, Targets};
+use crate::output::{JobText, PrintedText, Targets};
 use crate::process::Process;
 use crate::recipe::Invocation;
 
@@ -110,7 +112,7 @@ pub(crate) struct Ended {
     /// Exit status.
     pub(crate) status: ExitStatus,
     /// Printed text.
-    pub(crate) text: JobText,
+    pub(crate) text: PrintedText,
     /// Time from its start to its end.
     pub(crate) elapsed: Duration,
     /// Coarse time of its start: what it changed has a later time of change.
@@ -129,7 +131,7 @@ impl Running {
         let status = self.child.wait()?;
         Ok(Ended {
             status,
-            text: self.text,
+            text: self.text.read()?,
             elapsed: self.started.elapsed(),
             start_time: self.start_time,
             backups: self.backups,
@@ -142,12 +144,30 @@ impl Running {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    /// Kills the command and puts its outputs back.
+    /// Ends the command and puts its outputs back. An archiver would leave its temporary file, and
+    /// takes only moments; a compiler removes its own.
     pub(crate) fn undo(self) -> io::Result<()> {
-        self.signal(Signal::KILL);
-        self.wait()?.undo()
+        for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
+            if let Some(signal) = signal {
+                self.signal(signal);
+            }
+            let mut polled = [PollFd::new(&self.descriptor, PollFlags::IN)];
+            if poll(&mut polled, Some(&UNDO_PAUSE))? > 0 {
+                break;
+            }
+        }
+        let group = self.pid;
+        let ended = self.wait()?;
+        // What the command started may still write.
+        while kill_process_group(group, Signal::KILL).is_ok() && test_kill_process_group(group).is_ok() {
+            thread::sleep(Duration::from_micros(200));
+        }
+        ended.undo()
     }
 }
+
+/// Time that an undone command gets to end by itself, and then after a signal.
+const UNDO_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 impl Ended {
     /// Puts the outputs of the command back.

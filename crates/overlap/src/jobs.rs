@@ -221,7 +221,11 @@ impl Jobs {
 
     /// Removes a settled job.
     pub(crate) fn settle(&mut self, id: JobId) {
-        self.jobs.remove(&id);
+        if let Some(job) = self.jobs.remove(&id)
+            && job.progress != Progress::Succeeded
+        {
+            self.names.remove(&job.effects);
+        }
     }
 
     /// Removes a job and all later ones. Returns the later ones, the last first.
@@ -265,6 +269,16 @@ impl Jobs {
     /// The last unsettled job that a driver started.
     pub(crate) fn last_of(&self, driver: Process) -> Option<JobId> {
         self.jobs.iter().rev().find(|(_, job)| job.driver == driver).map(|(id, _)| *id)
+    }
+
+    /// Number of jobs that are not settled.
+    pub(crate) fn count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Processes that started unsettled jobs.
+    pub(crate) fn drivers(&self) -> BTreeSet<Process> {
+        self.jobs.values().map(|job| job.driver).collect()
     }
 
     /// Number of jobs that have not ended with success.

@@ -6,10 +6,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read, Seek, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Seek};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, fstat, memfd_create};
+
+use rustix::io::Errno;
 
 use crate::jobs::JobId;
 
@@ -25,7 +28,7 @@ pub(crate) enum Stream {
 enum Part {
     Text(Stream, Vec<u8>),
     /// The text of a deferred command, once it has ended.
-    Job(JobId, Option<JobText>),
+    Job(JobId, Option<PrintedText>),
 }
 
 /// Files that take what one deferred command prints, each with the stream where it is printed.
@@ -35,6 +38,10 @@ pub(crate) struct JobText {
     /// `None` if both streams of the command go to the same place, as with `2>&1`.
     error: Option<(Stream, File)>,
 }
+
+/// Text that a deferred command has printed to each stream.
+#[derive(Debug)]
+pub(crate) struct PrintedText(Vec<(Stream, Vec<u8>)>);
 
 /// Streams of the build to which the standard output and the standard error of a command go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +58,18 @@ impl JobText {
         Ok(Self { output: (targets.output, file()?), error })
     }
 
+    /// The text after the end of the command.
+    pub(crate) fn read(self) -> io::Result<PrintedText> {
+        let mut texts = Vec::new();
+        for (stream, mut file) in [Some(self.output), self.error].into_iter().flatten() {
+            let mut text = Vec::new();
+            file.rewind()?;
+            file.read_to_end(&mut text)?;
+            texts.push((stream, text));
+        }
+        Ok(PrintedText(texts))
+    }
+
     /// Descriptors for the standard output and the standard error of the command.
     pub(crate) fn descriptors(&self) -> io::Result<(OwnedFd, OwnedFd)> {
         let (_, error) = self.error.as_ref().unwrap_or(&self.output);
@@ -62,7 +81,8 @@ impl JobText {
 #[derive(Debug)]
 struct Pipe {
     stream: Stream,
-    reader: PipeReader,
+    /// `None` once nobody can write any more.
+    reader: Option<PipeReader>,
     writer: Option<PipeWriter>,
     /// Name of the pipe in `/proc/PID/fd`.
     name: String,
@@ -97,7 +117,7 @@ impl Output {
 
     /// Descriptors to watch for text.
     pub(crate) fn readers(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.pipes.iter().map(|pipe| pipe.reader.as_fd())
+        self.pipes.iter().filter_map(|pipe| pipe.reader.as_ref()).map(AsFd::as_fd)
     }
 
     /// Streams to which descriptors 1 and 2 of a process lead, by their names in `/proc`; `None` if
@@ -111,9 +131,9 @@ impl Output {
     pub(crate) fn drain(&mut self) -> io::Result<()> {
         let mut buffer = [0; 64 << 10];
         for pipe in &mut self.pipes {
-            loop {
-                match pipe.reader.read(&mut buffer) {
-                    Ok(0) => break,
+            while let Some(reader) = &mut pipe.reader {
+                match reader.read(&mut buffer) {
+                    Ok(0) => pipe.reader = None,
                     Ok(length) => self.parts.push_back(Part::Text(pipe.stream, buffer[..length].to_vec())),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -132,7 +152,7 @@ impl Output {
     }
 
     /// Gives the text of a settled command its place, and prints what need not be held.
-    pub(crate) fn finish(&mut self, job: JobId, text: JobText) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, job: JobId, text: PrintedText) -> io::Result<()> {
         for part in &mut self.parts {
             if let Part::Job(id, place) = part
                 && *id == job
@@ -162,12 +182,8 @@ impl Output {
                 Part::Text(stream, text) => write(*stream, text)?,
                 Part::Job(_, None) => return Ok(()),
                 Part::Job(_, Some(text)) => {
-                    for (stream, file) in [Some(&mut text.output), text.error.as_mut()].into_iter().flatten()
-                    {
-                        let mut bytes = Vec::new();
-                        file.rewind()?;
-                        file.read_to_end(&mut bytes)?;
-                        write(*stream, &bytes)?;
+                    for (stream, text) in &text.0 {
+                        write(*stream, text)?;
                     }
                 }
             }
@@ -183,22 +199,35 @@ impl Pipe {
         let flags = fcntl_getfl(&reader)?;
         fcntl_setfl(&reader, flags | OFlags::NONBLOCK)?;
         let name = std::fs::read_link(format!("/proc/self/fd/{}", writer.as_raw_fd()))?;
-        Ok(Self { stream, reader, writer: Some(writer), name: name.to_string_lossy().into_owned() })
+        Ok(Self {
+            stream,
+            reader: Some(reader),
+            writer: Some(writer),
+            name: name.to_string_lossy().into_owned(),
+        })
     }
 }
 
-fn write(stream: Stream, text: &[u8]) -> io::Result<()> {
-    if text.is_empty() {
-        return Ok(());
-    }
-    match stream {
-        Stream::Output => {
-            let mut output = io::stdout().lock();
-            output.write_all(text)?;
-            output.flush()
+/// Prints a text. Whoever has closed the stream wants no more of it.
+fn write(stream: Stream, mut text: &[u8]) -> io::Result<()> {
+    let (output, error) = (io::stdout(), io::stderr());
+    let descriptor = match stream {
+        Stream::Output => output.as_fd(),
+        Stream::Error => error.as_fd(),
+    };
+    while !text.is_empty() {
+        match rustix::io::write(descriptor, text) {
+            Ok(written) => text = &text[written..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)];
+                poll(&mut polled, None)?;
+            }
+            Err(Errno::PIPE) => return Ok(()),
+            Err(error) => return Err(error.into()),
         }
-        Stream::Error => io::stderr().lock().write_all(text),
     }
+    Ok(())
 }
 
 /// Whether two descriptors lead to one file.

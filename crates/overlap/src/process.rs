@@ -115,7 +115,16 @@ impl Process {
             umask: status.umask?,
             threads: status.threads,
             tracer: (status.tracerpid != 0).then_some(Self(status.tracerpid)),
+            users: [status.euid, status.fuid, status.egid, status.fgid],
+            groups: status.groups,
+            capabilities: status.capeff,
         })
+    }
+
+    /// Whether the process sees the same files, users and processes as this program.
+    pub(crate) fn shares_namespaces(self) -> bool {
+        let own = Self(std::process::id() as i32);
+        ["root", "ns/mnt", "ns/user", "ns/pid"].iter().all(|name| self.link(name) == own.link(name))
     }
 
     /// Child processes, including those that have ended and are not yet waited for.
@@ -151,6 +160,13 @@ impl Process {
     /// Kills the process.
     pub(crate) fn kill(self) {
         self.signal(Signal::KILL);
+    }
+
+    /// Sends a signal to the process by its number.
+    #[allow(unsafe_code)]
+    pub(crate) fn signal_number(self, number: i32) {
+        // SAFETY: the call takes numbers alone.
+        unsafe { libc::kill(self.0, number) };
     }
 
     /// Sends a signal to the process.
@@ -223,7 +239,7 @@ pub(crate) struct DescriptorState {
 }
 
 /// Facts of `/proc/PID/status`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Status {
     /// Parent.
     pub(crate) parent: Process,
@@ -233,4 +249,24 @@ pub(crate) struct Status {
     pub(crate) threads: u64,
     /// Process that traces it.
     pub(crate) tracer: Option<Process>,
+    /// Effective user, user for files, and the same of the group.
+    users: [u32; 4],
+    groups: Vec<u32>,
+    capabilities: u64,
+}
+
+impl Status {
+    /// Whether both processes may do the same.
+    pub(crate) fn has_credentials_of(&self, other: &Self) -> bool {
+        (self.users, &self.groups, self.capabilities) == (other.users, &other.groups, other.capabilities)
+    }
+
+    /// Parent, its parent, and so on.
+    pub(crate) fn ancestors(&self) -> Vec<Process> {
+        let mut all = vec![self.parent];
+        while let Some(status) = all.last().and_then(|last| last.status()) {
+            all.push(status.parent);
+        }
+        all
+    }
 }

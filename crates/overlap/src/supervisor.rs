@@ -26,7 +26,7 @@ use crate::execution::{Deferred, Ended, Running};
 use crate::jobs::{JobId, Jobs, Progress, PromisedOutput, Timestamp};
 use crate::listener::{Listener, Notification};
 use crate::output::Output;
-use crate::process::Process;
+use crate::process::{Process, Status};
 use crate::summary::{Summary, WaitReason};
 use crate::tracee::{Copy, Tracee};
 
@@ -87,6 +87,10 @@ struct Successor {
 pub(crate) struct Supervisor {
     build: Build,
     max_running: usize,
+    /// Facts of this process, which those of deferred commands must equal.
+    own_status: Status,
+    /// Names in `/proc` of the files that the build inherited.
+    inherited: BTreeSet<PathBuf>,
     /// Folder for outputs of before.
     folder: tempfile::TempDir,
     jobs: Jobs,
@@ -104,6 +108,8 @@ pub(crate) struct Supervisor {
     ended_copies: HashMap<Process, usize>,
     /// Directories and temporary files that the drivers made while jobs were pending.
     made: Vec<(JobId, PathBuf)>,
+    /// Whether a process with the filter is left.
+    has_callers: bool,
     /// Reason for which nothing is deferred any more.
     passed_through: Option<&'static str>,
     summary: Summary,
@@ -111,9 +117,13 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     pub(crate) fn new(build: Build, max_running: usize) -> io::Result<Self> {
+        let root = Process(build.root.id() as i32);
+        let inherited = root.descriptors().into_iter().filter_map(|number| root.descriptor(number)).collect();
         Ok(Self {
             build,
             max_running,
+            inherited,
+            own_status: Process(std::process::id() as i32).status().ok_or(io::ErrorKind::Unsupported)?,
             folder: tempfile::Builder::new().prefix("morecores-overlap-").tempdir()?,
             jobs: Jobs::default(),
             waiting: BTreeMap::new(),
@@ -126,6 +136,7 @@ impl Supervisor {
             copies: BTreeSet::new(),
             ended_copies: HashMap::new(),
             made: Vec::new(),
+            has_callers: true,
             passed_through: None,
             summary: Summary::default(),
         })
@@ -180,10 +191,12 @@ impl Supervisor {
         }
     }
 
-    fn wait_for_event(&self, signals: &UnixStream, root: &OwnedFd) -> io::Result<Ready> {
+    fn wait_for_event(&mut self, signals: &UnixStream, root: &OwnedFd) -> io::Result<Ready> {
         // The end of the first driver counts once its commands have ended.
         let last = if self.jobs.is_empty() { root.as_fd() } else { signals.as_fd() };
-        let mut watched: Vec<BorrowedFd> = vec![signals.as_fd(), last, self.build.listener.as_fd()];
+        // A listener without callers is always ready.
+        let listener = if self.has_callers { self.build.listener.as_fd() } else { signals.as_fd() };
+        let mut watched: Vec<BorrowedFd> = vec![signals.as_fd(), last, listener];
         watched.extend(self.running.values().map(Running::descriptor));
         watched.extend(self.successors.values().map(|successor| successor.descriptor.as_fd()));
         watched.extend(self.build.output.readers());
@@ -193,12 +206,17 @@ impl Supervisor {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut is_ready = polled.iter().map(|polled| polled.revents().contains(PollFlags::IN));
+        let call = polled[2].revents();
+        let has_callers = self.has_callers && !call.contains(PollFlags::HUP);
+        // The end of a pipe is ready too.
+        let mut is_ready = polled.iter().map(|polled| !polled.revents().is_empty());
         let mut next = || is_ready.next().unwrap_or(false);
-        let (signal, root, call) = (next(), next(), next());
+        let (signal, root, _) = (next(), next(), next());
+        let call = call.contains(PollFlags::IN);
         let jobs = self.running.keys().copied().filter(|_| next()).collect();
         let successors = self.successors.keys().copied().filter(|_| next()).collect();
         let text = (0..self.build.output.readers().count()).fold(false, |any, _| next() | any);
+        self.has_callers = has_callers;
         Ok(Ready { signal, root, call, jobs, successors, text })
     }
 

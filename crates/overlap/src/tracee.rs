@@ -121,8 +121,7 @@ impl Tracee {
         registers.orig_rax = NO_CALL;
         // No flags and no signal at the end: the process never notices its copy.
         (registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8) = (0, 0, 0, 0, 0);
-        self.set_registers(&registers)?;
-        let result = self.run_call();
+        let result = self.run_call(&registers);
         self.set_registers(&original)?;
         let copy = Process(result? as i32);
         wait(copy, 0)?;
@@ -142,16 +141,34 @@ impl Tracee {
             registers.rdi = libc::P_ALL.into();
             (registers.rsi, registers.rdx, registers.r8) = (0, 0, 0);
             registers.r10 = (libc::WEXITED | libc::WNOHANG | libc::__WCLONE) as u64;
-            self.set_registers(&registers)?;
-            let result = self.run_call();
+            let result = self.run_call(&registers);
             self.set_registers(&original)?;
-            result?;
+            // Without such a copy there is nothing to wait for.
+            if result.is_err() {
+                break;
+            }
         }
         Ok(())
     }
 
-    /// Lets the process perform the call in its registers, and returns the result.
-    fn run_call(&self) -> io::Result<i64> {
+    /// Lets the process perform the call in its registers, and returns the result. Signals that come
+    /// meanwhile are sent again.
+    fn run_call(&self, registers: &user_regs_struct) -> io::Result<i64> {
+        let mut signals = Vec::new();
+        let result = loop {
+            self.set_registers(registers)?;
+            let result = self.run_call_once(&mut signals)?;
+            if !RESTART_ERRORS.contains(&result) {
+                break result;
+            }
+        };
+        for signal in signals {
+            self.process.signal_number(signal);
+        }
+        if result < 0 { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result) }
+    }
+
+    fn run_call_once(&self, signals: &mut Vec<i32>) -> io::Result<i64> {
         let mut has_entered = false;
         loop {
             request(libc::PTRACE_SYSCALL, self.process, 0, 0)?;
@@ -159,6 +176,9 @@ impl Tracee {
             let is_call_stop = libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80;
             if is_call_stop && has_entered {
                 return Ok(self.registers()?.rax as i64);
+            }
+            if !is_call_stop && status >> 16 == 0 {
+                signals.push(libc::WSTOPSIG(status));
             }
             has_entered |= is_call_stop;
         }

@@ -34,7 +34,8 @@ pub(super) enum Decision {
     Deferred,
 }
 
-const CONTINUE: Decision = Decision::Answer(Answer::Continue);
+/// The kernel performs the call.
+pub(super) const CONTINUE: Decision = Decision::Answer(Answer::Continue);
 
 impl Supervisor {
     pub(super) fn decide(&mut self, call: &Notification) -> io::Result<Decision> {

@@ -1,26 +1,32 @@
 //! Deferring a command: its process ends with success, its driver is copied for the case that the
 //! command fails, and the command joins the jobs.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::decision::Decision;
+use super::decision::{CONTINUE, Decision};
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
-use crate::disk::{Disk, canonical, precise_now};
+use crate::disk::{Disk, canonical, is_of_kernel, precise_now};
+use crate::effects::{Effects, State};
 use crate::execution::Deferred;
 use crate::jobs::JobId;
-use crate::listener::{Answer, Notification};
+use crate::listener::Notification;
 use crate::output::Targets;
 use crate::process::Process;
 use crate::recipe::{self, Invocation, Meaning, Weight};
 use crate::summary::WaitReason;
 use crate::tracee::{Stop, Tracee};
+use rustix::fs::{Access, access};
 
 /// Programs that can be copied and go on: each waits for its children by `wait4`, in one thread.
 const DRIVERS: &[&str] = &["make", "gmake", "sh", "dash", "bash"];
 
-const CONTINUE: Decision = Decision::Answer(Answer::Continue);
+/// Most commands that are deferred and not settled: each keeps a stopped copy of its driver.
+const MAX_UNSETTLED: usize = 256;
+
+const UNTRACEABLE: Refusal = "its process may not be traced";
 
 /// Reason for which a command is not deferred.
 type Refusal = &'static str;
@@ -46,6 +52,9 @@ impl Supervisor {
         // A program that is not there: the caller tries the next folder of PATH.
         if !path.is_file() {
             return Ok(CONTINUE);
+        }
+        if self.jobs.count() >= MAX_UNSETTLED {
+            return Ok(Decision::Hold(WaitReason::Limit));
         }
         let Some(arguments) = process.strings(arguments) else { return Ok(CONTINUE) };
         if !recipe::may_be_known(&path) && !may_run_in_parallel(&path) {
@@ -73,7 +82,11 @@ impl Supervisor {
         if !needs_deferral {
             return Ok(CONTINUE);
         }
-        let meaning = Meaning { effects, ..meaning };
+        if let Some(reason) = writes_through(&effects) {
+            self.summary.refused(reason);
+            return Ok(CONTINUE);
+        }
+        let meaning = Meaning { effects: with_link_targets(effects), ..meaning };
         match self.defer(call, invocation, meaning)? {
             Ok(()) => Ok(Decision::Deferred),
             Err(reason) => {
@@ -100,7 +113,11 @@ impl Supervisor {
         let Some(&instruction) = self.instructions.get(&driver) else {
             return Ok(Err("its parent has made no system call yet"));
         };
-        let (stopped_driver, stopped_child) = (Tracee::seize(driver)?, Tracee::seize(child)?);
+        let Ok(stopped_driver) = Tracee::seize(driver) else { return Ok(Err(UNTRACEABLE)) };
+        let Ok(stopped_child) = Tracee::seize(child) else {
+            stopped_driver.wait_for_stop()?;
+            return Ok(Err(UNTRACEABLE));
+        };
         let end_child = |child: Tracee| child.wait_for_stop().and_then(|()| child.exit(0, call.instruction));
         let copy_driver = |ended_copies| {
             stopped_driver.reap_copies(ended_copies, instruction)?;
@@ -110,7 +127,10 @@ impl Supervisor {
         // The driver is copied before its child ends, or it might already have the child's status.
         // A driver in vfork stops only afterwards, but before it can ask.
         let copy = if stopped_driver.wait_for_stop_or_vfork()? == Stop::Stopped {
-            let copy = copy_driver(ended_copies)?;
+            let Ok(copy) = copy_driver(ended_copies) else {
+                stopped_child.wait_for_stop()?;
+                return Ok(Err("its parent cannot be copied"));
+            };
             end_child(stopped_child)?;
             copy
         } else {
@@ -163,11 +183,39 @@ impl Supervisor {
             .output
             .targets(&output, &error)
             .ok_or("its output does not go where the build's goes")?;
-        if [child, driver].iter().any(|process| writes_files(*process)) {
+        if [child, driver].iter().any(|process| writes_files(*process, &self.inherited)) {
             return Err("a file is open to write");
+        }
+        if !status.has_credentials_of(&self.own_status) || !child.shares_namespaces() {
+            return Err("it runs as another user, or in other namespaces");
+        }
+        let others = self.jobs.drivers().into_iter().filter(|other| *other != driver).collect::<Vec<_>>();
+        if !others.is_empty() && !others.iter().all(|other| parent.ancestors().contains(other)) {
+            return Err("several parts of the build run at the same time");
         }
         Ok((driver, status.umask, targets))
     }
+}
+
+/// Reason not to defer a command that would change a file other than the one that its arguments
+/// name, or one that cannot be kept for the way back.
+fn writes_through(effects: &Effects) -> Option<Refusal> {
+    let mut replaced = effects.writes.iter().filter(|write| write.after != State::Absent);
+    replaced.find_map(|write| match write.path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => Some("an output is a symbolic link"),
+        Ok(found) if found.is_file() && access(&write.path, Access::READ_OK).is_err() => {
+            Some("an output of before cannot be read")
+        }
+        _ => None,
+    })
+}
+
+/// The effects with the targets of symbolic links among the files that are read.
+fn with_link_targets(mut effects: Effects) -> Effects {
+    let links = effects.reads.iter().filter(|path| path.is_symlink());
+    let targets: Vec<_> = links.filter_map(|path| path.canonicalize().ok()).collect();
+    effects.reads.extend(targets);
+    effects
 }
 
 /// Whether a program may run commands in parallel itself, which its arguments and environment tell.
@@ -184,29 +232,37 @@ fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]
     if !matches!(name, "make" | "gmake") {
         return None;
     }
+    // Also among other letters, as in `-kj4`.
     let is_parallel = |word: &String| {
-        let count = word.strip_prefix("-j").or_else(|| word.strip_prefix("--jobs="));
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let count = letters
+            .and_then(|letters| letters.split_once('j'))
+            .filter(|(others, _)| others.bytes().all(|letter| b"kisnBrRwe".contains(&letter)))
+            .map(|(_, count)| count)
+            .or_else(|| word.strip_prefix("--jobs="));
         word == "--jobs" || count.is_some_and(|count| count != "1")
     };
-    let has_job_server = environment
-        .iter()
-        .filter(|variable| variable.starts_with("MAKEFLAGS="))
-        .any(|variable| variable.contains("--jobserver"));
+    let has_job_server =
+        environment.iter().filter(|variable| variable.starts_with("MAKEFLAGS=")).any(|variable| {
+            variable.contains("--jobserver") || variable.contains(" -j") || variable.contains("=-j")
+        });
     // A count that is a word of its own.
     let is_one = arguments.windows(2).any(|pair| pair[0] == "-j" && pair[1] == "1");
     (has_job_server || (arguments.iter().any(is_parallel) && !is_one))
         .then_some("make runs commands in parallel itself")
 }
 
-/// Whether a process has a regular file open to write that its next program would inherit, or that
-/// it may write to between two deferrals. Descriptors 1 and 2 are checked apart.
-fn writes_files(process: Process) -> bool {
+/// Whether a process has a file or a pipe open to write that its next program would inherit, or that
+/// it may write to between two deferrals. Descriptors 1 and 2 are checked apart, and pipes that the
+/// whole build inherited are not its own.
+fn writes_files(process: Process, inherited: &BTreeSet<PathBuf>) -> bool {
     process.descriptors().into_iter().filter(|number| *number > 2).any(|number| {
         let writes = process
             .descriptor_state(number)
             .is_some_and(|state| state.flags & libc::O_ACCMODE != libc::O_RDONLY);
-        writes
-            && process.descriptor(number).is_some_and(|path| path.is_absolute() && !path.starts_with("/dev"))
+        let is_own =
+            |path: PathBuf| !is_of_kernel(&path) && (path.is_absolute() || !inherited.contains(&path));
+        writes && process.descriptor(number).is_some_and(is_own)
     })
 }
 

@@ -27,7 +27,12 @@ impl Supervisor {
         let Checkpoint { driver, child, copy, positions } = checkpoint;
         self.summary.failures += 1;
         // No call is answered here, so that nothing below the driver changes a file any more.
-        let stopped = Tracee::seize(driver)?;
+        let Ok(stopped) = Tracee::seize(driver) else {
+            // A driver that was killed goes nowhere any more.
+            copy.discard();
+            self.jobs.settle(id);
+            return self.build.output.finish(id, failed.text);
+        };
         let later = self.jobs.cancel_from(id);
         for later in &later {
             self.discard_checkpoint(*later);
