@@ -208,7 +208,7 @@ impl Pipe {
     }
 }
 
-/// Prints a text. Whoever has closed the stream wants no more of it.
+/// Prints a text. A reader that has closed the stream wants no more of it.
 fn write(stream: Stream, mut text: &[u8]) -> io::Result<()> {
     let (output, error) = (io::stdout(), io::stderr());
     let descriptor = match stream {

@@ -223,8 +223,8 @@ impl Command<'_> {
     }
 }
 
-/// Absolute path without `.` and `..`. As in the kernel, `..` behind a symbolic link is the parent of
-/// the link's target.
+/// Absolute path without `.` and `..`. As in the kernel, `..` behind a symbolic link is the parent
+/// of the link's target.
 pub(crate) fn absolute(directory: &Path, path: &OsStr) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in directory.join(path).components() {

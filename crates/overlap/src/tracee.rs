@@ -151,8 +151,8 @@ impl Tracee {
         Ok(())
     }
 
-    /// Lets the process perform the call in its registers, and returns the result. Signals that come
-    /// meanwhile are sent again.
+    /// Lets the process perform the call in its registers, and returns the result. Signals that
+    /// come meanwhile are sent again.
     fn run_call(&self, registers: &user_regs_struct) -> io::Result<i64> {
         let mut signals = Vec::new();
         let result = loop {

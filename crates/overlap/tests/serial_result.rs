@@ -398,3 +398,85 @@ fn outputs_of_before_a_failure_come_back() {
     files.push(file("script.sh", "gcc -c a0.c\ngcc -c a1.c || exit 3\ngcc -c a2.c\ngcc -c a3.c\n"));
     compare(&Build { name: "before", files, command: words(&["sh", "script.sh"]), deferred: 2 });
 }
+
+#[test]
+fn a_loop_over_a_list_goes_on_after_a_failure() {
+    if skips("a_loop_over_a_list_goes_on_after_a_failure") {
+        return;
+    }
+    let mut files = broken_sources(5, 1);
+    files.push(file("list", "a0\na1\na2\na3\na4\n"));
+    let body = "do gcc -c $f.c || echo failed $f; done";
+    let from_file = format!("while read f; {body} < list");
+    let from_pipe = format!("cat list | while read f; {body}");
+    let script = format!("echo '{body}' > /dev/null; for f in $(cat list); {body}");
+    for (name, line) in [("loop-file", from_file), ("loop-pipe", from_pipe), ("loop-words", script)] {
+        for shell in ["dash", "bash"] {
+            let mut files = files.clone();
+            files.push(file("build.sh", &format!("{line}\necho end\n")));
+            compare(&Build { name, files, command: words(&[shell, "build.sh"]), deferred: 1 });
+        }
+    }
+}
+
+#[test]
+fn conditions_links_and_moves_are_those_of_the_serial_build() {
+    if skips("conditions_links_and_moves_are_those_of_the_serial_build") {
+        return;
+    }
+    for (name, script) in [
+        (
+            "condition",
+            "sh -c '[ -d nope ] && cd nope; gcc -c a0.c'\nls\nsh -c '[ -f a0.c ] && OUT=x.o || OUT=y.o; gcc -c a1.c -o $OUT'\nls\n",
+        ),
+        ("exit", "gcc -c a0.c\nsh -c 'test -f a0.o && exit 0; gcc -c a1.c'\nls\n"),
+        ("link", "gcc -c a0.c\nln -s a0.o link.o\ngcc -c a0.c\nar rcD lib.a link.o\nls lib.a\n"),
+        (
+            "through",
+            "echo old > real.txt; ln -s real.txt cur.txt\ngcc -S a0.c -o new.txt\ncp new.txt cur.txt\nwc -l < real.txt\n",
+        ),
+        (
+            "parent",
+            "mkdir -p deep/sub; ln -s deep/sub s\ngcc -c a0.c -o s/../a0.o\nls . deep\n(cd s && gcc -c ../../a1.c -o ../a1.o)\nls . deep\n",
+        ),
+        (
+            "moves",
+            "sh -c 'gcc -O2 -MD -MF a.Tpo -c a0.c -o a.o && mv -f a.Tpo a.Po'\ngcc -c a1.c -o t.o\nmv t.o u.o\nls\n",
+        ),
+        (
+            "temporary",
+            "t=$(mktemp); gcc -c a0.c; echo 'int a;' > $t; cp $t one.c; echo 'int b;' > $t; cp $t two.c\ngcc -c one.c; gcc -c two.c; rm $t\n",
+        ),
+        (
+            "directory",
+            "sh -c 'mkdir -p out && cp a0.c out'\ngcc -c a1.c\nsh -c 'mkdir -p out2 && cp a0.c out2'\nls out out2\n",
+        ),
+        (
+            "headers",
+            "gcc -c a0.c\ngcc -x c-header a1.c -o all.h.gch\nls; rm all.h.gch\ngcc -c --output z.o a0.c\nls\n",
+        ),
+        (
+            "replaced",
+            "echo mine > precious.o\ngcc -c a1.c -o x.o\ngcc -c bad.c || echo failed\nln -sf precious.o x.o\ncat precious.o\n",
+        ),
+    ] {
+        let mut files = sources(2);
+        files.push(file("bad.c", "int bad(void) { return undeclared; }\n"));
+        files.push(file("build.sh", script));
+        compare(&Build { name, files, command: words(&["sh", "build.sh"]), deferred: 1 });
+    }
+}
+
+#[test]
+fn two_parts_of_a_build_at_the_same_time_do_not_undo_each_other() {
+    if skips("two_parts_of_a_build_at_the_same_time_do_not_undo_each_other") {
+        return;
+    }
+    let mut files: Vec<_> =
+        broken_sources(3, 0).into_iter().map(|(name, text)| (format!("a/{name}"), text)).collect();
+    files.extend(sources(3).into_iter().map(|(name, text)| (format!("b/{name}"), text)));
+    files.push(file("a/Makefile", MAKEFILE));
+    files.push(file("b/Makefile", MAKEFILE));
+    let line = "make -s -C a >a.log 2>&1 & make -s -C b >b.log 2>&1; wait; ls b";
+    compare(&Build { name: "parts", files, command: words(&["sh", "-c", line]), deferred: 0 });
+}

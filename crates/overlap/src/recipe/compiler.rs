@@ -334,8 +334,8 @@ fn is_source(input: &str) -> bool {
     Path::new(input).extension().is_some_and(|ending| SOURCE_ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// Whether a source includes files that need not be text, itself or by a macro. An unreadable source
-/// may do so.
+/// Whether a source includes files that need not be text, itself or by a macro. An unreadable
+/// source may do so.
 fn embeds_files(command: &Command, input: &str) -> bool {
     let contains =
         |text: &[u8], word: &[u8]| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));

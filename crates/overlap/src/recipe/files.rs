@@ -79,7 +79,7 @@ pub(super) fn link_effects(command: &Command) -> Option<Effects> {
     if !options.iter().any(|letters| letters.contains('s')) {
         return None;
     }
-    // The target of a link starts from the folder of the link. Whoever follows the link needs it.
+    // The target of a link starts from the folder of the link. A reader of the link needs it.
     let folder = command.path(name).parent()?.to_owned();
     let reads = vec![absolute(&folder, target.as_ref())];
     Some(Effects { reads, writes: vec![command.write(name, State::Other)], search: Search::default() })

@@ -252,9 +252,9 @@ fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]
         .then_some("make runs commands in parallel itself")
 }
 
-/// Whether a process has a file or a pipe open to write that its next program would inherit, or that
-/// it may write to between two deferrals. Descriptors 1 and 2 are checked apart, and pipes that the
-/// whole build inherited are not its own.
+/// Whether a process has a file or a pipe open to write that its next program would inherit, or
+/// that it may write to between two deferrals. Descriptors 1 and 2 are checked apart, and pipes
+/// that the whole build inherited are not its own.
 fn writes_files(process: Process, inherited: &BTreeSet<PathBuf>) -> bool {
     process.descriptors().into_iter().filter(|number| *number > 2).any(|number| {
         let writes = process
