@@ -339,10 +339,15 @@ fn is_source(input: &str) -> bool {
 fn embeds_files(command: &Command, input: &str) -> bool {
     let contains =
         |text: &[u8], word: &[u8]| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-    command
-        .files
-        .read(&command.path(input))
-        .is_none_or(|text| contains(&text, b"incbin") || contains(&text, b"embed"))
+    command.files.read(&command.path(input)).is_none_or(|text| contains(&text, b"incbin") || has_embed(&text))
+}
+
+/// Whether a source has the directive `#embed`.
+fn has_embed(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n').any(|line| {
+        let directive = line.trim_ascii_start().strip_prefix(b"#").map(<[u8]>::trim_ascii_start);
+        directive.is_some_and(|directive| directive.starts_with(b"embed"))
+    })
 }
 
 /// Name of the output in the working directory, as compilers choose it without `-o`.

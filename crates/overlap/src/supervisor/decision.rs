@@ -46,7 +46,7 @@ impl Supervisor {
             }
             Call::Exit { status } => self.exit(process, status),
             Call::Wait { status } => Ok(self.wait(process, status)),
-            Call::Look { .. } | Call::List { .. } if self.jobs.is_empty() => Ok(CONTINUE),
+            Call::Look { .. } | Call::List { .. } | Call::Read if self.jobs.is_empty() => Ok(CONTINUE),
             Call::Look { path, follows_links, stat } => Ok(self.look(process, path, follows_links, stat)),
             Call::List { descriptor } => Ok(self.list(process, descriptor)),
             Call::MakeDirectory { path } => Ok(self.make_directory(process, path)),
@@ -118,14 +118,17 @@ impl Supervisor {
         Decision::Hold(WaitReason::File(path))
     }
 
-    /// A read of the standard input. Positions in files are put back after a failure; what was read
-    /// from a pipe or a terminal is gone.
+    /// A read of the standard input. Positions in files are put back after a failure. What was read
+    /// from a pipe or a terminal is gone, which matters if a driver reads it too.
     fn read_input(&self, process: Process) -> Decision {
-        let is_file = || {
-            let input = process.descriptor(0);
-            input.is_some_and(|path| path == Path::new("/dev/null") || path.is_file())
-        };
-        if self.jobs.is_empty() || is_file() { CONTINUE } else { Decision::Hold(WaitReason::Input) }
+        let is_stream = |path: &PathBuf| path != Path::new("/dev/null") && !path.is_file();
+        let Some(input) = process.descriptor(0).filter(is_stream) else { return CONTINUE };
+        let is_of_driver = |driver: Process| driver.descriptor(0).as_ref() == Some(&input);
+        if self.jobs.drivers().into_iter().any(is_of_driver) {
+            Decision::Hold(WaitReason::Input)
+        } else {
+            CONTINUE
+        }
     }
 
     fn list(&self, process: Process, descriptor: i32) -> Decision {
