@@ -27,7 +27,7 @@ fetch_sources() {
     apt-get "${options[@]}" update
     # Of the release itself: its archive keeps the sources.
     local codename
-    codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
     (cd "$work" && apt-get "${options[@]}" --download-only source "${@/%//$codename}" >&2)
 }
 

@@ -104,8 +104,10 @@ pub(crate) struct Supervisor {
     instructions: HashMap<Process, u64>,
     /// Stopped and ended copies of drivers.
     copies: BTreeSet<Process>,
-    /// Number of each driver's copies that have ended and are not yet waited for.
-    ended_copies: HashMap<Process, usize>,
+    /// Each driver's copies that have ended and are not yet waited for.
+    ended_copies: HashMap<Process, Vec<Process>>,
+    /// Processes whose command cannot be deferred, because their driver could not be copied.
+    uncopied: BTreeSet<Process>,
     /// Directories and temporary files that the drivers made while jobs were pending.
     made: Vec<(JobId, PathBuf)>,
     /// Whether a process with the filter is left.
@@ -135,6 +137,7 @@ impl Supervisor {
             instructions: HashMap::new(),
             copies: BTreeSet::new(),
             ended_copies: HashMap::new(),
+            uncopied: BTreeSet::new(),
             made: Vec::new(),
             has_callers: true,
             passed_through: None,
@@ -276,8 +279,8 @@ impl Supervisor {
 
     fn discard_checkpoint(&mut self, id: JobId) {
         if let Some(checkpoint) = self.checkpoints.remove(&id) {
+            self.ended_copies.entry(checkpoint.driver).or_default().push(checkpoint.copy.process());
             checkpoint.copy.discard();
-            *self.ended_copies.entry(checkpoint.driver).or_default() += 1;
         }
     }
 

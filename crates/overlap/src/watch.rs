@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal,
     wait,
 };
-use std::os::unix::process::ExitStatusExt;
 
 use crate::process::Process;
 

@@ -214,6 +214,7 @@ impl Supervisor {
         }
         self.end_successor(process, Some(status))?;
         self.instructions.remove(&process);
+        self.uncopied.remove(&process);
         Ok(CONTINUE)
     }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+
 use super::decision::{CONTINUE, Decision};
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
@@ -18,7 +20,6 @@ use crate::process::Process;
 use crate::recipe::{self, Invocation, Meaning, Weight};
 use crate::summary::WaitReason;
 use crate::tracee::{Stop, Tracee};
-use rustix::fs::{Access, access};
 
 /// Programs that can be copied and go on: each waits for its children by `wait4`, in one thread.
 const DRIVERS: &[&str] = &["make", "gmake", "sh", "dash", "bash"];
@@ -27,6 +28,7 @@ const DRIVERS: &[&str] = &["make", "gmake", "sh", "dash", "bash"];
 const MAX_UNSETTLED: usize = 256;
 
 const UNTRACEABLE: Refusal = "its process may not be traced";
+const UNCOPIED: Refusal = "its parent cannot be copied";
 
 /// Reason for which a command is not deferred.
 type Refusal = &'static str;
@@ -119,26 +121,29 @@ impl Supervisor {
             return Ok(Err(UNTRACEABLE));
         };
         let end_child = |child: Tracee| child.wait_for_stop().and_then(|()| child.exit(0, call.instruction));
-        let copy_driver = |ended_copies| {
-            stopped_driver.reap_copies(ended_copies, instruction)?;
+        let ended_copies = self.ended_copies.remove(&driver).unwrap_or_default();
+        let copy_driver = || {
+            stopped_driver.reap_copies(ended_copies.len(), instruction)?;
             stopped_driver.copy(instruction)
         };
-        let ended_copies = self.ended_copies.remove(&driver).unwrap_or(0);
         // The driver is copied before its child ends, or it might already have the child's status.
         // A driver in vfork stops only afterwards, but before it can ask.
         let copy = if stopped_driver.wait_for_stop_or_vfork()? == Stop::Stopped {
-            let Ok(copy) = copy_driver(ended_copies) else {
+            let Ok(copy) = copy_driver() else {
+                // Its call was interrupted, and begins again.
+                self.uncopied.insert(child);
                 stopped_child.wait_for_stop()?;
-                return Ok(Err("its parent cannot be copied"));
+                return Ok(Err(UNCOPIED));
             };
             end_child(stopped_child)?;
             copy
         } else {
             end_child(stopped_child)?;
             stopped_driver.wait_for_stop()?;
-            copy_driver(ended_copies)?
+            copy_driver()?
         };
         drop(stopped_driver);
+        self.copies.retain(|copy| !ended_copies.contains(copy));
         self.instructions.remove(&child);
         self.copies.insert(copy.process());
         let id = self.jobs.defer(meaning.effects, driver, precise_now());
@@ -152,6 +157,9 @@ impl Supervisor {
 
     /// The driver and the umask of a process whose command can be deferred.
     fn check(&self, child: Process) -> Result<(Process, u32, Targets), Refusal> {
+        if self.uncopied.contains(&child) {
+            return Err(UNCOPIED);
+        }
         let status = child.status().ok_or("its process is gone")?;
         let driver = status.parent;
         let parent = driver.status().ok_or("its parent is gone")?;
