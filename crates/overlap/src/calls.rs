@@ -20,8 +20,10 @@ pub(crate) enum Call {
     Exit { status: i32 },
     /// Waits for a child and writes its status at an address, which may be zero.
     Wait { status: u64 },
-    /// Looks a path up, or opens it to read. For `stat` alone: the address of its result.
+    /// Looks a path up. For `stat` alone: the address of its result.
     Look { path: PathArgument, follows_links: bool, stat: Option<u64> },
+    /// Opens a file to read.
+    Open { path: PathArgument, follows_links: bool },
     /// Reads the names in an open directory.
     List { descriptor: i32 },
     /// Opens a file to write.
@@ -33,7 +35,7 @@ pub(crate) enum Call {
     /// Removes or changes what a name stands for, which must be there.
     Change { path: PathArgument },
     /// Moves what a name stands for, which must be there.
-    Rename { from: PathArgument },
+    Rename { from: PathArgument, to: PathArgument },
     /// Reads the standard input.
     Read,
     /// Opens files by other means than calls.
@@ -59,7 +61,13 @@ pub(crate) fn decode(call: &Notification) -> Call {
         } else if flags & (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) != 0 {
             Call::OpenToWrite { path, flags }
         } else {
-            Call::Look { path, follows_links: flags & libc::O_NOFOLLOW == 0, stat: None }
+            let follows_links = flags & libc::O_NOFOLLOW == 0;
+            // No content is read through these.
+            if flags & (libc::O_PATH | libc::O_DIRECTORY) != 0 {
+                Call::Look { path, follows_links, stat: None }
+            } else {
+                Call::Open { path, follows_links }
+            }
         }
     };
     let follows = |flags: u64| flags as i32 & libc::AT_SYMLINK_NOFOLLOW == 0;
@@ -91,8 +99,8 @@ pub(crate) fn decode(call: &Notification) -> Call {
         libc::SYS_symlinkat => Call::MakeName { path: at(1) },
         libc::SYS_mknod => Call::MakeName { path: here(0) },
         libc::SYS_mknodat => Call::MakeName { path: at(0) },
-        libc::SYS_rename => Call::Rename { from: here(0) },
-        libc::SYS_renameat | libc::SYS_renameat2 => Call::Rename { from: at(0) },
+        libc::SYS_rename => Call::Rename { from: here(0), to: here(1) },
+        libc::SYS_renameat | libc::SYS_renameat2 => Call::Rename { from: at(0), to: at(2) },
         libc::SYS_unlink
         | libc::SYS_rmdir
         | libc::SYS_chmod
@@ -131,22 +139,20 @@ mod tests {
     fn the_flags_of_an_open_tell_whether_it_writes() {
         let path = PathArgument { directory: 5, address: 100 };
         let open = |flags: i32| call(libc::SYS_openat, [5, 100, flags as u64, 0, 0, 0]);
-        assert_eq!(
-            open(libc::O_RDONLY | libc::O_CLOEXEC),
-            Call::Look { path, follows_links: true, stat: None }
-        );
+        assert_eq!(open(libc::O_RDONLY | libc::O_CLOEXEC), Call::Open { path, follows_links: true });
         for flags in
             [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC, libc::O_WRONLY | libc::O_APPEND]
         {
             assert_eq!(open(flags), Call::OpenToWrite { path, flags });
         }
+        assert_eq!(open(libc::O_PATH), Call::Look { path, follows_links: true, stat: None });
         assert_eq!(open(libc::O_TMPFILE | libc::O_RDWR), Call::Other);
     }
 
     #[test]
     fn a_call_without_a_directory_starts_at_the_working_directory() {
         let path = |address| PathArgument { directory: libc::AT_FDCWD, address };
-        assert_eq!(call(libc::SYS_rename, [7, 8, 0, 0, 0, 0]), Call::Rename { from: path(7) });
+        assert_eq!(call(libc::SYS_rename, [7, 8, 0, 0, 0, 0]), Call::Rename { from: path(7), to: path(8) });
         assert_eq!(call(libc::SYS_symlink, [7, 8, 0, 0, 0, 0]), Call::MakeName { path: path(8) });
         assert_eq!(
             call(libc::SYS_stat, [7, 8, 0, 0, 0, 0]),

@@ -4,23 +4,35 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group};
 
 use crate::disk::{Backup, coarse_now};
+use crate::filter::Filter;
 use crate::jobs::Timestamp;
+use crate::listener::{Listener, receive_descriptor, send_descriptor};
 use crate::output::{JobText, PrintedText, Targets};
 use crate::process::Process;
 use crate::recipe::Invocation;
 
 /// Number of resource limits of Linux.
 const LIMITS: u32 = 16;
+
+/// Whether the files that a command uses are observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// Every use of a file is shown.
+    Files,
+    /// Nothing is shown.
+    Nothing,
+}
 
 /// A command that has not started, with everything it inherits.
 #[derive(Debug, Clone)]
@@ -50,7 +62,7 @@ impl Deferred {
     /// # Errors
     /// It cannot be started, or an output of before cannot be kept.
     #[allow(unsafe_code)]
-    pub(crate) fn start(self, outputs: &[PathBuf], folder: &Path) -> io::Result<Running> {
+    pub(crate) fn start(self, outputs: &[PathBuf], folder: &Path, watch: Watch) -> io::Result<Running> {
         let backups = outputs.iter().map(|path| Backup::new(path, folder)).collect::<io::Result<_>>()?;
         let text = JobText::new(self.targets)?;
         let (output, error) = text.descriptors()?;
@@ -62,6 +74,13 @@ impl Deferred {
         command.envs(self.invocation.environment.iter().filter_map(|variable| variable.split_once('=')));
         command.stdin(Stdio::null()).stdout(output).stderr(error).process_group(0);
         let (umask, limits) = (self.umask, self.limits.clone());
+        let (own, observer) = match watch {
+            Watch::Nothing => (None, None),
+            Watch::Files => {
+                let (own, other) = UnixStream::pair()?;
+                (Some(own), Some((Filter::of_job(), other)))
+            }
+        };
         // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
         unsafe {
             command.pre_exec(move || {
@@ -71,14 +90,20 @@ impl Deferred {
                     // A limit above the hard limit of the supervisor stays as it is there.
                     libc::setrlimit(*resource, limit);
                 }
-                Ok(())
+                match &observer {
+                    Some((filter, socket)) => send_descriptor(socket, &filter.install()?),
+                    None => Ok(()),
+                }
             });
         }
-        let (started, start_time) = (Instant::now(), coarse_now());
+        let start_time = coarse_now();
         let child = command.spawn()?;
+        // It was sent before the command could start.
+        let received = own.map(receive_descriptor).transpose()?;
+        let listener = received.and_then(Result::ok).map(Listener::new);
         let pid = Pid::from_child(&child);
         let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok(Running { child, pid, descriptor, text, backups, started, start_time })
+        Ok(Running { child, pid, descriptor, listener, text, backups, start_time })
     }
 }
 
@@ -100,9 +125,10 @@ pub(crate) struct Running {
     child: Child,
     pid: Pid,
     descriptor: OwnedFd,
+    /// Receives its uses of files if they are observed.
+    listener: Option<Listener>,
     text: JobText,
     backups: Vec<Backup>,
-    started: Instant,
     start_time: Timestamp,
 }
 
@@ -113,8 +139,6 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     /// Printed text.
     pub(crate) text: PrintedText,
-    /// Time from its start to its end.
-    pub(crate) elapsed: Duration,
     /// Coarse time of its start: what it changed has a later time of change.
     pub(crate) start_time: Timestamp,
     backups: Vec<Backup>,
@@ -126,16 +150,15 @@ impl Running {
         self.descriptor.as_fd()
     }
 
+    /// Receiver of its uses of files.
+    pub(crate) fn listener(&self) -> Option<&Listener> {
+        self.listener.as_ref()
+    }
+
     /// Takes the status of the ended command.
     pub(crate) fn wait(mut self) -> io::Result<Ended> {
         let status = self.child.wait()?;
-        Ok(Ended {
-            status,
-            text: self.text.read()?,
-            elapsed: self.started.elapsed(),
-            start_time: self.start_time,
-            backups: self.backups,
-        })
+        Ok(Ended { status, text: self.text.read()?, start_time: self.start_time, backups: self.backups })
     }
 
     /// Sends a signal to the command and everything it started in its group.

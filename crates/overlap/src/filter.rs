@@ -11,16 +11,12 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use crate::calls::FCHMODAT2;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, c_long, sock_filter};
 
-/// Calls that are always shown.
-const WATCHED: &[c_long] = &[
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_exit_group,
-    libc::SYS_wait4,
-    libc::SYS_open,
-    libc::SYS_openat,
-    libc::SYS_openat2,
-    libc::SYS_creat,
+/// Calls that start and end processes, and that open files by other means.
+const PROCESSES: &[c_long] =
+    &[libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit_group, libc::SYS_wait4, libc::SYS_io_uring_setup];
+
+/// Calls that look at names.
+const LOOKS: &[c_long] = &[
     libc::SYS_stat,
     libc::SYS_lstat,
     libc::SYS_access,
@@ -29,6 +25,14 @@ const WATCHED: &[c_long] = &[
     libc::SYS_getdents,
     libc::SYS_getdents64,
     libc::SYS_chdir,
+];
+
+/// Calls that open and change files.
+const USES: &[c_long] = &[
+    libc::SYS_open,
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_creat,
     libc::SYS_mkdir,
     libc::SYS_mkdirat,
     libc::SYS_rmdir,
@@ -58,7 +62,6 @@ const WATCHED: &[c_long] = &[
     libc::SYS_lsetxattr,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
-    libc::SYS_io_uring_setup,
 ];
 
 /// Calls that are shown unless they ask about an open file, by the argument with their flags.
@@ -72,20 +75,13 @@ const ARCHITECTURE_OFFSET: u32 = 4;
 const ARGUMENTS_OFFSET: u32 = 16;
 
 /// Program of the filter.
+#[derive(Debug)]
 pub(crate) struct Filter(Vec<sock_filter>);
 
 impl Filter {
-    pub(crate) fn new() -> Self {
-        let mut code = vec![
-            load(ARCHITECTURE_OFFSET),
-            jump_if_equal(ARCHITECTURE, 1, 0),
-            answer(libc::SECCOMP_RET_ALLOW),
-            load(NUMBER_OFFSET),
-        ];
-        for &number in WATCHED {
-            code.push(jump_if_equal(call_number(number), 0, 1));
-            code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
-        }
+    /// The filter of the build.
+    pub(crate) fn of_build() -> Self {
+        let mut code = show(&[PROCESSES, LOOKS, USES]);
         for &(number, flags) in WATCHED_WITH_PATH {
             code.push(jump_if_equal(call_number(number), 0, 4));
             code.push(load(ARGUMENTS_OFFSET + 8 * flags));
@@ -103,6 +99,14 @@ impl Filter {
         code.push(load(ARGUMENTS_OFFSET));
         code.push(jump_if_equal(0, 0, 1));
         code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
+        code.push(answer(libc::SECCOMP_RET_ALLOW));
+        Self(code)
+    }
+
+    /// The filter of a deferred command whose files are observed. It shows no `execve`, because the
+    /// supervisor waits for that of the command itself.
+    pub(crate) fn of_job() -> Self {
+        let mut code = show(&[USES]);
         code.push(answer(libc::SECCOMP_RET_ALLOW));
         Self(code)
     }
@@ -134,6 +138,21 @@ impl Filter {
         // SAFETY: the call returned a new descriptor, which nothing else owns.
         Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
     }
+}
+
+/// Instructions that show these calls, and leave the number of any other in the accumulator.
+fn show(calls: &[&[c_long]]) -> Vec<sock_filter> {
+    let mut code = vec![
+        load(ARCHITECTURE_OFFSET),
+        jump_if_equal(ARCHITECTURE, 1, 0),
+        answer(libc::SECCOMP_RET_ALLOW),
+        load(NUMBER_OFFSET),
+    ];
+    for &number in calls.iter().copied().flatten() {
+        code.push(jump_if_equal(call_number(number), 0, 1));
+        code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
+    }
+    code
 }
 
 fn call_number(number: c_long) -> u32 {

@@ -181,6 +181,11 @@ impl Jobs {
             .map(|(id, _)| *id)
     }
 
+    /// The earlier jobs that must end before this one starts.
+    pub(crate) fn predecessors(&self, id: JobId) -> Vec<JobId> {
+        self.jobs.get(&id).map_or_else(Vec::new, |job| job.waits_for.keys().copied().collect())
+    }
+
     /// The first job in the serial order, with its progress.
     pub(crate) fn first(&self) -> Option<(JobId, Progress)> {
         self.jobs.first_key_value().map(|(id, job)| (*id, job.progress))

@@ -2,22 +2,17 @@
 //! end to the supervisor, and executes the command.
 
 use std::ffi::OsString;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
-};
 
 use crate::OverlapError;
 use crate::filter::Filter;
-use crate::listener::{Answer, Listener};
+use crate::listener::{Answer, Listener, receive_descriptor, send_descriptor};
 use crate::output::Output;
 use crate::process::Process;
 use crate::supervisor::Build;
@@ -68,26 +63,11 @@ fn check_ptrace(root: &Child) -> Result<(), OverlapError> {
 }
 
 fn receive(socket: &UnixStream) -> Result<OwnedFd, OverlapError> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut code = [0; 4];
-    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut code)], &mut control, RecvFlags::CMSG_CLOEXEC)
-        .map_err(io::Error::from)?;
-    let listener = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    match listener {
-        Some(listener) => Ok(listener),
-        None if received.bytes == code.len() => {
-            Err(match i32::from_ne_bytes(code) {
-                // The kernel allows one supervisor.
-                libc::EBUSY => OverlapError::Nested,
-                code => OverlapError::Filter(io::Error::from_raw_os_error(code)),
-            })
-        }
-        None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-    }
+    receive_descriptor(socket)?.map_err(|note| match i32::from_ne_bytes(note) {
+        // The kernel allows one supervisor.
+        libc::EBUSY => OverlapError::Nested,
+        code => OverlapError::Filter(io::Error::from_raw_os_error(code)),
+    })
 }
 
 /// The launching process: never returns but with the reason why the command cannot be executed.
@@ -106,14 +86,8 @@ enum Never {}
 fn execute(socket: OwnedFd, command: &[OsString]) -> io::Result<Never> {
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     let [program, arguments @ ..] = command else { return Err(io::ErrorKind::InvalidInput.into()) };
-    match Filter::new().install() {
-        Ok(listener) => {
-            let descriptors = [listener.as_fd()];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut control = SendAncillaryBuffer::new(&mut space);
-            control.push(SendAncillaryMessage::ScmRights(&descriptors));
-            sendmsg(&socket, &[IoSlice::new(&[0; 4])], &mut control, SendFlags::empty())?;
-        }
+    match Filter::of_build().install() {
+        Ok(listener) => send_descriptor(&socket, &listener)?,
         Err(error) => {
             let code = error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes();
             rustix::io::write(&socket, &code)?;

@@ -9,9 +9,12 @@
 
 mod calls;
 mod disk;
+mod dry_run;
 mod effects;
 mod execution;
 mod filter;
+mod hazards;
+mod history;
 mod jobs;
 mod launch;
 mod listener;
@@ -19,6 +22,8 @@ mod output;
 mod process;
 mod promise;
 mod recipe;
+mod record;
+mod rules;
 mod summary;
 mod supervisor;
 mod tracee;
@@ -61,6 +66,26 @@ pub struct Outcome {
     pub end: BuildEnd,
     /// Lines about what was done.
     pub summary: String,
+    /// The same in full, as JSON.
+    pub record: String,
+}
+
+/// Choices for a build.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Most commands that run beside the build at one time.
+    pub jobs: NonZeroUsize,
+    /// Whether hazards are looked for.
+    pub hazards: Hazards,
+}
+
+/// Whether orders are looked for that the serial build keeps and `make -j` need not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hazards {
+    /// The uses of files by the build and its commands are observed.
+    Find,
+    /// Nothing is observed.
+    Ignore,
 }
 
 /// End of a build.
@@ -72,21 +97,23 @@ pub enum BuildEnd {
     Signal(i32),
 }
 
-/// Runs a command with its compilations deferred, at most `jobs` of them at a time.
+/// Runs a command with its compilations deferred.
 ///
 /// # Errors
 /// The build cannot be watched, or a deferred command cannot be started or put back.
-pub fn supervise(command: &[OsString], jobs: NonZeroUsize) -> Result<Outcome, OverlapError> {
+pub fn supervise(command: &[OsString], options: Options) -> Result<Outcome, OverlapError> {
     watch::end_with_parent()?;
     let signals = signals()?;
     let build = launch::start(command)?;
-    let (end, summary, listener) = Supervisor::new(build, jobs.get())?.run(&signals)?;
+    let (end, mut record, listener) = Supervisor::new(build, options)?.run(&signals)?;
     launch::leave_to_answer(listener)?;
     let end = match end {
         End::Status(status) => BuildEnd::Status(status),
         End::Signal(signal) => BuildEnd::Signal(signal),
     };
-    Ok(Outcome { end, summary: summary.text() })
+    record.command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let text = serde_json::to_string_pretty(&record).map_err(io::Error::from)?;
+    Ok(Outcome { end, summary: summary::text(&record), record: text })
 }
 
 /// Receiving end of a pipe that gets the number of each signal that ends the build.

@@ -1,16 +1,51 @@
 //! The supervisor's end of the filter: receives the calls of the build and answers them.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
 
 use libc::{seccomp_notif, seccomp_notif_resp};
 
 /// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP` of `linux/seccomp.h`, since Linux 6.6: the supervisor is
 /// woken on the CPU of the caller.
 const SYNC_WAKE_UP: u64 = 1;
+
+/// Bytes beside a descriptor on its way through a socket.
+pub(crate) type Note = [u8; 4];
+
+/// Sends a descriptor through a socket. Allowed between `fork` and `exec`: it allocates nothing.
+pub(crate) fn send_descriptor(socket: impl AsFd, descriptor: &OwnedFd) -> io::Result<()> {
+    let descriptors = [descriptor.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(socket, &[IoSlice::new(&Note::default())], &mut control, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Receives a descriptor, or a note of the other side in its place.
+pub(crate) fn receive_descriptor(socket: impl AsFd) -> io::Result<Result<OwnedFd, Note>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut note = Note::default();
+    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut note)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    match descriptor {
+        Some(descriptor) => Ok(Ok(descriptor)),
+        None if received.bytes == note.len() => Ok(Err(note)),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
 
 /// One system call of a process of the build, which waits for its answer.
 #[derive(Debug, Clone, Copy)]

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
-use std::{env, iter, thread};
+use std::{env, fs, io, iter, thread};
 
 use clap::Parser;
-use morecores_overlap::{BuildEnd, Role, answer_rest, role, supervise, watch};
+use morecores_overlap::{BuildEnd, Hazards, Options, Role, answer_rest, role, supervise, watch};
 
 /// Run a serial build on all CPUs, without changing it
 ///
@@ -24,6 +25,15 @@ struct Args {
     /// Print nothing but the build's own output
     #[arg(long, short)]
     quiet: bool,
+    /// Find missing dependencies: orders that make keeps and `make -j` need not
+    ///
+    /// Each make is first run with --dry-run, which evaluates $(shell …) and remakes makefiles. The
+    /// build takes longer.
+    #[arg(long)]
+    hazards: bool,
+    /// Write what was done into a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// The build, such as `make` or `./build.sh`
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -61,10 +71,22 @@ fn parse(arguments: &[OsString]) -> Args {
 
 fn supervise_build(args: &Args) -> ExitCode {
     let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    match supervise(&args.command, jobs) {
+    let hazards = if args.hazards { Hazards::Find } else { Hazards::Ignore };
+    // A file that cannot be written is found before the build starts.
+    if let Some(path) = &args.json
+        && let Err(error) = fs::File::options().append(true).create(true).open(path)
+    {
+        return fail(&unwritable(path, &error));
+    }
+    match supervise(&args.command, Options { jobs, hazards }) {
         Ok(outcome) => {
             if !args.quiet {
                 eprint!("{}", outcome.summary);
+            }
+            if let Some(path) = &args.json
+                && let Err(error) = fs::write(path, outcome.record + "\n")
+            {
+                eprintln!("morecores overlap: {}", unwritable(path, &error));
             }
             match outcome.end {
                 BuildEnd::Status(status) => exit_code(status),
@@ -73,6 +95,10 @@ fn supervise_build(args: &Args) -> ExitCode {
         }
         Err(error) => fail(&error),
     }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}; choose another --json FILE", path.display())
 }
 
 /// Exit status as of shells: a signal counts from 128.

@@ -50,12 +50,17 @@ pub(crate) struct Targets {
     error: Stream,
 }
 
+/// A file without a name, which is gone with its descriptors.
+pub(crate) fn memory_file() -> io::Result<File> {
+    Ok(memfd_create("morecores-overlap", MemfdFlags::CLOEXEC)?.into())
+}
+
 impl JobText {
     /// Files for the text of one command.
     pub(crate) fn new(targets: Targets) -> io::Result<Self> {
-        let file = || Ok::<_, io::Error>(File::from(memfd_create("morecores-overlap", MemfdFlags::CLOEXEC)?));
-        let error = if targets.output == targets.error { None } else { Some((targets.error, file()?)) };
-        Ok(Self { output: (targets.output, file()?), error })
+        let error =
+            if targets.output == targets.error { None } else { Some((targets.error, memory_file()?)) };
+        Ok(Self { output: (targets.output, memory_file()?), error })
     }
 
     /// The text after the end of the command.

@@ -1,12 +1,17 @@
 //! A process of the build: memory, directory, descriptors, parent. Nothing is changed here but the
 //! memory that a call names for its result.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::RawFd;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::calls::PathArgument;
+use crate::recipe::absolute;
 
 /// Longest path of the kernel, in bytes.
 const MAX_PATH: usize = 4096;
@@ -69,6 +74,32 @@ impl Process {
             strings.push(String::from_utf8(texts.string(pointer, MAX_ARGUMENT)?).ok()?);
         }
         None
+    }
+
+    /// Absolute path of an argument of a call; `None` if it cannot be read, so that the call fails
+    /// by itself.
+    pub(crate) fn resolve(self, argument: PathArgument) -> Option<PathBuf> {
+        let text = self.path(argument.address)?;
+        let path = Path::new(OsStr::from_bytes(&text));
+        if text.is_empty() {
+            return None;
+        }
+        if path.is_absolute() {
+            return Some(absolute(Path::new("/"), path.as_os_str()));
+        }
+        let directory = if argument.directory == libc::AT_FDCWD {
+            self.directory()?
+        } else {
+            self.descriptor(argument.directory)?
+        };
+        Some(absolute(&directory, path.as_os_str()))
+    }
+
+    /// Name of the file that the process executes, or its number.
+    pub(crate) fn name(self) -> String {
+        let program = self.program();
+        let name = program.as_deref().and_then(Path::file_name);
+        name.map_or_else(|| self.0.to_string(), |name| name.to_string_lossy().into_owned())
     }
 
     /// Path behind a name in the process's folder of `/proc`; `None` if the process is gone.

@@ -1,149 +1,179 @@
-//! The summary of a build: numbers and reasons, and their text at the end.
+//! The text about a build at its end. Words alone: the numbers are those of its record.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::fmt::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
-/// Reason for which a call of the build waited.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum WaitReason {
-    /// It looked at a pending output.
-    File(PathBuf),
-    /// It listed a directory of pending outputs.
-    Directory(PathBuf),
-    /// It would have changed a file that pending commands may read.
-    Write(PathBuf),
-    /// It would have read from a pipe or a terminal, which cannot be taken back.
-    Input,
-    /// A driver would have ended before its commands.
-    Exit,
-    /// As many commands were deferred as one build may have.
-    Limit,
-}
-
-/// Calls that waited for one reason.
-#[derive(Debug, Default)]
-struct Waits {
-    calls: usize,
-    elapsed: Duration,
-    /// Most commands that were pending when a call began to wait.
-    jobs: usize,
-}
-
-/// Counts of one build.
-#[derive(Debug, Default)]
-pub(crate) struct Summary {
-    /// Time from the start of the build to its end.
-    pub(crate) elapsed: Duration,
-    /// Sum of the elapsed times of the deferred commands.
-    pub(crate) deferred_time: Duration,
-    /// Number of deferred commands.
-    pub(crate) deferred: usize,
-    /// Number of calls that were shown to the supervisor.
-    pub(crate) calls: usize,
-    /// Number of deferred commands that failed.
-    pub(crate) failures: usize,
-    /// Reason for which nothing was deferred from some point on.
-    pub(crate) passed_through: Option<&'static str>,
-    waits: BTreeMap<WaitReason, Waits>,
-    /// Programs that are not understood, with the number of their runs.
-    unknown: BTreeMap<String, usize>,
-    /// Reasons for which understood commands were not deferred, with their number.
-    refused: BTreeMap<&'static str, usize>,
-}
+use crate::hazards::{HazardKind, Hazards, Recipe};
+use crate::record::{Command, Record, WaitReason};
 
 /// Rows of each list in the text.
 const MAX_ROWS: usize = 5;
-/// Shortest total wait that is told.
+/// Most hazards in the text.
+const MAX_HAZARDS: usize = 20;
+/// Most readers that one hazard names.
+const MAX_RECIPES: usize = 3;
+/// Shortest total wait in the text.
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
-impl Summary {
-    pub(crate) fn add_job(&mut self, elapsed: Duration) {
-        self.deferred_time += elapsed;
-    }
+/// The record as lines of text.
+pub(crate) fn text(record: &Record) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(record, &mut text);
+    text
+}
 
-    pub(crate) fn waited(&mut self, reason: WaitReason, jobs: usize, elapsed: Duration) {
-        let waits = self.waits.entry(reason).or_default();
-        waits.calls += 1;
-        waits.elapsed += elapsed;
-        waits.jobs = waits.jobs.max(jobs);
+fn write(record: &Record, text: &mut String) -> fmt::Result {
+    writeln!(
+        text,
+        "overlap: {:.2} s; in series about {:.2} s. {:.2} CPUs busy. {} commands deferred, {} of them failed; {} calls \
+         seen.",
+        record.elapsed.as_secs_f64(),
+        record.serial().as_secs_f64(),
+        record.cpus(),
+        record.commands.len(),
+        record.failures(),
+        record.calls,
+    )?;
+    if let Some(reason) = record.passed_through {
+        writeln!(text, "overlap: from some point on nothing was deferred: {reason}.")?;
     }
-
-    pub(crate) fn not_understood(&mut self, arguments: &[String]) {
-        let name = arguments.first().map_or("", String::as_str);
-        let name = Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        *self.unknown.entry(name).or_default() += 1;
-    }
-
-    pub(crate) fn refused(&mut self, reason: &'static str) {
-        *self.refused.entry(reason).or_default() += 1;
-    }
-
-    /// Estimated elapsed time of the serial build: the time in which no call waited, and the
-    /// deferred commands one after the other.
-    fn serial(&self) -> Duration {
-        let waited: Duration = self.waits.values().map(|waits| waits.elapsed).sum();
-        self.elapsed.saturating_sub(waited) + self.deferred_time
-    }
-
-    /// The summary as lines of text.
-    pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
-    fn write(&self, text: &mut String) -> std::fmt::Result {
+    write_waits(record, text)?;
+    write_dependent(record, text)?;
+    let mut unknown: Vec<_> = record.unknown.iter().collect();
+    unknown.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    if !unknown.is_empty() {
+        let names: Vec<_> =
+            unknown.iter().take(MAX_ROWS).map(|(name, count)| format!("{name} ({count})")).collect();
         writeln!(
             text,
-            "overlap: {:.2} s; in series about {:.2} s. {} commands deferred, {} of them failed; {} calls seen.",
-            self.elapsed.as_secs_f64(),
-            self.serial().as_secs_f64(),
-            self.deferred,
-            self.failures,
-            self.calls,
+            "overlap: ran in place, because what they read and write is not known: {}.",
+            names.join(", ")
         )?;
-        if let Some(reason) = self.passed_through {
-            writeln!(text, "overlap: from some point on nothing was deferred: {reason}.")?;
-        }
-        let mut waits: Vec<_> = self.waits.iter().filter(|(_, waits)| waits.elapsed >= MIN_WAIT).collect();
-        waits.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.elapsed));
-        for (reason, waits) in waits.iter().take(MAX_ROWS) {
-            let seconds = waits.elapsed.as_secs_f64();
-            let jobs = match waits.jobs {
-                1 => "1 command".to_owned(),
-                jobs => format!("up to {jobs} commands"),
-            };
-            writeln!(text, "overlap: {} waited {seconds:.2} s for {jobs}.", subject(reason))?;
-        }
-        let mut unknown: Vec<_> = self.unknown.iter().collect();
-        unknown.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        if !unknown.is_empty() {
-            let names: Vec<_> =
-                unknown.iter().take(MAX_ROWS).map(|(name, count)| format!("{name} ({count})")).collect();
-            writeln!(
+    }
+    for (reason, count) in &record.refused {
+        writeln!(text, "overlap: {count} commands not deferred: {reason}.")?;
+    }
+    record.hazards.as_ref().map_or(Ok(()), |hazards| write_hazards(hazards, &record.directory, text))
+}
+
+/// Calls of the build that waited, the longest first.
+fn write_waits(record: &Record, text: &mut String) -> fmt::Result {
+    let mut sums: BTreeMap<(&str, &WaitReason), (Duration, usize)> = BTreeMap::new();
+    for wait in &record.waits {
+        let (elapsed, commands) = sums.entry((&wait.program, &wait.reason)).or_default();
+        *elapsed += wait.elapsed;
+        *commands = wait.commands.max(*commands);
+    }
+    let mut sums: Vec<_> = sums.into_iter().filter(|(_, (elapsed, _))| *elapsed >= MIN_WAIT).collect();
+    sums.sort_by_key(|(_, (elapsed, _))| std::cmp::Reverse(*elapsed));
+    for ((program, reason), (elapsed, commands)) in sums.into_iter().take(MAX_ROWS) {
+        writeln!(
+            text,
+            "overlap: {program} waited {:.2} s {}, behind {}.",
+            elapsed.as_secs_f64(),
+            purpose(reason, &record.directory),
+            count(commands),
+        )?;
+    }
+    Ok(())
+}
+
+/// Deferred commands that waited for others, by program, the longest first.
+fn write_dependent(record: &Record, text: &mut String) -> fmt::Result {
+    let wait = |command: &Command| command.ready.saturating_sub(command.deferred);
+    let mut commands: Vec<_> = record.commands.iter().filter(|command| wait(command) >= MIN_WAIT).collect();
+    commands.sort_by_key(|command| std::cmp::Reverse(wait(command)));
+    for command in commands.into_iter().take(MAX_ROWS) {
+        let output = command.outputs.first().map_or_else(|| command.command.clone(), |path| file_name(path));
+        writeln!(
+            text,
+            "overlap: the command for {output} waited {:.2} s for {}.",
+            wait(command).as_secs_f64(),
+            count(command.after.len()),
+        )?;
+    }
+    Ok(())
+}
+
+fn write_hazards(hazards: &Hazards, directory: &Path, text: &mut String) -> fmt::Result {
+    for hazard in hazards.found.iter().take(MAX_HAZARDS) {
+        let (file, first) = (shorten(&hazard.file, directory).display(), name(&hazard.first));
+        let others: Vec<_> = hazard.others.iter().take(MAX_RECIPES).map(name).collect();
+        let rest = hazard.others.len().saturating_sub(MAX_RECIPES);
+        let others = others.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        match hazard.kind {
+            HazardKind::MissingDependency => writeln!(
                 text,
-                "overlap: ran in place, because what they read and write is not known: {}.",
-                names.join(", ")
-            )?;
+                "overlap: make -j may break: {file} is made by {first} and used by {others} without a dependency."
+            )?,
+            HazardKind::TwoWriters => writeln!(
+                text,
+                "overlap: make -j may break: {file} is written by {first} and by {others} without a dependency."
+            )?,
+            HazardKind::ChangedAfterUse => writeln!(
+                text,
+                "overlap: make -j may break: {file} is used by {first} and changed by {others} without a dependency."
+            )?,
         }
-        for (reason, count) in &self.refused {
-            writeln!(text, "overlap: {count} commands not deferred: {reason}.")?;
-        }
-        Ok(())
+    }
+    let rest = hazards.found.len().saturating_sub(MAX_HAZARDS);
+    if rest > 0 {
+        writeln!(text, "overlap: {rest} more such orders; --json FILE lists them.")?;
+    }
+    if hazards.found.is_empty() {
+        writeln!(
+            text,
+            "overlap: no missing dependency found: {} recipe lines of {} makefiles, {} pairs that share a file.",
+            hazards.lines, hazards.makes, hazards.pairs
+        )?;
+    }
+    if hazards.unmatched > 0 {
+        writeln!(
+            text,
+            "overlap: {} further pairs share a file, but their rules are not known.",
+            hazards.unmatched
+        )?;
+    }
+    Ok(())
+}
+
+/// A recipe by its target, with its place.
+fn name(recipe: &Recipe) -> String {
+    format!("{} ({})", recipe.target, recipe.place)
+}
+
+fn count(commands: usize) -> String {
+    match commands {
+        1 => "1 command".to_owned(),
+        commands => format!("{commands} commands"),
     }
 }
 
-/// Subject of a sentence about a wait.
-fn subject(reason: &WaitReason) -> String {
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A path as it is called in the folder of the build.
+fn shorten<'a>(path: &'a Path, directory: &Path) -> &'a Path {
+    match path.strip_prefix(directory) {
+        Ok(inner) if !inner.as_os_str().is_empty() => inner,
+        _ => path,
+    }
+}
+
+/// Purpose of a waiting call.
+fn purpose(reason: &WaitReason, directory: &Path) -> String {
+    let shown = |path: &Path| shorten(path, directory).display().to_string();
     match reason {
-        WaitReason::File(path) => format!("a look at {}", path.display()),
-        WaitReason::Directory(path) => format!("a list of {}", path.display()),
-        WaitReason::Write(path) => format!("a change of {}", path.display()),
-        WaitReason::Input => "a read of the standard input".to_owned(),
-        WaitReason::Limit => "a command".to_owned(),
-        WaitReason::Exit => "the end of make or a shell".to_owned(),
+        WaitReason::File(path) => format!("to look at {}", shown(path)),
+        WaitReason::Directory(path) => format!("to list {}", shown(path)),
+        WaitReason::Write(path) => format!("to change {}", shown(path)),
+        WaitReason::Input => "to read its standard input".to_owned(),
+        WaitReason::Limit => "to start a command".to_owned(),
+        WaitReason::Exit => "to end".to_owned(),
+        WaitReason::Makefile => "to read its makefile".to_owned(),
     }
 }

@@ -1,11 +1,13 @@
 //! The supervisor: one loop that answers the calls of the build, starts and ends the deferred
 //! commands, and settles them in the serial order.
 //!
-//! Deciding about a call is in `decision`, deferring a command in `deferral`, and the way back
-//! after a failure in `rollback`. Nothing here prints but the text of the build itself.
+//! Deciding about a call is in `decision`, deferring a command in `deferral`, the way back after a
+//! failure in `rollback`, and the view of used files in `observation`. Nothing here prints but the
+//! text of the build itself.
 
 mod decision;
 mod deferral;
+mod observation;
 mod rollback;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,18 +19,20 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use decision::Decision;
+use observation::Observation;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::disk::{changed_since, set_time};
 use crate::effects::State;
-use crate::execution::{Deferred, Ended, Running};
+use crate::execution::{Deferred, Ended, Running, Watch};
 use crate::jobs::{JobId, Jobs, Progress, PromisedOutput, Timestamp};
-use crate::listener::{Listener, Notification};
+use crate::listener::{Answer, Listener, Notification};
 use crate::output::Output;
 use crate::process::{Process, Status};
-use crate::summary::{Summary, WaitReason};
+use crate::record::{CommandResult, Record, Wait, WaitReason};
 use crate::tracee::{Copy, Tracee};
+use crate::{Hazards, Options};
 
 /// Time that processes get to end after a signal, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -55,6 +59,8 @@ struct Held {
     call: Notification,
     since: Instant,
     reason: WaitReason,
+    /// Name of the program that calls.
+    program: String,
     /// Commands that were pending when it began to wait.
     jobs: usize,
 }
@@ -114,16 +120,19 @@ pub(crate) struct Supervisor {
     has_callers: bool,
     /// Reason for which nothing is deferred any more.
     passed_through: Option<&'static str>,
-    summary: Summary,
+    /// `None` if nobody asked for hazards.
+    observation: Option<Observation>,
+    started: Instant,
+    record: Record,
 }
 
 impl Supervisor {
-    pub(crate) fn new(build: Build, max_running: usize) -> io::Result<Self> {
+    pub(crate) fn new(build: Build, options: Options) -> io::Result<Self> {
         let root = Process(build.root.id() as i32);
         let inherited = root.descriptors().into_iter().filter_map(|number| root.descriptor(number)).collect();
         Ok(Self {
             build,
-            max_running,
+            max_running: options.jobs.get(),
             inherited,
             own_status: Process(std::process::id() as i32).status().ok_or(io::ErrorKind::Unsupported)?,
             folder: tempfile::Builder::new().prefix("morecores-overlap-").tempdir()?,
@@ -141,7 +150,9 @@ impl Supervisor {
             made: Vec::new(),
             has_callers: true,
             passed_through: None,
-            summary: Summary::default(),
+            observation: (options.hazards == Hazards::Find).then(Observation::default),
+            started: Instant::now(),
+            record: Record { directory: root.directory().unwrap_or_default(), ..Record::default() },
         })
     }
 
@@ -149,8 +160,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// A deferred command cannot be started or put back. The build is then killed.
-    pub(crate) fn run(mut self, signals: &UnixStream) -> io::Result<(End, Summary, Listener)> {
-        let started = Instant::now();
+    pub(crate) fn run(mut self, signals: &UnixStream) -> io::Result<(End, Record, Listener)> {
         let result = self.serve(signals);
         if !matches!(result, Ok(End::Status(_))) {
             self.end_everything(match &result {
@@ -158,9 +168,11 @@ impl Supervisor {
                 _ => None,
             });
         }
-        self.summary.elapsed = started.elapsed();
-        self.summary.passed_through = self.passed_through;
-        Ok((result?, self.summary, self.build.listener))
+        self.record.elapsed = self.started.elapsed();
+        self.record.cpu_time = cpu_time();
+        self.record.passed_through = self.passed_through;
+        self.record.hazards = self.observation.as_ref().map(Observation::hazards);
+        Ok((result?, self.record, self.build.listener))
     }
 
     fn serve(&mut self, signals: &UnixStream) -> io::Result<End> {
@@ -181,6 +193,9 @@ impl Supervisor {
             }
             for process in ready.successors {
                 self.end_successor(process, None)?;
+            }
+            for job in ready.observed {
+                self.observe_job(job);
             }
             if ready.call
                 && let Some(call) = self.build.listener.receive()
@@ -203,6 +218,7 @@ impl Supervisor {
         watched.extend(self.running.values().map(Running::descriptor));
         watched.extend(self.successors.values().map(|successor| successor.descriptor.as_fd()));
         watched.extend(self.build.output.readers());
+        watched.extend(self.running.values().filter_map(Running::listener).map(AsFd::as_fd));
         let mut polled: Vec<PollFd> =
             watched.iter().map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)).collect();
         match poll(&mut polled, None) {
@@ -219,8 +235,10 @@ impl Supervisor {
         let jobs = self.running.keys().copied().filter(|_| next()).collect();
         let successors = self.successors.keys().copied().filter(|_| next()).collect();
         let text = (0..self.build.output.readers().count()).fold(false, |any, _| next() | any);
+        let observers = self.running.iter().filter(|(_, running)| running.listener().is_some());
+        let observed = observers.map(|(id, _)| *id).filter(|_| next()).collect();
         self.has_callers = has_callers;
-        Ok(Ready { signal, root, call, jobs, successors, text })
+        Ok(Ready { signal, root, call, jobs, successors, text, observed })
     }
 
     fn start_ready(&mut self) -> io::Result<()> {
@@ -229,7 +247,9 @@ impl Supervisor {
             && let Some(deferred) = self.waiting.remove(&id)
         {
             let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|output| output.path).collect();
-            self.running.insert(id, deferred.start(&outputs, self.folder.path())?);
+            let watch = if self.observation.is_some() { Watch::Files } else { Watch::Nothing };
+            self.running.insert(id, deferred.start(&outputs, self.folder.path(), watch)?);
+            self.record.commands[id.0].started = Some(self.started.elapsed());
             self.jobs.set_progress(id, Progress::Running);
         }
         Ok(())
@@ -238,7 +258,6 @@ impl Supervisor {
     fn end_job(&mut self, id: JobId) -> io::Result<()> {
         let Some(running) = self.running.remove(&id) else { return Ok(()) };
         let ended = running.wait()?;
-        self.summary.add_job(ended.elapsed);
         let outputs = self.jobs.outputs(id);
         let keeps_promises = || outputs.iter().all(|output| is_as_told(output, ended.start_time));
         let progress = if ended.status.success() && keeps_promises() {
@@ -254,8 +273,33 @@ impl Supervisor {
         };
         self.jobs.set_progress(id, progress);
         self.ended.insert(id, ended);
+        self.note_end(id, progress);
         self.settle()?;
         self.reconsider()
+    }
+
+    fn note_end(&mut self, id: JobId, progress: Progress) {
+        let now = self.started.elapsed();
+        let commands = &mut self.record.commands;
+        commands[id.0].ended = Some(now);
+        commands[id.0].result = match progress {
+            Progress::Failed => CommandResult::Failed,
+            _ => CommandResult::Succeeded,
+        };
+        for later in commands[id.0..].iter_mut().filter(|later| later.after.contains(&id.0)) {
+            later.ready = now;
+        }
+    }
+
+    /// Observes a call of a deferred command and lets it go on.
+    fn observe_job(&mut self, id: JobId) {
+        let listener = self.running.get(&id).and_then(Running::listener);
+        if let Some((listener, call)) = listener.and_then(|listener| Some((listener, listener.receive()?))) {
+            if let Some(observation) = &mut self.observation {
+                observation.observe_job(id, &call);
+            }
+            listener.answer(&call, Answer::Continue);
+        }
     }
 
     /// Settles the jobs at the front of the serial order that have ended.
@@ -296,7 +340,7 @@ impl Supervisor {
 
     fn handle(&mut self, call: Notification) -> io::Result<()> {
         self.instructions.insert(Process(call.pid), call.instruction);
-        self.summary.calls += 1;
+        self.record.calls += 1;
         self.decide_and_answer(call, None)
     }
 
@@ -305,16 +349,32 @@ impl Supervisor {
         let now = Instant::now();
         match decision {
             Decision::Hold(reason) => {
-                let held =
-                    held.unwrap_or(Held { call, since: now, reason, jobs: self.jobs.unfinished_count() });
+                let held = held.unwrap_or_else(|| Held {
+                    call,
+                    since: now,
+                    reason,
+                    program: Process(call.pid).name(),
+                    jobs: self.jobs.unfinished_count(),
+                });
                 self.held.push(held);
                 return Ok(());
             }
-            Decision::Answer(answer) => self.build.listener.answer(&call, answer),
+            Decision::Answer(answer) => {
+                if let (Some(observation), Answer::Continue) = (&mut self.observation, answer) {
+                    observation.observe(&call);
+                }
+                self.build.listener.answer(&call, answer);
+            }
             Decision::Deferred => {}
         }
         if let Some(held) = held {
-            self.summary.waited(held.reason, held.jobs, now - held.since);
+            self.record.waits.push(Wait {
+                program: held.program,
+                reason: held.reason,
+                begin: held.since - self.started,
+                elapsed: now - held.since,
+                commands: held.jobs,
+            });
         }
         Ok(())
     }
@@ -334,7 +394,7 @@ impl Supervisor {
         // The calls of processes that go on to end must be answered.
         let deadline = Instant::now() + GRACE;
         for held in self.held.drain(..) {
-            self.build.listener.answer(&held.call, crate::listener::Answer::Continue);
+            self.build.listener.answer(&held.call, Answer::Continue);
         }
         while Instant::now() < deadline && !matches!(self.build.root.try_wait(), Ok(Some(_))) {
             let mut polled = [PollFd::new(&self.build.listener, PollFlags::IN)];
@@ -342,7 +402,7 @@ impl Supervisor {
             if poll(&mut polled, Some(&tick)).is_ok_and(|ready| ready > 0)
                 && let Some(call) = self.build.listener.receive()
             {
-                self.build.listener.answer(&call, crate::listener::Answer::Continue);
+                self.build.listener.answer(&call, Answer::Continue);
             }
         }
         for process in root.descendants().into_iter().chain([root]) {
@@ -368,6 +428,15 @@ struct Ready {
     text: bool,
     jobs: Vec<JobId>,
     successors: Vec<Process>,
+    /// Deferred commands of which a use of a file is shown.
+    observed: Vec<JobId>,
+}
+
+/// User and system time of this process and of all children that have been waited for.
+fn cpu_time() -> Duration {
+    let stat = procfs::process::Process::myself().and_then(|process| process.stat());
+    let ticks = stat.map_or(0, |stat| stat.utime + stat.stime + (stat.cutime + stat.cstime) as u64);
+    Duration::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64)
 }
 
 /// Whether an output is as make was told, if it was told anything.

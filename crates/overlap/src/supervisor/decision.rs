@@ -2,14 +2,13 @@
 //!
 //! A decision can be made again at any time: it depends on the call and the pending jobs alone.
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Supervisor;
+use super::observation::is_make;
 use crate::calls::{Call, PathArgument, decode};
 use crate::disk::{canonical, coarse_now, is_of_kernel};
 use crate::effects::{Effects, State, Write};
@@ -18,7 +17,7 @@ use crate::listener::{Answer, Notification};
 use crate::process::Process;
 use crate::promise;
 use crate::recipe::absolute;
-use crate::summary::WaitReason;
+use crate::record::WaitReason;
 
 /// Most symbolic links that are followed from one name, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -46,14 +45,19 @@ impl Supervisor {
             }
             Call::Exit { status } => self.exit(process, status),
             Call::Wait { status } => Ok(self.wait(process, status)),
-            Call::Look { .. } | Call::List { .. } | Call::Read if self.jobs.is_empty() => Ok(CONTINUE),
+            Call::Look { .. } | Call::Open { .. } | Call::List { .. } | Call::Read
+                if self.jobs.is_empty() =>
+            {
+                Ok(CONTINUE)
+            }
             Call::Look { path, follows_links, stat } => Ok(self.look(process, path, follows_links, stat)),
+            Call::Open { path, follows_links } => Ok(self.look(process, path, follows_links, None)),
             Call::List { descriptor } => Ok(self.list(process, descriptor)),
             Call::MakeDirectory { path } => Ok(self.make_directory(process, path)),
             Call::OpenToWrite { path, flags } => Ok(self.open_to_write(process, path, flags)),
             Call::MakeName { path } => Ok(self.write(process, path, |path| path.symlink_metadata().is_err())),
             Call::Read => Ok(self.read_input(process)),
-            Call::Change { path } | Call::Rename { from: path } => {
+            Call::Change { path } | Call::Rename { from: path, .. } => {
                 Ok(self.write(process, path, |path| path.symlink_metadata().is_ok()))
             }
             Call::Ring => {
@@ -62,24 +66,6 @@ impl Supervisor {
             }
             Call::Other => Ok(CONTINUE),
         }
-    }
-
-    /// Absolute path of an argument; `None` if it cannot be read, so that the call fails by itself.
-    pub(super) fn path(&self, process: Process, argument: PathArgument) -> Option<PathBuf> {
-        let text = process.path(argument.address)?;
-        let path = Path::new(OsStr::from_bytes(&text));
-        if text.is_empty() {
-            return None;
-        }
-        if path.is_absolute() {
-            return Some(absolute(Path::new("/"), path.as_os_str()));
-        }
-        let directory = if argument.directory == libc::AT_FDCWD {
-            process.directory()?
-        } else {
-            process.descriptor(argument.directory)?
-        };
-        Some(absolute(&directory, path.as_os_str()))
     }
 
     /// The pending write of the file that a path leads to.
@@ -105,11 +91,11 @@ impl Supervisor {
         follows_links: bool,
         stat: Option<u64>,
     ) -> Decision {
-        let Some(path) = self.path(process, path) else { return CONTINUE };
+        let Some(path) = process.resolve(path) else { return CONTINUE };
         let Some(pending) = self.pending(&path, follows_links) else { return CONTINUE };
         // Only make asks for nothing but the time of a target.
         if let Some(buffer) = stat
-            && is_make(process)
+            && process.program().is_some_and(|program| is_make(&program))
             && let Some(answer) = promise::answer(process, &pending, buffer)
         {
             self.jobs.tell(pending.job, canonical(&path));
@@ -141,7 +127,7 @@ impl Supervisor {
 
     /// A directory that a compiler finds changes nothing for it until files are in it.
     fn make_directory(&mut self, process: Process, path: PathArgument) -> Decision {
-        let Some((id, path)) = self.last_job().zip(self.path(process, path)) else { return self.settled() };
+        let Some((id, path)) = self.last_job().zip(process.resolve(path)) else { return self.settled() };
         let path = canonical(&path);
         if self.jobs.pending(&path).is_some() {
             return Decision::Hold(WaitReason::File(path));
@@ -153,7 +139,7 @@ impl Supervisor {
     }
 
     fn open_to_write(&mut self, process: Process, path: PathArgument, flags: i32) -> Decision {
-        let Some(path) = self.path(process, path) else { return CONTINUE };
+        let Some(path) = process.resolve(path) else { return CONTINUE };
         if is_of_kernel(&path) {
             return CONTINUE;
         }
@@ -193,7 +179,7 @@ impl Supervisor {
         if self.jobs.is_empty() {
             return self.settled();
         }
-        let Some(path) = self.path(process, path) else { return CONTINUE };
+        let Some(path) = process.resolve(path) else { return CONTINUE };
         if !matters(&path) && self.pending(&path, false).is_none() {
             return CONTINUE;
         }
@@ -227,13 +213,6 @@ impl Supervisor {
             _ => CONTINUE,
         }
     }
-}
-
-/// Whether a process is make.
-fn is_make(process: Process) -> bool {
-    let program = process.program();
-    let name = program.as_deref().and_then(Path::file_name);
-    name.is_some_and(|name| name == "make" || name == "gmake")
 }
 
 /// Whether a file lies in the folder for temporary files, and not in the tree that is built.

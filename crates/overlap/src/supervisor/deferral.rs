@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use super::decision::{CONTINUE, Decision};
+use super::observation::is_make;
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
 use crate::disk::{Disk, canonical, is_of_kernel, precise_now};
@@ -18,7 +19,7 @@ use crate::listener::Notification;
 use crate::output::Targets;
 use crate::process::Process;
 use crate::recipe::{self, Invocation, Meaning, Weight};
-use crate::summary::WaitReason;
+use crate::record::{self, CommandResult, WaitReason};
 use crate::tracee::{Stop, Tracee};
 
 /// Programs that can be copied and go on: each waits for its children by `wait4`, in one thread.
@@ -47,7 +48,7 @@ impl Supervisor {
         environment: u64,
     ) -> io::Result<Decision> {
         let process = Process(call.pid);
-        let Some(path) = self.path(process, path) else { return Ok(CONTINUE) };
+        let Some(path) = process.resolve(path) else { return Ok(CONTINUE) };
         if self.pending(&path, true).is_some() {
             return Ok(Decision::Hold(WaitReason::File(path)));
         }
@@ -58,9 +59,13 @@ impl Supervisor {
         if self.jobs.count() >= MAX_UNSETTLED {
             return Ok(Decision::Hold(WaitReason::Limit));
         }
+        // Its dry run reads the makefiles, which pending commands may still write.
+        if self.observation.is_some() && is_make(&path) && !self.jobs.is_empty() {
+            return Ok(Decision::Hold(WaitReason::Makefile));
+        }
         let Some(arguments) = process.strings(arguments) else { return Ok(CONTINUE) };
         if !recipe::may_be_known(&path) && !may_run_in_parallel(&path) {
-            self.summary.not_understood(&arguments);
+            self.record.add_unknown(&arguments);
             return Ok(CONTINUE);
         }
         let read = || Some((process.strings(environment)?, process.directory()?));
@@ -74,7 +79,7 @@ impl Supervisor {
         let invocation =
             Invocation { program: path.to_string_lossy().into_owned(), arguments, environment, directory };
         let Some(meaning) = recipe::meaning(&invocation, &Disk { jobs: &self.jobs }) else {
-            self.summary.not_understood(&invocation.arguments);
+            self.record.add_unknown(&invocation.arguments);
             return Ok(CONTINUE);
         };
         let effects = meaning.effects.map_paths(canonical);
@@ -85,14 +90,14 @@ impl Supervisor {
             return Ok(CONTINUE);
         }
         if let Some(reason) = writes_through(&effects) {
-            self.summary.refused(reason);
+            self.record.add_refusal(reason);
             return Ok(CONTINUE);
         }
         let meaning = Meaning { effects: with_link_targets(effects), ..meaning };
         match self.defer(call, invocation, meaning)? {
             Ok(()) => Ok(Decision::Deferred),
             Err(reason) => {
-                self.summary.refused(reason);
+                self.record.add_refusal(reason);
                 Ok(CONTINUE)
             }
         }
@@ -109,6 +114,10 @@ impl Supervisor {
             Ok(found) => found,
             Err(reason) => return Ok(Err(reason)),
         };
+        let line = self
+            .observation
+            .as_mut()
+            .and_then(|observation| observation.line_of_command(child, &invocation.arguments));
         let deferred = Deferred::new(invocation, child, umask, targets);
         self.build.output.drain()?;
         let positions = positions(driver);
@@ -148,11 +157,29 @@ impl Supervisor {
         self.copies.insert(copy.process());
         let id = self.jobs.defer(meaning.effects, driver, precise_now());
         self.checkpoints.insert(id, Checkpoint { driver, child, copy, positions });
-        self.summary.deferred += 1;
+        self.note_deferral(id, &deferred.invocation.arguments);
+        if let Some(observation) = &mut self.observation {
+            observation.defer(id, child, line);
+        }
         self.waiting.insert(id, deferred);
         self.build.output.reserve(id)?;
         self.start_ready()?;
         Ok(Ok(()))
+    }
+
+    fn note_deferral(&mut self, id: JobId, arguments: &[String]) {
+        let now = self.started.elapsed();
+        let after: Vec<usize> = self.jobs.predecessors(id).into_iter().map(|earlier| earlier.0).collect();
+        self.record.commands.push(record::Command {
+            command: shell_words::join(arguments),
+            outputs: self.jobs.outputs(id).into_iter().map(|output| output.path).collect(),
+            after,
+            deferred: now,
+            ready: now,
+            started: None,
+            ended: None,
+            result: CommandResult::Pending,
+        });
     }
 
     /// The driver and the umask of a process whose command can be deferred.

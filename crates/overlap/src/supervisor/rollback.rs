@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use super::{Checkpoint, Successor, Supervisor};
 use crate::jobs::JobId;
 use crate::process::Process;
+use crate::record::CommandResult;
 use crate::tracee::Tracee;
 
 /// Time limit for killed processes to end. They disappear at once unless a device blocks them.
@@ -25,7 +26,6 @@ impl Supervisor {
             return Err(io::Error::other("a failed command has no checkpoint"));
         };
         let Checkpoint { driver, child, copy, positions } = checkpoint;
-        self.summary.failures += 1;
         // No call is answered here, so that nothing below the driver changes a file any more.
         let Ok(stopped) = Tracee::seize(driver) else {
             // A driver that was killed goes nowhere any more.
@@ -34,6 +34,9 @@ impl Supervisor {
             return self.build.output.finish(id, failed.text);
         };
         let later = self.jobs.cancel_from(id);
+        for later in &later {
+            self.record.commands[later.0].result = CommandResult::Undone;
+        }
         for later in &later {
             self.discard_checkpoint(*later);
         }
@@ -85,6 +88,9 @@ impl Supervisor {
             },
         );
         self.copies.remove(&successor);
+        if let Some(observation) = &mut self.observation {
+            observation.roll_back(id, driver, successor);
+        }
         copy.resume()
     }
 

@@ -1,0 +1,189 @@
+//! The observation of a build for its hazards: which recipe line uses which file.
+//!
+//! It decides about no call. Only calls that go on are observed, so that a file that a command
+//! waited for is there.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::calls::{Call, PathArgument, decode};
+use crate::disk::{canonical, is_of_kernel};
+use crate::dry_run;
+use crate::hazards::{self, Hazards};
+use crate::history::{History, LineId, MakeId, MakeRun, Use};
+use crate::jobs::JobId;
+use crate::listener::Notification;
+use crate::process::Process;
+use crate::recipe::Invocation;
+use crate::rules::RecipeCommand;
+
+/// Runs of make and their recipe lines so far.
+#[derive(Debug, Default)]
+pub(super) struct Observation {
+    history: History,
+    makes: HashMap<Process, MakeId>,
+    /// The recipe line of each process that was seen below a make.
+    lines: HashMap<Process, LineId>,
+    jobs: HashMap<JobId, LineId>,
+}
+
+impl Observation {
+    /// Observes a call of the build that goes on.
+    pub(super) fn observe(&mut self, call: &Notification) {
+        let process = Process(call.pid);
+        match decode(call) {
+            Call::Execute { path, arguments, environment } => {
+                self.observe_program(process, path, arguments, environment);
+            }
+            Call::Exit { .. } => {
+                self.makes.remove(&process);
+                self.lines.remove(&process);
+            }
+            other => {
+                if let Some(line) = self.line(process) {
+                    self.add_uses(line, process, &other);
+                }
+            }
+        }
+    }
+
+    /// Observes a call of a deferred command.
+    pub(super) fn observe_job(&mut self, job: JobId, call: &Notification) {
+        if let Some(line) = self.jobs.get(&job).copied() {
+            self.add_uses(line, Process(call.pid), &decode(call));
+        }
+    }
+
+    /// The recipe line of a process whose command may be deferred, while the process is there.
+    pub(super) fn line_of_command(&mut self, process: Process, arguments: &[String]) -> Option<LineId> {
+        self.start_line(process, arguments);
+        self.line(process)
+    }
+
+    /// Notes that a command of a recipe line was deferred, and that its process has ended.
+    pub(super) fn defer(&mut self, job: JobId, process: Process, line: Option<LineId>) {
+        self.jobs.extend(line.map(|line| (job, line)));
+        self.lines.remove(&process);
+    }
+
+    /// Forgets everything after a deferred command that failed. `successor` goes on for `driver`.
+    pub(super) fn roll_back(&mut self, job: JobId, driver: Process, successor: Process) {
+        if let Some(line) = self.jobs.get(&job).copied() {
+            self.history.truncate_after(line);
+            self.lines.retain(|_, other| *other <= line);
+            let makes = self.history.makes.len();
+            self.makes.retain(|_, make| make.0 < makes);
+        }
+        if let Some(make) = self.makes.get(&driver).copied() {
+            self.makes.insert(successor, make);
+        }
+        if let Some(line) = self.lines.get(&driver).copied() {
+            self.lines.insert(successor, line);
+        }
+    }
+
+    /// The hazards of what was seen.
+    pub(super) fn hazards(&self) -> Hazards {
+        hazards::find(&self.history)
+    }
+
+    fn observe_program(&mut self, process: Process, path: PathArgument, arguments: u64, environment: u64) {
+        let Some(program) = process.resolve(path).filter(|program| program.is_file()) else { return };
+        let Some(arguments) = process.strings(arguments) else { return };
+        self.start_line(process, &arguments);
+        if let Some(line) = self.line(process) {
+            self.history.add_use(line, &canonical(&program), Use::Read);
+        }
+        if !is_make(&program) {
+            return;
+        }
+        let read = || Some((process.strings(environment)?, process.directory()?));
+        let Some((environment, directory)) = read() else { return };
+        let program = program.to_string_lossy().into_owned();
+        let rules = dry_run::rules(&Invocation { program, arguments, environment, directory });
+        match self.makes.get(&process) {
+            // make starts itself again after it has remade a makefile.
+            Some(make) => self.history.makes[make.0].rules = rules,
+            None => {
+                let caller = self.line(process);
+                let make = self.history.add_make(MakeRun { caller, rules });
+                self.makes.insert(process, make);
+            }
+        }
+    }
+
+    /// Starts the recipe line of a child of make. What a line executes is part of it.
+    fn start_line(&mut self, process: Process, arguments: &[String]) {
+        if self.lines.contains_key(&process) || self.makes.contains_key(&process) {
+            return;
+        }
+        let make = process.status().and_then(|status| self.makes.get(&status.parent).copied());
+        if let Some(make) = make {
+            let line = self.history.add_line(make, RecipeCommand::from_arguments(arguments));
+            self.lines.insert(process, line);
+        }
+    }
+
+    /// The recipe line to which a process belongs. make belongs to the line that called it, but
+    /// what it reads itself is no use by that line.
+    fn line(&mut self, process: Process) -> Option<LineId> {
+        if let Some(line) = self.lines.get(&process) {
+            return Some(*line);
+        }
+        let mut below = vec![process];
+        loop {
+            let parent = below.last()?.status()?.parent;
+            // A child of make without a line has not executed anything.
+            if self.makes.contains_key(&parent) {
+                return None;
+            }
+            if let Some(line) = self.lines.get(&parent).copied() {
+                self.lines.extend(below.into_iter().map(|process| (process, line)));
+                return Some(line);
+            }
+            below.push(parent);
+        }
+    }
+
+    fn add_uses(&mut self, line: LineId, process: Process, call: &Call) {
+        if self.makes.contains_key(&process) {
+            return;
+        }
+        let mut add = |argument: PathArgument, usage: fn(&Path) -> Option<Use>| {
+            let Some(path) = process.resolve(argument).filter(|path| !is_of_kernel(path)) else { return };
+            let path = canonical(&path);
+            if let Some(usage) = usage(&path) {
+                self.history.add_use(line, &path, usage);
+            }
+        };
+        let read = |path: &Path| path.is_file().then_some(Use::Read);
+        let change = |path: &Path| path.symlink_metadata().is_ok().then_some(Use::Write);
+        match *call {
+            Call::Open { path, .. } => add(path, read),
+            Call::OpenToWrite { path, flags } => {
+                // Appending, or changing a part, keeps what was there.
+                if flags & libc::O_TRUNC == 0 {
+                    add(path, read);
+                }
+                add(path, |path| (!path.is_dir()).then_some(Use::Write));
+            }
+            Call::MakeDirectory { path } => {
+                add(path, |path| path.symlink_metadata().is_err().then_some(Use::Write));
+                add(path, |_| Some(Use::EnsureDirectory));
+            }
+            Call::MakeName { path } => add(path, |_| Some(Use::Write)),
+            Call::Rename { from, to } => {
+                add(from, read);
+                add(from, change);
+                add(to, |_| Some(Use::Write));
+            }
+            Call::Change { path } => add(path, change),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a program is make.
+pub(super) fn is_make(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| name == "make" || name == "gmake")
+}
