@@ -92,7 +92,7 @@ impl Benchmark {
                 part(
                     "build",
                     "all of it",
-                    &["003.T3.", "003.T4.", "003.T5.", "002.build.", "001.wmake.", "000.make."],
+                    &["003.T3.", "003.T4.", "003.T5.", "002.build.", "000.make."],
                     "--threads {n} --files 4",
                     "--threads {n}",
                 ),
@@ -104,6 +104,13 @@ impl Benchmark {
                     "--threads {n}",
                 )
                 .by(Measure::ParallelPart("parallel ([0-9.]+) s")),
+                part(
+                    "build-serial",
+                    "a serial makefile, its compilations beside it",
+                    &["001.wmake."],
+                    "--by overlap --threads {n} --files 4",
+                    "--by overlap --threads {n}",
+                ),
             ],
         },
         Self {

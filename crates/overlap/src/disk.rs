@@ -157,9 +157,19 @@ impl Backup {
             Err(_) => Before::Absent,
             Ok(found) if found.is_symlink() => Before::Link(fs::read_link(path)?),
             Ok(found) if found.is_file() => {
-                let copy = tempfile::NamedTempFile::new_in(folder)?.into_temp_path();
-                fs::copy(path, &copy)?;
-                Before::File(copy, found)
+                let copy = || {
+                    let copy = tempfile::NamedTempFile::new_in(folder)?.into_temp_path();
+                    fs::copy(path, &copy)?;
+                    Ok(copy)
+                };
+                let told = |error: io::Error| {
+                    let (path, folder) = (path.display(), folder.display());
+                    let text = format!(
+                        "cannot keep a copy of {path} in {folder}: {error}; set TMPDIR to a folder with more room"
+                    );
+                    io::Error::new(error.kind(), text)
+                };
+                Before::File(copy().map_err(told)?, found)
             }
             Ok(_) => Before::Special,
         };

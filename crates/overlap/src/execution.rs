@@ -4,12 +4,11 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group};
@@ -17,7 +16,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, t
 use crate::disk::{Backup, coarse_now};
 use crate::filter::Filter;
 use crate::jobs::Timestamp;
-use crate::listener::{Listener, receive_descriptor, send_descriptor};
+use crate::launch::leave_to_answer;
+use crate::listener::{Answer, Listener, receive_descriptor, show_calls};
 use crate::output::{JobText, PrintedText, Targets};
 use crate::process::Process;
 use crate::recipe::Invocation;
@@ -25,13 +25,11 @@ use crate::recipe::Invocation;
 /// Number of resource limits of Linux.
 const LIMITS: u32 = 16;
 
-/// Whether the files that a command uses are observed.
+/// Whether a command shows its uses of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Watch {
-    /// Every use of a file is shown.
-    Files,
-    /// Nothing is shown.
-    Nothing,
+pub(crate) enum FileUses {
+    Shown,
+    Hidden,
 }
 
 /// A command that has not started, with everything it inherits.
@@ -62,7 +60,7 @@ impl Deferred {
     /// # Errors
     /// It cannot be started, or an output of before cannot be kept.
     #[allow(unsafe_code)]
-    pub(crate) fn start(self, outputs: &[PathBuf], folder: &Path, watch: Watch) -> io::Result<Running> {
+    pub(crate) fn start(self, outputs: &[PathBuf], folder: &Path, uses: FileUses) -> io::Result<Running> {
         let backups = outputs.iter().map(|path| Backup::new(path, folder)).collect::<io::Result<_>>()?;
         let text = JobText::new(self.targets)?;
         let (output, error) = text.descriptors()?;
@@ -74,13 +72,6 @@ impl Deferred {
         command.envs(self.invocation.environment.iter().filter_map(|variable| variable.split_once('=')));
         command.stdin(Stdio::null()).stdout(output).stderr(error).process_group(0);
         let (umask, limits) = (self.umask, self.limits.clone());
-        let (own, observer) = match watch {
-            Watch::Nothing => (None, None),
-            Watch::Files => {
-                let (own, other) = UnixStream::pair()?;
-                (Some(own), Some((Filter::of_job(), other)))
-            }
-        };
         // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
         unsafe {
             command.pre_exec(move || {
@@ -90,16 +81,17 @@ impl Deferred {
                     // A limit above the hard limit of the supervisor stays as it is there.
                     libc::setrlimit(*resource, limit);
                 }
-                match &observer {
-                    Some((filter, socket)) => send_descriptor(socket, &filter.install()?),
-                    None => Ok(()),
-                }
+                Ok(())
             });
         }
+        let socket = match uses {
+            FileUses::Hidden => None,
+            FileUses::Shown => Some(show_calls(&mut command, Filter::for_job())?),
+        };
         let start_time = coarse_now();
         let child = command.spawn()?;
         // It was sent before the command could start.
-        let received = own.map(receive_descriptor).transpose()?;
+        let received = socket.map(receive_descriptor).transpose()?;
         let listener = received.and_then(Result::ok).map(Listener::new);
         let pid = Pid::from_child(&child);
         let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
@@ -158,6 +150,10 @@ impl Running {
     /// Takes the status of the ended command.
     pub(crate) fn wait(mut self) -> io::Result<Ended> {
         let status = self.child.wait()?;
+        if let Some(listener) = self.listener.take() {
+            // Of a program that the command left running.
+            leave_to_answer(listener)?;
+        }
         Ok(Ended { status, text: self.text.read()?, start_time: self.start_time, backups: self.backups })
     }
 
@@ -167,6 +163,31 @@ impl Running {
         let _ = kill_process_group(self.pid, signal);
     }
 
+    /// Waits a moment for the end of the command, and lets its calls go on meanwhile.
+    fn wait_briefly(&self) -> io::Result<Wait> {
+        let deadline = Instant::now() + UNDO_PAUSE;
+        loop {
+            // Without a listener the end is watched twice.
+            let listener = self.listener.as_ref().map_or(self.descriptor.as_fd(), AsFd::as_fd);
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let rest = Timespec::try_from(rest).map_err(io::Error::other)?;
+            let mut polled = [
+                PollFd::new(&self.descriptor, PollFlags::IN),
+                PollFd::from_borrowed_fd(listener, PollFlags::IN),
+            ];
+            if poll(&mut polled, Some(&rest))? == 0 {
+                return Ok(Wait::TimedOut);
+            }
+            if !polled[0].revents().is_empty() {
+                return Ok(Wait::Ended);
+            }
+            match self.listener.as_ref().and_then(|listener| Some((listener, listener.receive()?))) {
+                Some((listener, call)) => listener.answer(&call, Answer::Continue),
+                None => thread::sleep(Duration::from_micros(200)),
+            }
+        }
+    }
+
     /// Ends the command and puts its outputs back. An archiver would leave its temporary file, and
     /// takes only moments; a compiler removes its own.
     pub(crate) fn undo(self) -> io::Result<()> {
@@ -174,8 +195,7 @@ impl Running {
             if let Some(signal) = signal {
                 self.signal(signal);
             }
-            let mut polled = [PollFd::new(&self.descriptor, PollFlags::IN)];
-            if poll(&mut polled, Some(&UNDO_PAUSE))? > 0 {
+            if self.wait_briefly()? == Wait::Ended {
                 break;
             }
         }
@@ -189,8 +209,15 @@ impl Running {
     }
 }
 
+/// Result of a short wait for the end of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Ended,
+    TimedOut,
+}
+
 /// Time that an undone command gets to end by itself, and then after a signal.
-const UNDO_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+const UNDO_PAUSE: Duration = Duration::from_millis(200);
 
 impl Ended {
     /// Puts the outputs of the command back.

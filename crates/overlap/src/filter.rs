@@ -80,7 +80,7 @@ pub(crate) struct Filter(Vec<sock_filter>);
 
 impl Filter {
     /// The filter of the build.
-    pub(crate) fn of_build() -> Self {
+    pub(crate) fn for_build() -> Self {
         let mut code = show(&[PROCESSES, LOOKS, USES]);
         for &(number, flags) in WATCHED_WITH_PATH {
             code.push(jump_if_equal(call_number(number), 0, 4));
@@ -103,9 +103,9 @@ impl Filter {
         Self(code)
     }
 
-    /// The filter of a deferred command whose files are observed. It shows no `execve`, because the
-    /// supervisor waits for that of the command itself.
-    pub(crate) fn of_job() -> Self {
+    /// The filter of a program whose uses of files are shown. It shows no `execve`, because the
+    /// supervisor waits for that of the program itself.
+    pub(crate) fn for_job() -> Self {
         let mut code = show(&[USES]);
         code.push(answer(libc::SECCOMP_RET_ALLOW));
         Self(code)

@@ -4,13 +4,13 @@
 //! Pure. A hazard is a pair of recipe lines that use one file, of which at least one changes it,
 //! while neither target depends on the other.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::history::{FileId, History, Line, LineId, MakeId, MakeRun};
-use crate::rules::RecipeLine;
+use crate::rules::{Dependency, RecipeLine, Rules};
 
 /// A recipe by its target.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -70,18 +70,18 @@ enum Order {
 }
 
 /// Finds the hazards of a build.
-pub(crate) fn find(history: &History) -> Hazards {
-    let judge = Judge::new(history);
+pub(crate) fn find_hazards(history: &History) -> Hazards {
+    let order = RecipeOrder::new(history);
     let mut hazards = Hazards {
         makes: history.makes.iter().filter(|run| run.rules.is_some()).count(),
         lines: history.lines.len(),
         ..Hazards::default()
     };
     let mut found: BTreeMap<(FileId, HazardKind, Recipe), Vec<Recipe>> = BTreeMap::new();
-    for (file, users) in judge.shared_files() {
+    for (file, users) in order.shared_files() {
         for (kind, first, second) in pairs(&users) {
             hazards.pairs += 1;
-            match judge.order(first, second) {
+            match order.of_lines(first, second) {
                 Order::Kept => {}
                 Order::Unknown => hazards.unmatched += 1,
                 Order::Free(first, second) => {
@@ -137,26 +137,55 @@ fn pairs(users: &[User]) -> Vec<(HazardKind, LineId, LineId)> {
     pairs
 }
 
-/// The history with the recipe of each line.
-struct Judge<'a> {
+/// The recipes of a history, and the order that `make -j` keeps among them.
+struct RecipeOrder<'a> {
     history: &'a History,
+    /// The recipe of each line.
     recipes: Vec<Option<RecipeLine>>,
+    /// Targets that each recipe makes: its own, those of the same rule, and whatever its lines
+    /// write, also by the makes that they call.
+    made: HashMap<(MakeId, String), HashSet<String>>,
+    /// Directories that each recipe makes if they are missing.
+    directories: HashMap<(MakeId, String), HashSet<FileId>>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> RecipeOrder<'a> {
     fn new(history: &'a History) -> Self {
         let recipe = |line: &Line| {
             let rules = history.makes[line.make.0].rules.as_ref()?;
             rules.recipe(&line.command, line.writes.iter().map(|file| history.name(*file)))
         };
-        Self { history, recipes: history.lines.iter().map(recipe).collect() }
+        let recipes = history.lines.iter().map(recipe).collect();
+        let mut order = Self { history, recipes, made: HashMap::new(), directories: HashMap::new() };
+        for (index, line) in history.lines.iter().enumerate() {
+            for above in order.chain(LineId(index)) {
+                let Some((key, rules)) = order.key(above).zip(order.rules(above)) else { continue };
+                let written = line.writes.iter().filter_map(|file| rules.target(history.name(*file)));
+                let made: Vec<String> =
+                    rules.siblings(&key.1).cloned().chain([key.1.clone()]).chain(written).collect();
+                order.made.entry(key.clone()).or_default().extend(made);
+                order.directories.entry(key).or_default().extend(&line.directories);
+            }
+        }
+        order
+    }
+
+    /// The recipe of a line within its make.
+    fn key(&self, line: LineId) -> Option<(MakeId, String)> {
+        let recipe = &self.recipes[line.0].as_ref()?.recipe;
+        Some((self.make(line), recipe.target.clone()))
+    }
+
+    fn rules(&self, line: LineId) -> Option<&'a Rules> {
+        self.history.makes[self.make(line).0].rules.as_ref()
     }
 
     /// The users of each file that some line writes, in the serial order.
     fn shared_files(&self) -> BTreeMap<FileId, Vec<User>> {
         let lines = &self.history.lines;
+        let written = lines.iter().flat_map(|line| &line.writes);
         let mut users: BTreeMap<FileId, Vec<User>> =
-            lines.iter().flat_map(|line| &line.writes).map(|file| (*file, Vec::new())).collect();
+            written.filter(|file| self.is_of_build(**file)).map(|file| (*file, Vec::new())).collect();
         for (index, line) in lines.iter().enumerate() {
             let mut uses: BTreeMap<FileId, User> = BTreeMap::new();
             let mut add = |file: FileId, writes: bool| {
@@ -167,7 +196,7 @@ impl<'a> Judge<'a> {
             };
             line.writes.iter().for_each(|file| add(*file, true));
             line.reads.iter().for_each(|file| add(*file, false));
-            for folder in self.folders(line) {
+            for folder in self.folders(LineId(index)) {
                 add(folder, false);
             }
             for (file, user) in uses {
@@ -179,13 +208,32 @@ impl<'a> Judge<'a> {
         users
     }
 
-    /// Folders of the written files, which must be there. Those that the line makes itself are not
-    /// needed from others.
-    fn folders(&self, line: &Line) -> HashSet<FileId> {
-        line.writes
-            .iter()
+    /// Whether a file belongs to the build: it lies in its directory, or a rule makes it. Caches
+    /// and logs elsewhere, and those of Python, have writers in any order by design.
+    fn is_of_build(&self, file: FileId) -> bool {
+        let path = self.history.name(file);
+        let is_target = || {
+            let mut rules = self.history.makes.iter().filter_map(|run| run.rules.as_ref());
+            rules.any(|rules| rules.target(path).is_some())
+        };
+        let is_cache = path.components().any(|part| part.as_os_str() == "__pycache__");
+        !is_cache && (path.starts_with(&self.history.directory) || is_target())
+    }
+
+    /// Folders of the written files that are targets of rules, and so must be made before. Those
+    /// that the recipe makes itself are not needed from others. Without a rule, a recipe usually
+    /// looks for the folder and makes it only if it is missing.
+    fn folders(&self, line: LineId) -> HashSet<FileId> {
+        let own = self.key(line).and_then(|key| self.directories.get(&key));
+        let chain = self.chain(line);
+        let is_target = |folder: &FileId| {
+            let path = self.history.name(*folder);
+            chain.iter().filter_map(|line| self.rules(*line)).any(|rules| rules.target(path).is_some())
+        };
+        let writes = self.history.lines[line.0].writes.iter();
+        writes
             .filter_map(|file| self.history.file(self.history.name(*file).parent()?))
-            .filter(|folder| !line.directories.contains(folder))
+            .filter(|folder| !own.is_some_and(|own| own.contains(folder)) && is_target(folder))
             .collect()
     }
 
@@ -207,29 +255,32 @@ impl<'a> Judge<'a> {
         &self.history.makes[make.0]
     }
 
-    fn order(&self, first: LineId, second: LineId) -> Order {
+    fn of_lines(&self, first: LineId, second: LineId) -> Order {
         for (first, second) in self.chain(first).into_iter().zip(self.chain(second)) {
             // Two runs of make by one recipe line or by a script run one after the other.
             if self.make(first) != self.make(second) {
                 return Order::Kept;
             }
             if first != second {
-                return self.order_in_make(first, second);
+                return self.within_make(first, second);
             }
         }
         Order::Kept
     }
 
+    /// Whether a make below `make -j` gets no jobs: a recipe above started it without `$(MAKE)`.
+    fn is_serial(&self, line: LineId) -> bool {
+        self.chain(line).into_iter().filter(|above| *above != line).any(|caller| {
+            let shares = self.rules(caller).is_some_and(Rules::shares_jobs_by_name);
+            let calls_make = self.recipes[caller.0].as_ref().is_none_or(|line| line.calls_make);
+            !shares && !calls_make
+        })
+    }
+
     /// Order of two lines of one make.
-    fn order_in_make(&self, first: LineId, second: LineId) -> Order {
-        let run = self.run(self.make(first));
-        // A make that was not called by `$(MAKE)` runs in series also below `make -j`.
-        let is_serial = run
-            .caller
-            .and_then(|caller| self.recipes[caller.0].as_ref())
-            .is_some_and(|line| !line.calls_make);
-        let Some(rules) = &run.rules else { return Order::Unknown };
-        if is_serial || rules.is_serial() {
+    fn within_make(&self, first: LineId, second: LineId) -> Order {
+        let Some(rules) = self.rules(first) else { return Order::Unknown };
+        if rules.is_serial() || self.is_serial(first) {
             return Order::Kept;
         }
         let (Some(RecipeLine { recipe: before, .. }), Some(RecipeLine { recipe: after, .. })) =
@@ -237,13 +288,16 @@ impl<'a> Judge<'a> {
         else {
             return Order::Unknown;
         };
-        let writes = &self.history.lines[first.0].writes;
-        let made = writes.iter().filter_map(|file| rules.target(self.history.name(*file)));
-        let names: HashSet<String> = made.chain([before.target.clone()]).collect();
-        if names.contains(&after.target) || rules.depends(&after.target, &names) {
+        let none = HashSet::new();
+        let made = self.key(first).and_then(|key| self.made.get(&key)).unwrap_or(&none);
+        if made.contains(&after.target) {
             return Order::Kept;
         }
-        Order::Free(before.clone(), after.clone())
+        match rules.dependency(&after.target, made) {
+            Dependency::Found => Order::Kept,
+            Dependency::Missing => Order::Free(before.clone(), after.clone()),
+            Dependency::Unknown => Order::Unknown,
+        }
     }
 }
 
@@ -264,9 +318,13 @@ mod tests {
                 format!("Makefile:{index}: target '{target}' does not exist\nmake {target}\n: sub {target}\n")
             })
             .collect();
-        let files: String =
-            list.iter().map(|(target, prerequisites)| format!("{target}: {prerequisites}\n\n")).collect();
-        let text = format!("{recipes}\n# Make data base\nCURDIR := {directory}\n# Files\n{files}");
+        let files: String = list
+            .iter()
+            .map(|(target, prerequisites)| format!("{target}: {prerequisites}\n#  recipe to execute\n\n"))
+            .collect();
+        let text = format!(
+            "{recipes}\n# Make data base\nCURDIR := {directory}\nMAKE_VERSION := 4.3\n# Files\n{files}"
+        );
         Rules::parse(&text, "sub").expect("rules")
     }
 
@@ -283,7 +341,7 @@ mod tests {
     }
 
     fn found(history: &History) -> Vec<(HazardKind, String, String, String)> {
-        let hazards = find(history).found;
+        let hazards = find_hazards(history).found;
         hazards
             .into_iter()
             .flat_map(|hazard| {
@@ -300,7 +358,7 @@ mod tests {
     #[test]
     fn a_header_without_a_dependency_is_found_and_one_with_it_is_not() {
         for (prerequisites, expected) in [("a.c", 1), ("a.c stamp", 0)] {
-            let mut history = History::default();
+            let mut history = History::new("/b".into());
             let list = [("gen.h", "gen.in"), ("stamp", "gen.h"), ("a.o", prerequisites)];
             let make = history.add_make(run(None, rules("/b", &list)));
             line(&mut history, make, "make gen.h", &[("/b/gen.h", Use::Write)]);
@@ -321,7 +379,7 @@ mod tests {
 
     #[test]
     fn two_writers_and_a_later_change_are_found() {
-        let mut history = History::default();
+        let mut history = History::new("/b".into());
         let make = history.add_make(run(None, rules("/b", &[("a", ""), ("b", ""), ("c", "")])));
         line(&mut history, make, "make a", &[("/b/y.tab.c", Use::Write)]);
         line(&mut history, make, "make b", &[("/b/y.tab.c", Use::Write), ("/b/s.c", Use::Read)]);
@@ -335,7 +393,7 @@ mod tests {
     #[test]
     fn a_folder_is_needed_from_another_recipe_unless_the_line_makes_it_itself() {
         for (usage, expected) in [(None, 1), (Some(("/b/out", Use::EnsureDirectory)), 0)] {
-            let mut history = History::default();
+            let mut history = History::new("/b".into());
             let make = history.add_make(run(None, rules("/b", &[("out", ""), ("out/a.o", "a.c")])));
             line(&mut history, make, "make out", &[("/b/out", Use::Write)]);
             let uses: Vec<_> = usage.into_iter().chain([("/b/out/a.o", Use::Write)]).collect();
@@ -347,7 +405,7 @@ mod tests {
     #[test]
     fn lines_of_two_makes_are_judged_where_their_callers_part() {
         for (prerequisites, expected) in [("", 1), ("lib", 0)] {
-            let mut history = History::default();
+            let mut history = History::new("/b".into());
             let top = history.add_make(run(None, rules("/b", &[("lib", ""), ("bin", prerequisites)])));
             let lib = line(&mut history, top, "sub lib", &[]);
             let inner = history.add_make(run(Some(lib), rules("/b/lib", &[("l.a", "")])));
@@ -363,7 +421,7 @@ mod tests {
 
     #[test]
     fn a_make_that_was_called_by_its_name_runs_in_series() {
-        let mut history = History::default();
+        let mut history = History::new("/b".into());
         let top = history.add_make(run(None, rules("/b", &[("all", "")])));
         // Without the marker of `$(MAKE)`.
         let caller = line(&mut history, top, "make all", &[]);

@@ -51,9 +51,18 @@ pub(crate) enum Use {
     EnsureDirectory,
 }
 
+/// Numbers of runs of make and of recipe lines at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) makes: usize,
+    pub(crate) lines: usize,
+}
+
 /// All runs of make and their recipe lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct History {
+    /// Working directory of the build.
+    pub(crate) directory: PathBuf,
     pub(crate) makes: Vec<MakeRun>,
     pub(crate) lines: Vec<Line>,
     names: Vec<PathBuf>,
@@ -61,6 +70,10 @@ pub(crate) struct History {
 }
 
 impl History {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory, makes: Vec::new(), lines: Vec::new(), names: Vec::new(), by_name: HashMap::new() }
+    }
+
     pub(crate) fn add_make(&mut self, run: MakeRun) -> MakeId {
         self.makes.push(run);
         MakeId(self.makes.len() - 1)
@@ -98,12 +111,15 @@ impl History {
         };
     }
 
-    /// Removes everything after a line, which the serial run never started.
-    pub(crate) fn truncate_after(&mut self, line: LineId) {
-        self.lines.truncate(line.0 + 1);
-        let has_caller = |run: &MakeRun| run.caller.is_none_or(|caller| caller <= line);
-        let kept = self.makes.iter().take_while(|run| has_caller(run)).count();
-        self.makes.truncate(kept);
+    /// Present length, to come back to.
+    pub(crate) fn length(&self) -> Length {
+        Length { makes: self.makes.len(), lines: self.lines.len() }
+    }
+
+    /// Removes everything after a length, which the serial run never started.
+    pub(crate) fn truncate(&mut self, length: Length) {
+        self.makes.truncate(length.makes);
+        self.lines.truncate(length.lines);
     }
 
     pub(crate) fn name(&self, file: FileId) -> &Path {

@@ -86,7 +86,7 @@ enum Never {}
 fn execute(socket: OwnedFd, command: &[OsString]) -> io::Result<Never> {
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     let [program, arguments @ ..] = command else { return Err(io::ErrorKind::InvalidInput.into()) };
-    match Filter::of_build().install() {
+    match Filter::for_build().install() {
         Ok(listener) => send_descriptor(&socket, &listener)?,
         Err(error) => {
             let code = error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes();

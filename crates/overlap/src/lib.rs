@@ -11,6 +11,7 @@ mod calls;
 mod disk;
 mod dry_run;
 mod effects;
+mod estimate;
 mod execution;
 mod filter;
 mod hazards;
@@ -26,6 +27,7 @@ mod record;
 mod rules;
 mod summary;
 mod supervisor;
+mod timeline;
 mod tracee;
 mod watch;
 
@@ -36,6 +38,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitStatus;
 
 use supervisor::{End, Supervisor};
+use timeline::Timeline;
 
 /// Reason for which a build could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -68,24 +71,44 @@ pub struct Outcome {
     pub summary: String,
     /// The same in full, as JSON.
     pub record: String,
+    /// The same as a timeline, in the trace event format of Chrome.
+    pub timeline: String,
 }
 
 /// Choices for a build.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Most commands that run beside the build at one time.
-    pub jobs: NonZeroUsize,
+    /// Commands that run at one time.
+    pub schedule: Schedule,
     /// Whether hazards are looked for.
-    pub hazards: Hazards,
+    pub hazards: HazardSearch,
 }
 
-/// Whether orders are looked for that the serial build keeps and `make -j` need not.
+/// Commands that run at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hazards {
+pub enum Schedule {
+    /// At most this many beside the build.
+    Parallel(NonZeroUsize),
+    /// One, while the build waits. Times with more are estimated from it.
+    Series,
+}
+
+impl Schedule {
+    fn jobs(self) -> usize {
+        match self {
+            Self::Parallel(jobs) => jobs.get(),
+            Self::Series => 1,
+        }
+    }
+}
+
+/// Search for missing dependencies: the serial build keeps an order, and `make -j` may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HazardSearch {
     /// The uses of files by the build and its commands are observed.
-    Find,
+    Enabled,
     /// Nothing is observed.
-    Ignore,
+    Disabled,
 }
 
 /// End of a build.
@@ -105,15 +128,19 @@ pub fn supervise(command: &[OsString], options: Options) -> Result<Outcome, Over
     watch::end_with_parent()?;
     let signals = signals()?;
     let build = launch::start(command)?;
-    let (end, mut record, listener) = Supervisor::new(build, options)?.run(&signals)?;
+    let (end, mut record, listener) = Supervisor::new(build, options, &signals)?.run(&signals)?;
     launch::leave_to_answer(listener)?;
     let end = match end {
         End::Status(status) => BuildEnd::Status(status),
         End::Signal(signal) => BuildEnd::Signal(signal),
     };
     record.command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let text = serde_json::to_string_pretty(&record).map_err(io::Error::from)?;
-    Ok(Outcome { end, summary: summary::text(&record), record: text })
+    Ok(Outcome {
+        end,
+        summary: summary::text(&record),
+        timeline: serde_json::to_string(&Timeline::new(&record)).map_err(io::Error::from)?,
+        record: serde_json::to_string_pretty(&record).map_err(io::Error::from)?,
+    })
 }
 
 /// Receiving end of a pipe that gets the number of each signal that ends the build.

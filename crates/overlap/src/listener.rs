@@ -3,6 +3,9 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -12,6 +15,8 @@ use rustix::net::{
 };
 
 use libc::{seccomp_notif, seccomp_notif_resp};
+
+use crate::filter::Filter;
 
 /// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP` of `linux/seccomp.h`, since Linux 6.6: the supervisor is
 /// woken on the CPU of the caller.
@@ -45,6 +50,16 @@ pub(crate) fn receive_descriptor(socket: impl AsFd) -> io::Result<Result<OwnedFd
         None if received.bytes == note.len() => Ok(Err(note)),
         None => Err(io::ErrorKind::UnexpectedEof.into()),
     }
+}
+
+/// Lets a command show the calls of a filter. The descriptor that receives them comes through the
+/// returned socket before the command has started.
+#[allow(unsafe_code)]
+pub(crate) fn show_calls(command: &mut Command, filter: Filter) -> io::Result<UnixStream> {
+    let (own, other) = UnixStream::pair()?;
+    // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
+    unsafe { command.pre_exec(move || send_descriptor(&other, &filter.install()?)) };
+    Ok(own)
 }
 
 /// One system call of a process of the build, which waits for its answer.

@@ -10,7 +10,9 @@ use std::process::{ExitCode, ExitStatus};
 use std::{env, fs, io, iter, thread};
 
 use clap::Parser;
-use morecores_overlap::{BuildEnd, Hazards, Options, Role, answer_rest, role, supervise, watch};
+use morecores_overlap::{
+    BuildEnd, HazardSearch, Options, Role, Schedule, answer_rest, role, supervise, watch,
+};
 
 /// Run a serial build on all CPUs, without changing it
 ///
@@ -22,18 +24,24 @@ struct Args {
     /// Most commands that run beside the build at one time [default: number of usable CPUs]
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+    /// Run in series, and estimate the elapsed time on 2, 4 and 8 CPUs
+    #[arg(long, conflicts_with = "jobs")]
+    estimate: bool,
     /// Print nothing but the build's own output
     #[arg(long, short)]
     quiet: bool,
-    /// Find missing dependencies: orders that make keeps and `make -j` need not
+    /// Find missing dependencies, by which `make -j` may break
     ///
-    /// Each make is first run with --dry-run, which evaluates $(shell …) and remakes makefiles. The
-    /// build takes longer.
-    #[arg(long)]
+    /// Each make first runs with --dry-run, which also executes $(shell …) and lines with $(MAKE).
+    /// It cannot change files. The build takes longer.
+    #[arg(long, conflicts_with = "estimate")]
     hazards: bool,
     /// Write what was done into a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a timeline into a file, for Perfetto or chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// The build, such as `make` or `./build.sh`
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -71,22 +79,24 @@ fn parse(arguments: &[OsString]) -> Args {
 
 fn supervise_build(args: &Args) -> ExitCode {
     let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    let hazards = if args.hazards { Hazards::Find } else { Hazards::Ignore };
+    let schedule = if args.estimate { Schedule::Series } else { Schedule::Parallel(jobs) };
+    let hazards = if args.hazards { HazardSearch::Enabled } else { HazardSearch::Disabled };
+    let files = [&args.json, &args.trace].map(Option::as_deref);
     // A file that cannot be written is found before the build starts.
-    if let Some(path) = &args.json
-        && let Err(error) = fs::File::options().append(true).create(true).open(path)
-    {
-        return fail(&unwritable(path, &error));
+    if let Some(message) = files.into_iter().flatten().find_map(|path| check_writable(path).err()) {
+        return fail(&message);
     }
-    match supervise(&args.command, Options { jobs, hazards }) {
+    match supervise(&args.command, Options { schedule, hazards }) {
         Ok(outcome) => {
             if !args.quiet {
                 eprint!("{}", outcome.summary);
             }
-            if let Some(path) = &args.json
-                && let Err(error) = fs::write(path, outcome.record + "\n")
-            {
-                eprintln!("morecores overlap: {}", unwritable(path, &error));
+            for (path, text) in files.into_iter().zip([outcome.record, outcome.timeline]) {
+                if let Some(path) = path
+                    && let Err(error) = fs::write(path, text + "\n")
+                {
+                    eprintln!("morecores overlap: {}", unwritable(path, &error));
+                }
             }
             match outcome.end {
                 BuildEnd::Status(status) => exit_code(status),
@@ -97,8 +107,14 @@ fn supervise_build(args: &Args) -> ExitCode {
     }
 }
 
+/// Checks that a file can be written. Its content stays.
+fn check_writable(path: &Path) -> Result<(), String> {
+    let opened = fs::File::options().append(true).create(true).open(path);
+    opened.map(drop).map_err(|error| unwritable(path, &error))
+}
+
 fn unwritable(path: &Path, error: &io::Error) -> String {
-    format!("cannot write {}: {error}; choose another --json FILE", path.display())
+    format!("cannot write {}: {error}; choose another file", path.display())
 }
 
 /// Exit status as of shells: a signal counts from 128.

@@ -143,6 +143,7 @@ impl Process {
         let status = procfs::process::Process::new(self.0).ok()?.status().ok()?;
         Some(Status {
             parent: Self(status.ppid),
+            leader: Self(status.tgid),
             umask: status.umask?,
             threads: status.threads,
             tracer: (status.tracerpid != 0).then_some(Self(status.tracerpid)),
@@ -274,6 +275,8 @@ pub(crate) struct DescriptorState {
 pub(crate) struct Status {
     /// Parent.
     pub(crate) parent: Process,
+    /// The process, if this is one of its threads.
+    pub(crate) leader: Process,
     /// Mask of permissions for new files.
     pub(crate) umask: u32,
     /// Number of threads.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::estimate::Estimate;
 use crate::hazards::Hazards;
 
 /// Version of the record's form as JSON.
@@ -37,7 +38,9 @@ pub(crate) struct Record {
     pub(crate) unknown: BTreeMap<String, usize>,
     /// Reasons for which understood commands were not deferred, with their number.
     pub(crate) refused: BTreeMap<&'static str, usize>,
-    /// Orders of which `make -j` knows nothing; `None` if nobody looked for them.
+    /// Estimates for other numbers of CPUs; `None` after a run that was not in series.
+    pub(crate) estimates: Option<Vec<Estimate>>,
+    /// Orders that `make -j` may not keep; `None` without a search.
     pub(crate) hazards: Option<Hazards>,
 }
 
@@ -147,9 +150,12 @@ impl Record {
         total
     }
 
-    /// Estimated elapsed time of the serial build: the time in which no call waited, and the
-    /// deferred commands one after the other.
+    /// Elapsed time of the serial build. It is estimated unless this was one: the time in which no
+    /// call waited, and the deferred commands one after the other.
     pub(crate) fn serial(&self) -> Duration {
+        if self.estimates.is_some() {
+            return self.elapsed;
+        }
         let deferred: Duration =
             self.commands.iter().filter_map(|command| Some(command.ended? - command.started?)).sum();
         self.elapsed.saturating_sub(self.waited()) + deferred
@@ -178,6 +184,7 @@ impl Serialize for Record {
         map.serialize_entry("waits", &self.waits)?;
         map.serialize_entry("in_place", &self.unknown)?;
         map.serialize_entry("not_deferred", &self.refused)?;
+        map.serialize_entry("estimates", &self.estimates)?;
         map.serialize_entry("hazards", &self.hazards)?;
         map.end()
     }

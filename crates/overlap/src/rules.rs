@@ -16,15 +16,37 @@ pub(crate) const NO_COMMAND: &str = ": ";
 /// Rules of one run of make.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
-    directory: PathBuf,
-    /// Prerequisites of each target, by their names in the makefile.
-    prerequisites: HashMap<String, Vec<String>>,
+    targets: HashMap<String, Target>,
+    /// Targets by their absolute paths.
+    by_path: HashMap<PathBuf, String>,
     /// Recipes by their lines, as the shell gets them.
     by_text: HashMap<String, Vec<RecipeLine>>,
     /// The same by the words of lines that need no shell.
     by_words: HashMap<Vec<String>, Vec<RecipeLine>>,
-    /// Whether the makefile forbids parallel recipes.
+    /// Whether the makefile forbids parallel recipes, for all or for some targets.
     is_serial: bool,
+    /// Whether a make that a recipe starts by its name, without `$(MAKE)`, shares the jobs: since
+    /// 4.4.
+    shares_jobs_by_name: bool,
+}
+
+/// A target of a rule.
+#[derive(Debug, Default)]
+struct Target {
+    prerequisites: Vec<String>,
+    /// Targets that the same recipe makes.
+    siblings: Vec<String>,
+    /// Whether make has considered it, so that no prerequisite of a pattern rule is missing.
+    is_complete: bool,
+}
+
+/// Whether make keeps an order of two targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dependency {
+    Found,
+    Missing,
+    /// The rules of a target on the way are not complete.
+    Unknown,
 }
 
 /// One line of a recipe.
@@ -48,7 +70,9 @@ impl RecipeCommand {
     /// The command that make started with these arguments.
     pub(crate) fn from_arguments(arguments: &[String]) -> Self {
         match arguments {
-            [_, option, text] if matches!(option.as_str(), "-c" | "-ec") => Self::Text(text.clone()),
+            [program, .., option, text] if is_shell(program) && is_command_option(option) => {
+                Self::Text(text.clone())
+            }
             _ => Self::Words(arguments.to_vec()),
         }
     }
@@ -59,12 +83,19 @@ impl Rules {
     /// text has no rules.
     pub(crate) fn parse(text: &str, make: &str) -> Option<Self> {
         let mut rules = Self::default();
-        let (run, database) = text.split_once("\n# Make data base")?;
+        // The last one: a make below prints its own before.
+        let (run, database) = text.rsplit_once("\n# Make data base")?;
         rules.read_recipes(run, make);
         let directory = database.lines().find_map(|line| line.strip_prefix("CURDIR := "))?;
-        rules.directory = PathBuf::from(directory);
+        let version = database.lines().find_map(|line| line.strip_prefix("MAKE_VERSION := "));
+        rules.shares_jobs_by_name = version.is_none_or(|version| {
+            let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+            (numbers.next(), numbers.next()) >= (Some(4), Some(4))
+        });
         let (_, files) = database.split_once("\n# Files\n")?;
         rules.read_rules(files);
+        let path = |name: &String| (absolute(Path::new(directory), name.as_ref()), name.clone());
+        rules.by_path = rules.targets.keys().map(path).collect();
         Some(rules)
     }
 
@@ -104,18 +135,38 @@ impl Rules {
             let Some(rule) = paragraph.lines().find(|line| !line.starts_with('#') && !line.is_empty()) else {
                 continue;
             };
-            let Some((target, prerequisites)) = split_rule(rule) else { continue };
-            if target == ".NOTPARALLEL" && prerequisites.trim().is_empty() {
-                self.is_serial = true;
+            let Some((name, prerequisites)) = split_rule(rule) else { continue };
+            let names: Vec<&str> = prerequisites.split_whitespace().collect();
+            self.is_serial |= name == ".NOTPARALLEL" || names.contains(&".WAIT");
+            let target = self.targets.entry(name.to_owned()).or_default();
+            target
+                .prerequisites
+                .extend(names.iter().filter(|word| **word != "|").map(|word| (*word).to_owned()));
+            for line in paragraph.lines() {
+                if let Some(siblings) = line.strip_prefix("#  Also makes: ") {
+                    target.siblings.extend(siblings.split_whitespace().map(str::to_owned));
+                }
+                target.is_complete |= COMPLETE.iter().any(|start| line.starts_with(start));
             }
-            let names = prerequisites.split_whitespace().filter(|word| *word != "|").map(str::to_owned);
-            self.prerequisites.entry(target.to_owned()).or_default().extend(names);
+        }
+        let pairs: Vec<(String, String)> = self
+            .targets
+            .iter()
+            .flat_map(|(name, target)| target.siblings.iter().map(|other| (other.clone(), name.clone())))
+            .collect();
+        for (name, sibling) in pairs {
+            self.targets.entry(name).or_default().siblings.push(sibling);
         }
     }
 
     /// Whether recipes never run at the same time.
     pub(crate) fn is_serial(&self) -> bool {
         self.is_serial
+    }
+
+    /// Whether a make that a recipe starts by its name, without `$(MAKE)`, shares the jobs.
+    pub(crate) fn shares_jobs_by_name(&self) -> bool {
+        self.shares_jobs_by_name
     }
 
     /// The recipe that has a command, if one alone has it; else the rule of a written file.
@@ -136,39 +187,59 @@ impl Rules {
         let target = writes.find_map(|path| self.target(path))?;
         let of_target = lines.iter().find(|line| line.recipe.target == target).cloned();
         let unplaced =
-            || RecipeLine { recipe: Recipe { target, place: "no line known".into() }, calls_make: false };
+            || RecipeLine { recipe: Recipe { target, place: "no line known".into() }, calls_make: true };
         Some(of_target.unwrap_or_else(unplaced))
     }
 
     /// The target that a path is.
     pub(crate) fn target(&self, path: &Path) -> Option<String> {
-        let relative = path.strip_prefix(&self.directory).ok().and_then(Path::to_str);
-        let names = [relative, path.to_str()];
-        let known = names.into_iter().flatten().find(|name| self.prerequisites.contains_key(*name));
-        let spelled_otherwise = || {
-            let is_path = |name: &&String| absolute(&self.directory, name.as_ref()) == path;
-            self.prerequisites.keys().filter(|name| name.contains("..")).find(is_path).map(String::as_str)
-        };
-        known.or_else(spelled_otherwise).map(str::to_owned)
+        self.by_path.get(path).cloned()
     }
 
     /// Whether a target is made after one of `others` in any run: it depends on it, directly or
     /// not.
-    pub(crate) fn depends(&self, target: &str, others: &HashSet<String>) -> bool {
+    pub(crate) fn dependency(&self, target: &str, others: &HashSet<String>) -> Dependency {
         let mut seen = HashSet::from([target]);
         let mut rest = vec![target];
+        let mut is_complete = true;
         while let Some(name) = rest.pop() {
-            for prerequisite in self.prerequisites.get(name).into_iter().flatten() {
+            let Some(rule) = self.targets.get(name) else { continue };
+            let siblings = || rule.siblings.iter().filter_map(|sibling| self.targets.get(sibling));
+            is_complete &= rule.is_complete || siblings().any(|sibling| sibling.is_complete);
+            for prerequisite in siblings().chain([rule]).flat_map(|rule| &rule.prerequisites) {
                 if others.contains(prerequisite) {
-                    return true;
+                    return Dependency::Found;
                 }
                 if seen.insert(prerequisite) {
                     rest.push(prerequisite);
                 }
             }
         }
-        false
+        if is_complete { Dependency::Missing } else { Dependency::Unknown }
     }
+
+    /// Targets that the recipe of a target makes with it.
+    pub(crate) fn siblings(&self, target: &str) -> impl Iterator<Item = &String> {
+        self.targets.get(target).into_iter().flat_map(|target| &target.siblings)
+    }
+}
+
+/// Beginnings of comments in the data base on a target whose prerequisites are all known.
+const COMPLETE: &[&str] = &[
+    "#  Implicit rule search has been done",
+    "#  Phony target",
+    "#  recipe to execute",
+    "#  Implicit/static pattern stem",
+];
+
+fn is_shell(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    matches!(name, "sh" | "dash" | "bash" | "ksh" | "zsh")
+}
+
+/// Whether an option of a shell says that the next argument is its command, as `-c` and `-ec` do.
+fn is_command_option(option: &str) -> bool {
+    option.starts_with('-') && option.ends_with('c')
 }
 
 /// Place and target of a line of `--trace`, as in `Makefile:6: update target 'a.o' due to: a.c` and
@@ -177,8 +248,7 @@ fn traced_recipe(line: &str) -> Option<Recipe> {
     let (place, rest) = line.split_once(": ")?;
     let is_place = place.rsplit_once(':').is_some_and(|(_, number)| number.parse::<u32>().is_ok());
     let rest = rest.strip_prefix("update ").unwrap_or(rest).strip_prefix("target '")?;
-    let (target, reason) = rest.rsplit_once("' due to: ").or_else(|| rest.rsplit_once("' does not exist"))?;
-    let _ = reason;
+    let (target, _) = rest.rsplit_once("' due to: ").or_else(|| rest.rsplit_once("' does not exist"))?;
     (is_place || place == "<builtin>").then(|| Recipe { target: target.to_owned(), place: place.to_owned() })
 }
 
@@ -209,6 +279,8 @@ echo done
 
 # makefile
 CURDIR := /b
+# default
+MAKE_VERSION := 4.3
 
 # Files
 
@@ -227,6 +299,14 @@ a.o: a.c | out
 #  Implicit/static pattern stem: 'a'
 
 ../x/b.o: b.c
+#  Implicit rule search has not been done.
+
+p.c: p.y config
+#  Also makes: p.h
+#  recipe to execute (from 'Makefile', line 9):
+
+p.h:
+#  Implicit rule search has not been done.
 
 # files hash-table stats:
 ";
@@ -255,12 +335,31 @@ a.o: a.c | out
     #[test]
     fn a_target_depends_on_the_prerequisites_of_its_prerequisites() {
         let rules = Rules::parse(DRY_RUN, "make").expect("rules");
-        let depends = |target: &str, other: &str| rules.depends(target, &HashSet::from([other.to_owned()]));
-        assert!(depends("all", "out"));
-        assert!(depends("a.o", "out"));
-        assert!(!depends("a.o", "sub"));
-        assert!(!rules.is_serial());
-        let serial = DRY_RUN.replace("# files hash", ".NOTPARALLEL:\n\n# files hash");
-        assert!(Rules::parse(&serial, "make").expect("rules").is_serial());
+        let dependency =
+            |target: &str, other: &str| rules.dependency(target, &HashSet::from([other.to_owned()]));
+        assert_eq!(dependency("prog", "out"), Dependency::Found);
+        assert_eq!(dependency("a.o", "out"), Dependency::Found);
+        assert_eq!(dependency("a.o", "sub"), Dependency::Missing);
+        // make has not looked for the rule of `b.o`.
+        assert_eq!(dependency("../x/b.o", "sub"), Dependency::Unknown);
+        // One recipe makes both, by the prerequisites of the first.
+        assert_eq!(dependency("p.h", "config"), Dependency::Found);
+        assert!(!rules.is_serial() && !rules.shares_jobs_by_name());
+        let changed =
+            |text: &str, new: &str| Rules::parse(&DRY_RUN.replace(text, new), "make").expect("rules");
+        assert!(changed("# files hash", ".NOTPARALLEL:\n\n# files hash").is_serial());
+        assert!(changed("MAKE_VERSION := 4.3", "MAKE_VERSION := 4.4.1").shares_jobs_by_name());
+    }
+
+    #[test]
+    fn a_shell_is_known_by_its_options() {
+        let command = |words: &[&str]| {
+            RecipeCommand::from_arguments(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        let text = RecipeCommand::Text("a && b".into());
+        assert_eq!(command(&["/bin/sh", "-c", "a && b"]), text);
+        assert_eq!(command(&["bash", "-eu", "-o", "pipefail", "-c", "a && b"]), text);
+        let words = ["python3", "-c", "a && b"];
+        assert_eq!(command(&words), RecipeCommand::Words(words.map(str::to_owned).to_vec()));
     }
 }

@@ -37,6 +37,13 @@ fn write(record: &Record, text: &mut String) -> fmt::Result {
         record.failures(),
         record.calls,
     )?;
+    if let Some(estimates) = &record.estimates {
+        let figures: Vec<_> = estimates
+            .iter()
+            .map(|it| format!("{} CPUs {:.2} s ({:.2} times)", it.cpus, it.elapsed_s, it.speedup))
+            .collect();
+        writeln!(text, "overlap: estimated from this run in series: {}.", figures.join(", "))?;
+    }
     if let Some(reason) = record.passed_through {
         writeln!(text, "overlap: from some point on nothing was deferred: {reason}.")?;
     }
@@ -123,19 +130,21 @@ fn write_hazards(hazards: &Hazards, directory: &Path, text: &mut String) -> fmt:
     if rest > 0 {
         writeln!(text, "overlap: {rest} more such orders; --json FILE lists them.")?;
     }
-    if hazards.found.is_empty() {
-        writeln!(
+    if hazards.makes == 0 {
+        return writeln!(
             text,
-            "overlap: no missing dependency found: {} recipe lines of {} makefiles, {} pairs that share a file.",
-            hazards.lines, hazards.makes, hazards.pairs
-        )?;
+            "overlap: missing dependencies not judged: no run of GNU make told its rules."
+        );
     }
+    let judged = hazards.pairs - hazards.unmatched;
+    let verdict = if hazards.found.is_empty() { "no missing dependency found" } else { "judged" };
+    writeln!(
+        text,
+        "overlap: {verdict} among {judged} pairs of recipe lines with a common file ({} lines, {} runs of make).",
+        hazards.lines, hazards.makes
+    )?;
     if hazards.unmatched > 0 {
-        writeln!(
-            text,
-            "overlap: {} further pairs share a file, but their rules are not known.",
-            hazards.unmatched
-        )?;
+        writeln!(text, "overlap: {} such pairs not judged: a rule is not known.", hazards.unmatched)?;
     }
     Ok(())
 }

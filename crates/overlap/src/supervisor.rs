@@ -9,6 +9,7 @@ mod decision;
 mod deferral;
 mod observation;
 mod rollback;
+mod serial_steps;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -22,17 +23,21 @@ use decision::Decision;
 use observation::Observation;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use serial_steps::SerialSteps;
 
 use crate::disk::{changed_since, set_time};
 use crate::effects::State;
-use crate::execution::{Deferred, Ended, Running, Watch};
+use crate::execution::{Deferred, Ended, FileUses, Running};
 use crate::jobs::{JobId, Jobs, Progress, PromisedOutput, Timestamp};
 use crate::listener::{Answer, Listener, Notification};
 use crate::output::Output;
 use crate::process::{Process, Status};
 use crate::record::{CommandResult, Record, Wait, WaitReason};
 use crate::tracee::{Copy, Tracee};
-use crate::{Hazards, Options};
+use crate::{HazardSearch, Options, Schedule};
+
+/// Numbers of CPUs of an estimate.
+const ESTIMATED_CPUS: [usize; 3] = [2, 4, 8];
 
 /// Time that processes get to end after a signal, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -122,17 +127,24 @@ pub(crate) struct Supervisor {
     passed_through: Option<&'static str>,
     /// `None` if nobody asked for hazards.
     observation: Option<Observation>,
+    /// `None` if commands run beside the build.
+    series: Option<SerialSteps>,
     started: Instant,
     record: Record,
 }
 
 impl Supervisor {
-    pub(crate) fn new(build: Build, options: Options) -> io::Result<Self> {
+    pub(crate) fn new(build: Build, options: Options, signals: &UnixStream) -> io::Result<Self> {
         let root = Process(build.root.id() as i32);
         let inherited = root.descriptors().into_iter().filter_map(|number| root.descriptor(number)).collect();
+        let directory = root.directory().unwrap_or_default();
+        let observation = match options.hazards {
+            HazardSearch::Disabled => None,
+            HazardSearch::Enabled => Some(Observation::new(directory.clone(), signals.try_clone()?)?),
+        };
         Ok(Self {
             build,
-            max_running: options.jobs.get(),
+            max_running: options.schedule.jobs(),
             inherited,
             own_status: Process(std::process::id() as i32).status().ok_or(io::ErrorKind::Unsupported)?,
             folder: tempfile::Builder::new().prefix("morecores-overlap-").tempdir()?,
@@ -150,9 +162,10 @@ impl Supervisor {
             made: Vec::new(),
             has_callers: true,
             passed_through: None,
-            observation: (options.hazards == Hazards::Find).then(Observation::default),
+            observation,
+            series: (options.schedule == Schedule::Series).then(SerialSteps::default),
             started: Instant::now(),
-            record: Record { directory: root.directory().unwrap_or_default(), ..Record::default() },
+            record: Record { directory, ..Record::default() },
         })
     }
 
@@ -171,7 +184,12 @@ impl Supervisor {
         self.record.elapsed = self.started.elapsed();
         self.record.cpu_time = cpu_time();
         self.record.passed_through = self.passed_through;
-        self.record.hazards = self.observation.as_ref().map(Observation::hazards);
+        let series = self.series.take().filter(|_| self.passed_through.is_none());
+        let run = series.map(|series| series.finish(self.record.elapsed));
+        self.record.estimates = run.map(|run| ESTIMATED_CPUS.map(|cpus| run.estimate(cpus)).to_vec());
+        // A parallel build has no serial order.
+        let observation = self.observation.as_ref().filter(|_| self.passed_through.is_none());
+        self.record.hazards = observation.map(Observation::hazards);
         Ok((result?, self.record, self.build.listener))
     }
 
@@ -213,7 +231,10 @@ impl Supervisor {
         // The end of the first driver counts once its commands have ended.
         let last = if self.jobs.is_empty() { root.as_fd() } else { signals.as_fd() };
         // A listener without callers is always ready.
-        let listener = if self.has_callers { self.build.listener.as_fd() } else { signals.as_fd() };
+        // In series no shown call of the build goes on beside a command.
+        let is_paused = self.series.is_some() && !self.running.is_empty();
+        let listener =
+            if self.has_callers && !is_paused { self.build.listener.as_fd() } else { signals.as_fd() };
         let mut watched: Vec<BorrowedFd> = vec![signals.as_fd(), last, listener];
         watched.extend(self.running.values().map(Running::descriptor));
         watched.extend(self.successors.values().map(|successor| successor.descriptor.as_fd()));
@@ -247,8 +268,8 @@ impl Supervisor {
             && let Some(deferred) = self.waiting.remove(&id)
         {
             let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|output| output.path).collect();
-            let watch = if self.observation.is_some() { Watch::Files } else { Watch::Nothing };
-            self.running.insert(id, deferred.start(&outputs, self.folder.path(), watch)?);
+            let uses = if self.observation.is_some() { FileUses::Shown } else { FileUses::Hidden };
+            self.running.insert(id, deferred.start(&outputs, self.folder.path(), uses)?);
             self.record.commands[id.0].started = Some(self.started.elapsed());
             self.jobs.set_progress(id, Progress::Running);
         }
@@ -286,6 +307,10 @@ impl Supervisor {
             Progress::Failed => CommandResult::Failed,
             _ => CommandResult::Succeeded,
         };
+        let elapsed = now.saturating_sub(commands[id.0].started.unwrap_or(now));
+        if let Some(series) = &mut self.series {
+            series.end_command(elapsed);
+        }
         for later in commands[id.0..].iter_mut().filter(|later| later.after.contains(&id.0)) {
             later.ready = now;
         }
@@ -428,7 +453,7 @@ struct Ready {
     text: bool,
     jobs: Vec<JobId>,
     successors: Vec<Process>,
-    /// Deferred commands of which a use of a file is shown.
+    /// Deferred commands that show a use of a file.
     observed: Vec<JobId>,
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use harness::{PROGRAM, skips};
-use morecores_testkit::wait_until;
+use morecores_testkit::{report_skip, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A build of sources that take seconds each, in a folder of its own.
@@ -187,4 +187,40 @@ fn a_parallel_build_is_passed_through() {
 
 fn write(folder: &Path, name: &str, text: &str) {
     fs::write(folder.join(name), text).expect("a file");
+}
+
+#[test]
+fn a_full_disk_ends_the_build_before_the_old_output_is_touched() {
+    let name = "a_full_disk_ends_the_build_before_the_old_output_is_touched";
+    if skips(name) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let small = folder.path().join("small");
+    fs::create_dir(&small).expect("a folder");
+    fs::write(folder.path().join("a.c"), "int a;\n").expect("a source");
+    let before = vec![b'x'; 1 << 20];
+    fs::write(folder.path().join("a.o"), &before).expect("an object");
+    fs::write(folder.path().join("build.sh"), "gcc -c a.c\ngcc -c a.c -o b.o\necho done\n")
+        .expect("a script");
+    // The file system is this process's own.
+    let script = "mount -t tmpfs -o size=64k none small && TMPDIR=$PWD/small exec \"$@\"";
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", script, "sh", PROGRAM, "--", "sh", "build.sh"])
+        .current_dir(folder.path())
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return report_skip(name, &format!("unshare: {error}")),
+    };
+    let text = String::from_utf8_lossy(&output.stderr);
+    if text.starts_with("unshare") || text.starts_with("mount") {
+        return report_skip(name, text.trim_end());
+    }
+    assert_eq!(output.status.code(), Some(126), "{text}");
+    assert!(text.contains("cannot keep a copy of") && text.contains("set TMPDIR"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(fs::read(folder.path().join("a.o")).expect("the object") == before);
+    assert!(!folder.path().join("b.o").exists());
+    assert!(output.stdout.is_empty());
 }

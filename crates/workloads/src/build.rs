@@ -57,12 +57,24 @@ pub struct Args {
     /// Make target of a kernel (repeatable) [default: mm/ lib/ kernel/sched/]
     #[arg(long, value_name = "TARGET")]
     target: Vec<String>,
+    /// Program that divides the work among the jobs
+    #[arg(long, value_enum, default_value_t = Driver::Make)]
+    by: Driver,
     /// Content of the page cache at the start of the build
     #[arg(long, value_enum, default_value_t = Cache::Warm)]
     cache: Cache,
     /// Start value of the generated project [default: 1]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+}
+
+/// Program that divides the work among the jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Driver {
+    /// make -j
+    Make,
+    /// morecores overlap: make runs in series, and its compilations beside it
+    Overlap,
 }
 
 /// Content of the page cache at the start of the build.
@@ -142,7 +154,11 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
         done.map(|()| span)
     };
     let setup = run_all(project.setup_commands(&environment))?;
-    let parallel = run_all(vec![project.parallel_command(&environment, jobs)])?;
+    let parallel = match args.by {
+        Driver::Make => project.parallel_command(&environment, jobs),
+        Driver::Overlap => overlapped(&project.parallel_command(&environment, 1), jobs)?,
+    };
+    let parallel = run_all(vec![parallel])?;
     let link = project.link_commands(&environment);
     let has_link = !link.is_empty();
     let link = run_all(link)?;
@@ -159,7 +175,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let plural = if jobs == 1 { "" } else { "s" };
     Ok(Outcome {
         name: "build",
-        parameters: format!("{}, {cache} cache, {jobs} job{plural}", project.name()),
+        parameters: format!("{}, {cache} cache, {jobs} job{plural}{}", project.name(), args.by.note()),
         parallel_time,
         rate: Rate {
             value: output.objects as f64 / parallel_time.max(Nanos(1)).as_secs_f64(),
@@ -169,6 +185,31 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
         checksum: output.checksum,
         check_name: output.check_name,
     })
+}
+
+impl Driver {
+    /// Addition to the parameters in the output; nothing for the default.
+    fn note(self) -> &'static str {
+        match self {
+            Self::Make => "",
+            Self::Overlap => " beside a serial make",
+        }
+    }
+}
+
+/// A serial command with its compilations beside it, at most `jobs` at a time.
+fn overlapped(command: &Command, jobs: usize) -> Result<Command, WorkloadError> {
+    let program = programs::find_own("morecores-overlap")?;
+    let mut line = Command::new(program);
+    line.args(["--quiet", "--jobs"]).arg(jobs.to_string());
+    line.arg("--").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => line.env(name, value),
+            None => line.env_remove(name),
+        };
+    }
+    Ok(line)
 }
 
 /// Project to build. Refuses arguments of one project that were given for another.

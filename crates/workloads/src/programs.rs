@@ -28,6 +28,17 @@ pub(crate) fn require(programs: &[RequiredProgram]) -> Result<(), WorkloadError>
     }
 }
 
+/// Path of a program of this project: beside this one, or on the PATH.
+pub(crate) fn find_own(name: &str) -> Result<PathBuf, WorkloadError> {
+    let sibling = env::current_exe().ok().map(|exe| exe.with_file_name(name)).filter(|file| file.is_file());
+    let path = env::var_os("PATH").unwrap_or_default();
+    sibling.or_else(|| find_program(name, &path)).ok_or_else(|| {
+        WorkloadError::CannotRun(format!(
+            "{name} is neither beside morecores-work nor on the PATH: install it"
+        ))
+    })
+}
+
 /// Path of a program, searched in the directories of `path`.
 fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
     let is_executable = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();

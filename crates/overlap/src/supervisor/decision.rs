@@ -39,6 +39,9 @@ pub(super) const CONTINUE: Decision = Decision::Answer(Answer::Continue);
 impl Supervisor {
     pub(super) fn decide(&mut self, call: &Notification) -> io::Result<Decision> {
         let process = Process(call.pid);
+        if let Some(series) = &mut self.series {
+            series.observe(self.started.elapsed(), call);
+        }
         match decode(call) {
             Call::Execute { path, arguments, environment } => {
                 self.execute(call, path, arguments, environment)
@@ -157,14 +160,17 @@ impl Supervisor {
         if is_device || (fails && self.pending(&path, true).is_none()) {
             return CONTINUE;
         }
-        let Some(id) = self.last_job() else { return self.settled() };
         // A new file with a random name, which no pending command can look for.
         let is_new = found.is_err() && flags & libc::O_EXCL != 0;
         let is_free = !self.jobs.conflicts(&Effects {
             writes: vec![Write::new(path.clone(), State::Text { mode: 0o666 })],
             ..Effects::default()
         });
-        if is_free && is_new && is_temporary(&path, process) {
+        let is_temporary = is_free && is_new && is_temporary(&path, process);
+        let Some(id) = self.last_job() else {
+            return if is_temporary { self.settled() } else { self.change() };
+        };
+        if is_temporary {
             self.made.push((id, path));
             return CONTINUE;
         }
@@ -176,14 +182,22 @@ impl Supervisor {
 
     /// A change of a name, which has an effect if `matters` says so of the name.
     fn write(&mut self, process: Process, path: PathArgument, matters: fn(&Path) -> bool) -> Decision {
-        if self.jobs.is_empty() {
-            return self.settled();
-        }
         let Some(path) = process.resolve(path) else { return CONTINUE };
         if !matters(&path) && self.pending(&path, false).is_none() {
             return CONTINUE;
         }
+        if self.jobs.is_empty() {
+            return self.change();
+        }
         Decision::Hold(WaitReason::Write(path))
+    }
+
+    /// Lets a change of a file go on that nothing pending may read.
+    fn change(&mut self) -> Decision {
+        if let Some(series) = &mut self.series {
+            series.need_all(self.started.elapsed());
+        }
+        self.settled()
     }
 
     /// Lets a write go on once the clock has passed every promised time, so that its file is newer.

@@ -9,6 +9,7 @@ use rustix::fs::{Access, access};
 
 use super::decision::{CONTINUE, Decision};
 use super::observation::is_make;
+use super::serial_steps::SerialSteps;
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
 use crate::disk::{Disk, canonical, is_of_kernel, precise_now};
@@ -83,9 +84,11 @@ impl Supervisor {
             return Ok(CONTINUE);
         };
         let effects = meaning.effects.map_paths(canonical);
+        // Beside other commands, which have ended already in a run in series.
+        let has_others = !self.jobs.is_empty() || self.series.as_ref().is_some_and(SerialSteps::has_commands);
         let needs_deferral = meaning.weight == Weight::Heavy
             || self.jobs.conflicts(&effects)
-            || (!effects.writes.is_empty() && !self.jobs.is_empty());
+            || (!effects.writes.is_empty() && has_others);
         if !needs_deferral {
             return Ok(CONTINUE);
         }
@@ -155,6 +158,9 @@ impl Supervisor {
         self.copies.retain(|copy| !ended_copies.contains(copy));
         self.instructions.remove(&child);
         self.copies.insert(copy.process());
+        if let Some(series) = &mut self.series {
+            series.defer(self.started.elapsed(), &meaning.effects, driver);
+        }
         let id = self.jobs.defer(meaning.effects, driver, precise_now());
         self.checkpoints.insert(id, Checkpoint { driver, child, copy, positions });
         self.note_deferral(id, &deferred.invocation.arguments);

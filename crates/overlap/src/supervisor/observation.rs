@@ -4,13 +4,15 @@
 //! waited for is there.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use crate::calls::{Call, PathArgument, decode};
 use crate::disk::{canonical, is_of_kernel};
 use crate::dry_run;
-use crate::hazards::{self, Hazards};
-use crate::history::{History, LineId, MakeId, MakeRun, Use};
+use crate::hazards::{Hazards, find_hazards};
+use crate::history::{History, Length, LineId, MakeId, MakeRun, Use};
 use crate::jobs::JobId;
 use crate::listener::Notification;
 use crate::process::Process;
@@ -18,16 +20,33 @@ use crate::recipe::Invocation;
 use crate::rules::RecipeCommand;
 
 /// Runs of make and their recipe lines so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Observation {
+    /// Folder for the temporary files of dry runs.
+    scratch: tempfile::TempDir,
+    /// Becomes readable if the build is to end.
+    signals: UnixStream,
     history: History,
     makes: HashMap<Process, MakeId>,
     /// The recipe line of each process that was seen below a make.
     lines: HashMap<Process, LineId>,
-    jobs: HashMap<JobId, LineId>,
+    /// The recipe line of each deferred command, and the length of the history at its deferral.
+    jobs: HashMap<JobId, (LineId, Length)>,
 }
 
 impl Observation {
+    /// `signals` is watched, never read.
+    pub(super) fn new(directory: PathBuf, signals: UnixStream) -> io::Result<Self> {
+        Ok(Self {
+            scratch: tempfile::Builder::new().prefix("morecores-overlap-").tempdir()?,
+            signals,
+            history: History::new(directory),
+            makes: HashMap::new(),
+            lines: HashMap::new(),
+            jobs: HashMap::new(),
+        })
+    }
+
     /// Observes a call of the build that goes on.
     pub(super) fn observe(&mut self, call: &Notification) {
         let process = Process(call.pid);
@@ -49,7 +68,7 @@ impl Observation {
 
     /// Observes a call of a deferred command.
     pub(super) fn observe_job(&mut self, job: JobId, call: &Notification) {
-        if let Some(line) = self.jobs.get(&job).copied() {
+        if let Some((line, _)) = self.jobs.get(&job).copied() {
             self.add_uses(line, Process(call.pid), &decode(call));
         }
     }
@@ -62,17 +81,16 @@ impl Observation {
 
     /// Notes that a command of a recipe line was deferred, and that its process has ended.
     pub(super) fn defer(&mut self, job: JobId, process: Process, line: Option<LineId>) {
-        self.jobs.extend(line.map(|line| (job, line)));
+        self.jobs.extend(line.map(|line| (job, (line, self.history.length()))));
         self.lines.remove(&process);
     }
 
     /// Forgets everything after a deferred command that failed. `successor` goes on for `driver`.
     pub(super) fn roll_back(&mut self, job: JobId, driver: Process, successor: Process) {
-        if let Some(line) = self.jobs.get(&job).copied() {
-            self.history.truncate_after(line);
-            self.lines.retain(|_, other| *other <= line);
-            let makes = self.history.makes.len();
-            self.makes.retain(|_, make| make.0 < makes);
+        if let Some((_, length)) = self.jobs.get(&job).copied() {
+            self.history.truncate(length);
+            self.lines.retain(|_, line| line.0 < length.lines);
+            self.makes.retain(|_, make| make.0 < length.makes);
         }
         if let Some(make) = self.makes.get(&driver).copied() {
             self.makes.insert(successor, make);
@@ -84,7 +102,7 @@ impl Observation {
 
     /// The hazards of what was seen.
     pub(super) fn hazards(&self) -> Hazards {
-        hazards::find(&self.history)
+        find_hazards(&self.history)
     }
 
     fn observe_program(&mut self, process: Process, path: PathArgument, arguments: u64, environment: u64) {
@@ -100,16 +118,15 @@ impl Observation {
         let read = || Some((process.strings(environment)?, process.directory()?));
         let Some((environment, directory)) = read() else { return };
         let program = program.to_string_lossy().into_owned();
-        let rules = dry_run::rules(&Invocation { program, arguments, environment, directory });
-        match self.makes.get(&process) {
-            // make starts itself again after it has remade a makefile.
-            Some(make) => self.history.makes[make.0].rules = rules,
-            None => {
-                let caller = self.line(process);
-                let make = self.history.add_make(MakeRun { caller, rules });
-                self.makes.insert(process, make);
-            }
-        }
+        let invocation = Invocation { program, arguments, environment, directory };
+        let rules = dry_run::rules(&invocation, self.scratch.path(), &self.signals);
+        // make starts itself again after it has remade a makefile: a second run after the first.
+        let caller = match self.makes.get(&process) {
+            Some(make) => self.history.makes[make.0].caller,
+            None => self.line(process),
+        };
+        let make = self.history.add_make(MakeRun { caller, rules });
+        self.makes.insert(process, make);
     }
 
     /// Starts the recipe line of a child of make. What a line executes is part of it.
@@ -119,6 +136,11 @@ impl Observation {
         }
         let make = process.status().and_then(|status| self.makes.get(&status.parent).copied());
         if let Some(make) = make {
+            // The line before has ended, and its processes' numbers may come again. Those of the
+            // lines above are older than their make.
+            let is_above = |line: &LineId| self.history.lines[line.0].make < make;
+            self.lines.retain(|_, line| is_above(line));
+            self.makes.retain(|_, other| *other <= make);
             let line = self.history.add_line(make, RecipeCommand::from_arguments(arguments));
             self.lines.insert(process, line);
         }
@@ -132,7 +154,10 @@ impl Observation {
         }
         let mut below = vec![process];
         loop {
-            let parent = below.last()?.status()?.parent;
+            let last = *below.last()?;
+            let status = last.status()?;
+            // A thread belongs to its process.
+            let parent = if status.leader == last { status.parent } else { status.leader };
             // A child of make without a line has not executed anything.
             if self.makes.contains_key(&parent) {
                 return None;
@@ -159,9 +184,20 @@ impl Observation {
         let read = |path: &Path| path.is_file().then_some(Use::Read);
         let change = |path: &Path| path.symlink_metadata().is_ok().then_some(Use::Write);
         match *call {
-            Call::Open { path, .. } => add(path, read),
+            Call::Open { path, .. } => {
+                add(path, read);
+                // The file behind a symbolic link is used too.
+                let target = process.resolve(path).filter(|path| path.is_symlink());
+                if let Some(target) = target.and_then(|path| path.canonicalize().ok())
+                    && target.is_file()
+                {
+                    self.history.add_use(line, &target, Use::Read);
+                }
+            }
+            // Lines of a log come in any order.
+            Call::OpenToWrite { flags, .. } if flags & libc::O_APPEND != 0 => {}
             Call::OpenToWrite { path, flags } => {
-                // Appending, or changing a part, keeps what was there.
+                // A change of a part keeps the rest.
                 if flags & libc::O_TRUNC == 0 {
                     add(path, read);
                 }

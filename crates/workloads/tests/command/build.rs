@@ -1,5 +1,6 @@
 //! `build`. A Makefile with the kernel's targets stands in for the kernel.
 
+use std::path::Path;
 use std::process::Command;
 
 use morecores_testkit::{TestGroup, report_skip, skips_group, wait_until};
@@ -31,6 +32,25 @@ fn the_output_of_the_program_depends_on_the_project_alone() {
     let crc = |arguments| word_after(&output(arguments), "crc32").to_owned();
     assert_eq!(crc("build --files 3 --threads 4"), word_after(&line, "crc32"));
     assert_ne!(crc("build --files 3 --threads 4 --seed 2"), word_after(&line, "crc32"));
+}
+
+#[test]
+fn a_serial_make_builds_the_same_project_with_its_compilations_beside_it() {
+    const NAME: &str = "a_serial_make_builds_the_same_project_with_its_compilations_beside_it";
+    if !can_build(NAME) {
+        return;
+    }
+    let overlap = Path::new(env!("CARGO_BIN_EXE_morecores-work")).with_file_name("morecores-overlap");
+    match Command::new(&overlap).args(["--quiet", "--", "true"]).output() {
+        Err(_) => return report_skip(NAME, "morecores-overlap is not built: cargo build --workspace"),
+        Ok(run) if !run.status.success() => {
+            return report_skip(NAME, String::from_utf8_lossy(&run.stderr).trim_end());
+        }
+        Ok(_) => {}
+    }
+    let line = output("build --by overlap --files 3 --threads 2");
+    assert!(line.contains(" 2 jobs beside a serial make: "), "{line}");
+    assert_eq!(word_after(&line, "crc32"), word_after(&output("build --files 3"), "crc32"));
 }
 
 #[test]

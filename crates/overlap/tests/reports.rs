@@ -1,5 +1,5 @@
-//! Hazards: makefiles with a missing dependency, and the same makefiles with it. What is found
-//! names the file and both rules.
+//! Reports about a build: hazards of makefiles with and without a missing dependency, estimates,
+//! the record and the timeline.
 
 mod harness;
 
@@ -143,4 +143,86 @@ fn hazards_after_a_failure_are_those_of_the_serial_build() {
     let files = [&SOURCES[..], &[("bad.c", "int broken(\n"), ("Makefile", makefile)]].concat();
     let found = hazards(&files, &[]);
     assert_eq!(found, [row("missing_dependency", "config.h", "config.h", "a.o")]);
+}
+
+#[test]
+fn the_dry_run_changes_no_file() {
+    let name = "the_dry_run_changes_no_file";
+    if skips(name) {
+        return;
+    }
+    // Both would be made in the dry run: by a line that calls make, and as a makefile.
+    let top = "include conf.mk\nall: lib.stamp prog\nlib.stamp:\n\t$(MAKE) -C lib && touch lib.stamp\n\
+               prog: main.c\n\t$(CC) $(FLAGS) -o $@ main.c lib/libb.a\n\
+               conf.mk: Makefile\n\techo \"FLAGS = -DM='\\\"$$MAKE\\\"'\" > conf.mk\n";
+    let main = ("main.c", "int b(void);\nint main(void) { return b() - 1 + (M[0] == ':'); }\n");
+    let files = [
+        main,
+        ("Makefile", top),
+        ("lib/Makefile", "libb.a: b.o\n\tar rc libb.a b.o\n"),
+        ("lib/b.c", SOURCES[1].1),
+    ];
+    // Without the library or with a wrong name of make the build would fail.
+    assert_eq!(hazards(&files, &[]), [row("missing_dependency", "lib/libb.a", "lib.stamp", "prog")]);
+}
+
+#[test]
+fn headers_of_a_rule_with_two_targets_are_no_hazard() {
+    let name = "headers_of_a_rule_with_two_targets_are_no_hazard";
+    if skips(name) {
+        return;
+    }
+    let makefile = "main.o: main.c p.h\n\t$(CC) -c main.c\n%.c %.h: %.y config.h\n\tcp config.h $*.h; cp $< $*.c\n\
+                    config.h: config.in\n\tcp config.in config.h\n";
+    let main = ("main.c", "#include \"p.h\"\n#include \"config.h\"\nint main(void) { return CONFIG; }\n");
+    let files = [main, ("p.y", "int p;\n"), SOURCES[2], ("Makefile", makefile)];
+    assert_eq!(hazards(&files, &[]), [] as [[String; 4]; 0]);
+}
+
+#[test]
+fn an_estimate_is_near_the_sum_of_its_parts() {
+    let name = "an_estimate_is_near_the_sum_of_its_parts";
+    if skips(name) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for index in 0..8 {
+        let functions: String = (0..400)
+            .map(|n| format!("int f{index}_{n}(int x) {{ return x * {n} + x % {}; }}\n", n + 2))
+            .collect();
+        fs::write(folder.path().join(format!("a{index}.c")), functions).expect("a source");
+    }
+    let makefile = "OBJECTS = $(patsubst %.c,%.o,$(sort $(wildcard *.c)))\nlib.a: $(OBJECTS)\n\tar rc lib.a $(OBJECTS)\n\
+                    %.o: %.c\n\t$(CC) -O2 -c $<\n";
+    fs::write(folder.path().join("Makefile"), makefile).expect("a makefile");
+    let report = folder.path().join("report.json");
+    let trace = folder.path().join("trace.json");
+    let output = Command::new(PROGRAM)
+        .args(["--estimate", "--json"])
+        .arg(&report)
+        .arg("--trace")
+        .arg(&trace)
+        .args(["--", "make"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the build starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    let read =
+        |path: &Path| -> Value { serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON") };
+    let report = read(&report);
+    let speedup = |index: usize| report["estimates"][index]["speedup"].as_f64().expect("a number");
+    // Eight compilations of about one length, and little else.
+    assert!((1.2..=2.0).contains(&speedup(0)), "{text}");
+    assert!((speedup(0)..=4.0).contains(&speedup(1)), "{text}");
+    assert!((speedup(1)..=8.0).contains(&speedup(2)), "{text}");
+    assert!(text.contains("estimated from this run in series: 2 CPUs"), "{text}");
+    // In series no command runs beside another.
+    let commands = report["commands"].as_array().expect("a list");
+    assert_eq!(commands.len(), 9);
+    let time = |command: &Value, name: &str| command[name].as_f64().expect("a number");
+    assert!(commands.windows(2).all(|pair| time(&pair[0], "ended_s") <= time(&pair[1], "started_s")));
+    let events = read(&trace);
+    let spans = events["traceEvents"].as_array().expect("a list").iter().filter(|event| event["ph"] == "X");
+    assert_eq!(spans.count(), 10);
 }
