@@ -130,6 +130,9 @@ struct Derived {
     speedup: Option<f64>,
     #[serde(rename = "speedup_vs_UP")]
     speedup_over_uniprocessor: Option<f64>,
+    /// Speedup over the unchanged serial program on the same machine.
+    #[serde(rename = "speedup_vs_orig_SMP")]
+    speedup_over_original: Option<f64>,
 }
 
 impl PublishedFacts {
@@ -155,8 +158,8 @@ impl PublishedRow {
 
     /// Speedup over one CPU; computed from the times if the source did not print a speedup.
     pub fn speedup(&self) -> Option<f64> {
-        let Derived { speedup, speedup_over_uniprocessor, .. } = self.derived;
-        speedup.or(self.speedup).or(speedup_over_uniprocessor)
+        let Derived { speedup, speedup_over_uniprocessor, speedup_over_original, .. } = self.derived;
+        speedup.or(self.speedup).or(speedup_over_uniprocessor).or(speedup_over_original)
     }
 }
 
@@ -173,6 +176,7 @@ mod tests {
         let make = published.rows("003.T3.2CPU").next().unwrap();
         assert_eq!((make.speedup(), make.waiting_ratio_percent), (Some(1.81), Some(Percentage::Exact(1.52))));
         assert_eq!(published.rows("002.build.SMP2").next().unwrap().speedup(), Some(1.2449));
+        assert_eq!(published.rows("001.wmake.3").next().unwrap().speedup(), Some(1.4857));
         let commands: Vec<_> = published.rows("003.T5.").filter_map(|row| row.command.as_deref()).collect();
         assert_eq!(commands, ["make", "ld", "gcc", "cc1", "cpp", "ar"]);
         assert_eq!(published.rows("").filter(|row| row.calls.is_some() != row.command.is_some()).count(), 0);
