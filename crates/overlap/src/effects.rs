@@ -95,8 +95,7 @@ impl Search {
     /// Whether the search can find a file that was written, or miss one that was removed.
     #[must_use]
     pub(crate) fn can_find(self, write: &Write) -> bool {
-        let name = write.path.file_name().unwrap_or_default().to_string_lossy();
-        let kind = NameKind::of_file(&name);
+        let kind = NameKind::of_file(&write.path);
         // No source is an empty directory.
         let is_binary = matches!(write.after, State::Binary { .. } | State::Directory { .. });
         self.anything
@@ -123,12 +122,15 @@ const OBJECT_ENDINGS: &[&str] = &[
 ];
 
 impl NameKind {
-    fn of_file(name: &str) -> Self {
+    fn of_file(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_library =
             [".a", ".la", ".so"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.");
+        // What libtool puts into its folder is not installed under this name.
+        let is_of_libtool = path.parent().is_some_and(|folder| folder.ends_with(".libs"));
         if is_library {
             Self::Library
-        } else if OBJECT_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        } else if is_of_libtool || OBJECT_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
             Self::Object
         } else {
             Self::Text
@@ -260,5 +262,15 @@ mod tests {
             assert!(!Search::HEADERS.can_find(&binary(name)), "{name}");
         }
         assert!(!Search::LIBRARIES.can_find(&binary("a.o")));
+    }
+
+    #[test]
+    fn only_libraries_are_found_in_the_folder_of_libtool() {
+        let both = Search::HEADERS.or(Search::LIBRARIES);
+        let text = |path: &str| Write::new(path.into(), State::Text { mode: 0o666 });
+        assert!(!both.can_find(&text("/b/.libs/libz.lai")));
+        assert!(!both.can_find(&text("/b/.libs/libz.ver")));
+        assert!(both.can_find(&text("/b/.libs/libz.so")));
+        assert!(both.can_find(&text("/b/libz.ver")));
     }
 }

@@ -4,12 +4,15 @@
 //! Pure but for `Files`, which answers the few questions about the disk that arguments leave open.
 
 mod archive;
+mod awk;
 mod compiler;
 mod files;
+mod filters;
 mod kernel;
 mod libtool;
 mod line;
 mod programs;
+mod sed;
 mod substitution;
 #[cfg(test)]
 mod tests;
@@ -122,7 +125,7 @@ const SHELLS: &[&str] = &["sh", "dash", "bash"];
 /// The meaning of a command; `None` if some part of it is not understood.
 pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Meaning> {
     let is_hidden_output = |variable: &String| {
-        ["DEPENDENCIES_OUTPUT=", "SUNPRO_DEPENDENCIES=", "GCC_EXEC_PREFIX=", "COLLECT_"]
+        ["DEPENDENCIES_OUTPUT=", "SUNPRO_DEPENDENCIES=", "GCC_EXEC_PREFIX=", "COLLECT_", "AWKPATH="]
             .iter()
             .any(|name| variable.starts_with(name))
     };
@@ -137,8 +140,8 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
         }
         [_, arguments @ ..] => {
             let directory = &invocation.directory;
-            let command =
-                Command { files, directory, search_path: search_path.unwrap_or_default(), arguments };
+            let search_path = search_path.unwrap_or_default();
+            let command = Command { files, directory, search_path, arguments, input: Input::Inherited };
             command_meaning(&program, &command)
         }
         [] => None,
@@ -171,6 +174,16 @@ pub(crate) struct Command<'a> {
     directory: &'a Path,
     search_path: &'a str,
     arguments: &'a [String],
+    input: Input,
+}
+
+/// Source of a command's standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// That of the build, which a deferred command does not have.
+    Inherited,
+    /// A file or a pipe of the same recipe line.
+    Redirected,
 }
 
 impl Command<'_> {

@@ -267,7 +267,12 @@ fn read_linker_words(line: &mut Line, words: &[String]) -> Option<()> {
 fn finish(command: &Command, stage: Stage, line: Line, response_files: Vec<PathBuf>) -> Option<Effects> {
     let has_language = line.has_language;
     let sources: Vec<&String> = line.inputs.iter().filter(|input| has_language || is_source(input)).collect();
-    if line.inputs.is_empty() || (stage == Stage::Preprocess && line.output.is_none()) {
+    if line.inputs.is_empty() {
+        return None;
+    }
+    // `-E -MD` takes the output for the list of dependencies, unless `-MF` names one.
+    let names_both = line.output.is_some() && line.dependency_file.is_some();
+    if stage == Stage::Preprocess && line.writes_dependencies && !names_both {
         return None;
     }
     // A header becomes a precompiled one, and other languages write files of their own.
@@ -291,6 +296,7 @@ fn finish(command: &Command, stage: Stage, line: Line, response_files: Vec<PathB
     let outputs: Vec<String> = match (&line.output, stage.ending()) {
         (Some(output), _) => vec![output.clone()],
         (None, Some(ending)) => line.inputs.iter().map(|input| output_name(input, ending)).collect(),
+        (None, None) if stage == Stage::Preprocess => Vec::new(),
         (None, None) => vec!["a.out".to_owned()],
     };
     // A link of sources also names dependency files after the output; too rare to be worth a rule.

@@ -1,5 +1,6 @@
 //! Programs that move, copy, remove or look at files.
 
+use super::filters::reads_input;
 use super::{Command, Kind, absolute};
 use crate::effects::{Effects, Search, State, Write};
 
@@ -63,7 +64,8 @@ pub(super) fn copy_effects(command: &Command) -> Option<Effects> {
     let mut effects = Effects::default();
     for (source, target) in pairs(command, &operands)? {
         effects.reads.push(command.path(&source));
-        effects.writes.push(command.write(&target, State::Other));
+        // A regular file, whatever links lead to the source. make asks for no more than its time.
+        effects.writes.push(command.write(&target, State::Text { mode: 0o666 }));
     }
     Some(effects)
 }
@@ -130,8 +132,9 @@ pub(super) fn remove_directory_effects(command: &Command) -> Option<Effects> {
 
 /// Effects of `touch FILE…` with the present time.
 pub(super) fn touch_effects(command: &Command) -> Option<Effects> {
-    let (_, operands) = split_options(command, "cf")?;
-    changed(command, &operands)
+    let (options, operands) = split_options(command, "cf")?;
+    let may_be_absent = options.iter().any(|letters| letters.contains('c'));
+    changed(command, &operands, if may_be_absent { State::Other } else { State::Text { mode: 0o666 } })
 }
 
 /// Effects of `chmod MODE FILE…`.
@@ -139,17 +142,17 @@ pub(super) fn mode_effects(command: &Command) -> Option<Effects> {
     // A mode such as `-w` looks like an option.
     let (_, operands) = split_options(command, "f")?;
     let (_, names) = operands.split_first()?;
-    changed(command, names)
+    changed(command, names, State::Other)
 }
 
 /// Files that are changed in place.
-fn changed(command: &Command, names: &[&String]) -> Option<Effects> {
+fn changed(command: &Command, names: &[&String], after: State) -> Option<Effects> {
     if names.is_empty() || command.has_directory(names)? {
         return None;
     }
     Some(Effects {
         reads: command.paths(names.iter().copied()),
-        writes: names.iter().map(|name| Write::new(command.path(name), State::Other)).collect(),
+        writes: names.iter().map(|name| command.write(name, after)).collect(),
         search: Search::default(),
     })
 }
@@ -165,11 +168,7 @@ pub(super) fn test_effects(command: &Command) -> Option<Effects> {
 /// Effects of a program that reads its operands: `cat`, `cmp`.
 pub(super) fn read_effects(command: &Command) -> Option<Effects> {
     let (_, operands) = split_options(command, "su")?;
-    // Without operands, or with `-`, it reads its standard input.
-    if operands.is_empty() || operands.iter().any(|word| *word == "-") {
-        return None;
-    }
-    Some(Effects { reads: command.paths(operands), ..Effects::default() })
+    Some(Effects { reads: reads_input(command, &operands)?, ..Effects::default() })
 }
 
 /// Effects of a command that touches no file.

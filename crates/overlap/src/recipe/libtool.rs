@@ -1,8 +1,10 @@
 //! GNU libtool: one compilation makes the object for static libraries, the one for shared libraries
 //! and a text that names both.
 //!
-//! By the manual of libtool, "Compile mode" and "Link mode". The link of a library makes files that
-//! only the script knows, and is left to run in place.
+//! By the manual of libtool, "Compile mode" and "Link mode". The link of a library is in `library`.
+
+mod library;
+mod settings;
 
 use std::path::Path;
 
@@ -24,19 +26,29 @@ enum Mode {
 pub(super) fn effects(command: &Command) -> Option<Effects> {
     let [script, words @ ..] = command.arguments else { return None };
     let mut mode = None;
-    let mut words = words.iter().peekable();
-    while let Some(option) = words.next_if(|word| word.starts_with("--")) {
+    let mut tag = None;
+    let options = words.iter().take_while(|word| word.starts_with("--")).count();
+    let (options, words) = words.split_at(options);
+    for option in options {
         match option.as_str() {
             "--mode=compile" => mode = Some(Mode::Compile),
             "--mode=link" => mode = Some(Mode::Link),
             "--silent" | "--quiet" => {}
-            tag if tag.starts_with("--tag=") => {}
-            _ => return None,
+            // Other tags turn kinds of libraries off.
+            "--tag=disable-shared" | "--tag=disable-static" => return None,
+            option => tag = Some(option.strip_prefix("--tag=")?),
         }
+    }
+    let is_library = |pair: &[String]| pair[0] == "-o" && pair[1].ends_with(".la");
+    if mode? == Mode::Link && words.windows(2).any(is_library) {
+        let script = command.path(script);
+        let mut effects = library::effects(command, &script, tag, words)?;
+        effects.reads.push(script);
+        return Some(effects);
     }
     // `-prefer-pic` and the like are words for libtool among those of the compiler.
     let (own, compiler): (Vec<String>, Vec<String>) =
-        words.cloned().partition(|word| OWN_WORDS.contains(&word.as_str()));
+        words.iter().cloned().partition(|word| OWN_WORDS.contains(&word.as_str()));
     let [name, arguments @ ..] = &compiler[..] else { return None };
     let program = command.files.program(name, command.directory, command.search_path)?;
     let meaning = programs::meaning(&program, &Command { arguments, ..*command })?;
@@ -82,10 +94,13 @@ fn program_effects(command: &Command, mut effects: Effects) -> Option<Effects> {
     let folder = program.path.parent()?.join(FOLDER);
     let name = program.path.file_name()?.to_str()?;
     let hidden = [folder.join(name), folder.join(format!("lt-{name}"))];
+    // The script for the program is the last.
+    let mut writes: Vec<Write> =
+        hidden.map(|path| Write::new(path, State::Binary { mode: 0o777 })).into_iter().collect();
     if command.files.kind(&folder) != Some(Kind::Directory) {
-        effects.writes.push(Write::new(folder, State::Directory { may_exist: true }));
+        writes.insert(0, Write::new(folder, State::Directory { may_exist: true }));
     }
-    effects.writes.extend(hidden.map(|path| Write::new(path, State::Binary { mode: 0o777 })));
+    effects.writes.splice(0..0, writes);
     Some(effects)
 }
 

@@ -14,7 +14,7 @@ use brush_parser::ast::{
 
 use super::word::{Context, Variables};
 use super::{
-    Command, Executable, Files, Format, Invocation, Kind, Meaning, Weight, absolute, command_meaning,
+    Command, Executable, Files, Format, Input, Invocation, Kind, Meaning, Weight, absolute, command_meaning,
     programs,
 };
 use crate::disk::is_of_kernel;
@@ -43,6 +43,7 @@ pub(super) fn meaning(text: &str, invocation: &Invocation, files: &dyn Files) ->
         files,
         directory: invocation.directory.clone(),
         variables,
+        input: Input::Inherited,
         effects: Effects::default(),
         weight: Weight::Light,
     };
@@ -64,6 +65,8 @@ struct Walk<'a> {
     files: &'a dyn Files,
     directory: PathBuf,
     variables: Variables,
+    /// Standard input of the commands that do not redirect it.
+    input: Input,
     effects: Effects,
     weight: Weight,
 }
@@ -132,31 +135,60 @@ impl Walk<'_> {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, certainty: Certainty) -> Option<()> {
-        let ([command], None) = (&pipeline.seq[..], &pipeline.timed) else { return None };
+        if pipeline.timed.is_some() {
+            return None;
+        }
         let certainty = if pipeline.bang { Certainty::Possible } else { certainty };
-        match command {
+        let (last, others) = pipeline.seq.split_last()?;
+        if others.is_empty() {
+            return self.node(last, certainty);
+        }
+        let input = self.input;
+        let writes = self.effects.writes.clone();
+        for part in others {
+            // Its status does not count.
+            self.subshell(|walk| walk.node(part, Certainty::Possible))?;
+            self.input = Input::Redirected;
+        }
+        // They run at the same time, so that the order of their writes is not known.
+        if self.effects.writes != writes {
+            return None;
+        }
+        self.subshell(|walk| walk.node(last, certainty))?;
+        self.input = input;
+        Some(())
+    }
+
+    fn node(&mut self, node: &Node, certainty: Certainty) -> Option<()> {
+        match node {
             Node::Simple(simple) => self.simple(simple, certainty),
             Node::Compound(compound, redirects) => {
                 let mut effects = Effects::default();
+                let input = self.input;
                 for redirect in redirects.iter().flat_map(|redirects| &redirects.0) {
-                    self.redirect(redirect, &mut effects)?;
+                    self.input = self.redirect(redirect, &mut effects)?.unwrap_or(self.input);
                 }
                 self.add(effects, certainty);
-                self.compound(compound, certainty)
+                self.compound(compound, certainty)?;
+                self.input = input;
+                Some(())
             }
             _ => None,
         }
     }
 
+    /// A part that leaves directory and variables as they are.
+    fn subshell(&mut self, part: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        let (directory, variables) = (self.directory.clone(), self.variables.clone());
+        part(self)?;
+        (self.directory, self.variables) = (directory, variables);
+        Some(())
+    }
+
     fn compound(&mut self, compound: &CompoundCommand, certainty: Certainty) -> Option<()> {
         match compound {
             CompoundCommand::BraceGroup(group) => self.list(&group.list, certainty),
-            CompoundCommand::Subshell(subshell) => {
-                let (directory, variables) = (self.directory.clone(), self.variables.clone());
-                self.list(&subshell.list, certainty)?;
-                (self.directory, self.variables) = (directory, variables);
-                Some(())
-            }
+            CompoundCommand::Subshell(subshell) => self.subshell(|walk| walk.list(&subshell.list, certainty)),
             CompoundCommand::IfClause(clause) => {
                 self.branch(&clause.condition)?;
                 self.branch(&clause.then)?;
@@ -187,6 +219,7 @@ impl Walk<'_> {
     fn simple(&mut self, simple: &SimpleCommand, certainty: Certainty) -> Option<()> {
         let mut assignments = Vec::new();
         let mut effects = Effects::default();
+        let mut input = self.input;
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             match item {
                 CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if !assignment.append => {
@@ -197,13 +230,16 @@ impl Walk<'_> {
                     };
                     assignments.push((name.clone(), self.words().expand_one(value)?));
                 }
-                CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut effects)?,
+                CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                    input = self.redirect(redirect, &mut effects)?.unwrap_or(input);
+                }
                 _ => return None,
             }
         }
         // These would change what a program is, or where it writes.
         let is_special = |(name, _): &(String, String)| {
-            ["PATH", "IFS", "CDPATH", "DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"].contains(&name.as_str())
+            ["PATH", "IFS", "CDPATH", "DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "AWKPATH"]
+                .contains(&name.as_str())
         };
         if assignments.iter().any(is_special) {
             return None;
@@ -214,17 +250,29 @@ impl Walk<'_> {
             return Some(());
         };
         let mut words = self.words().expand(name)?;
+        let mut has_pattern = false;
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             match item {
                 CommandPrefixOrSuffixItem::Word(word)
-                | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                    words.extend(self.words().expand(word)?);
+                | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => match self.words().expand(word) {
+                    Some(fields) => words.extend(fields),
+                    None => {
+                        words.extend(self.words().expand_pattern(word)?);
+                        has_pattern = true;
+                    }
+                },
+                CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                    input = self.redirect(redirect, &mut effects)?.unwrap_or(input);
                 }
-                CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut effects)?,
                 CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return None,
             }
         }
         let (name, arguments) = words.split_first()?;
+        // `rm -f` of more names than are there does the same.
+        let ignores_missing = || name == "rm" && arguments.first().is_some_and(|option| option == "-f");
+        if has_pattern && !ignores_missing() {
+            return None;
+        }
         match (name.as_str(), arguments) {
             ("cd", [directory]) if !directory.starts_with('-') => {
                 let directory = absolute(&self.directory, directory.as_ref());
@@ -242,7 +290,7 @@ impl Walk<'_> {
             // Ends the line: what follows may not run, and a failure is the line's own.
             ("exit", [] | [_]) => {}
             _ => {
-                let meaning = self.command(name, arguments)?;
+                let meaning = self.command(name, arguments, input)?;
                 self.weight = self.weight.max(meaning.weight);
                 effects.append(meaning.effects);
             }
@@ -251,9 +299,9 @@ impl Walk<'_> {
         Some(())
     }
 
-    fn command(&self, name: &str, arguments: &[String]) -> Option<Meaning> {
+    fn command(&self, name: &str, arguments: &[String], input: Input) -> Option<Meaning> {
         let search_path = self.variables.get("PATH").map_or("", String::as_str);
-        let command = Command { files: self, directory: &self.directory, search_path, arguments };
+        let command = Command { files: self, directory: &self.directory, search_path, arguments, input };
         if BUILT_IN.contains(&name) {
             let program = Executable { name: name.to_owned(), format: Format::Elf };
             return programs::meaning(&program, &command);
@@ -262,8 +310,9 @@ impl Walk<'_> {
         command_meaning(&program, &command)
     }
 
-    fn redirect(&self, redirect: &IoRedirect, effects: &mut Effects) -> Option<()> {
-        let IoRedirect::File(_, kind, target) = redirect else { return None };
+    /// Adds the effects of a redirection. Returns the standard input if it is redirected.
+    fn redirect(&self, redirect: &IoRedirect, effects: &mut Effects) -> Option<Option<Input>> {
+        let IoRedirect::File(number, kind, target) = redirect else { return None };
         let path = |word: &Word| -> Option<PathBuf> {
             Some(absolute(&self.directory, self.words().expand_one(word)?.as_ref()))
         };
@@ -273,7 +322,11 @@ impl Walk<'_> {
             (IoFileRedirectKind::DuplicateOutput, IoFileRedirectTarget::Duplicate(word))
                 if matches!(word.value.as_str(), "1" | "2") => {}
             (IoFileRedirectKind::Read, IoFileRedirectTarget::Filename(word)) => {
-                effects.reads.push(path(word)?)
+                let path = path(word)?;
+                if path != Path::new("/dev/null") {
+                    effects.reads.push(path);
+                }
+                return Some(number.is_none_or(|number| number == 0).then_some(Input::Redirected));
             }
             (
                 IoFileRedirectKind::Write | IoFileRedirectKind::Clobber | IoFileRedirectKind::Append,
@@ -286,7 +339,7 @@ impl Walk<'_> {
             }
             _ => return None,
         }
-        Some(())
+        Some(None)
     }
 
     fn add(&mut self, mut effects: Effects, certainty: Certainty) {

@@ -1,6 +1,8 @@
 //! The table of programs whose arguments tell what they read and write.
 
-use super::{Command, Executable, Format, Meaning, Weight, archive, compiler, files, kernel};
+use super::{
+    Command, Executable, Format, Meaning, Weight, archive, awk, compiler, files, filters, kernel, sed,
+};
 use crate::effects::Effects;
 
 /// Reads the arguments of one program; `None` if it does not understand them.
@@ -72,6 +74,53 @@ const PROGRAMS: &[Program] = &[
         reader: files::read_effects,
         weight: Weight::Light,
     },
+    // Filters, whose output a recipe line redirects.
+    Program { names: awk::NAMES, format: Format::Elf, reader: awk::effects, weight: Weight::Light },
+    Program { names: &["sed"], format: Format::Elf, reader: sed::effects, weight: Weight::Light },
+    Program { names: &["grep"], format: Format::Elf, reader: filters::grep_effects, weight: Weight::Light },
+    Program {
+        names: &["egrep", "fgrep"],
+        format: Format::Script,
+        reader: filters::grep_effects,
+        weight: Weight::Light,
+    },
+    Program {
+        names: &["sort"],
+        format: Format::Elf,
+        reader: |command| filters::read_effects(command, "nrubfdgiMhVszcCm", "kt"),
+        weight: Weight::Light,
+    },
+    Program {
+        names: &["cut"],
+        format: Format::Elf,
+        reader: |command| filters::read_effects(command, "sn", "dfcb"),
+        weight: Weight::Light,
+    },
+    Program {
+        names: &["head", "tail"],
+        format: Format::Elf,
+        reader: |command| filters::read_effects(command, "qvz0123456789", "nc"),
+        weight: Weight::Light,
+    },
+    Program {
+        names: &["wc"],
+        format: Format::Elf,
+        reader: |command| filters::read_effects(command, "lwcmL", ""),
+        weight: Weight::Light,
+    },
+    Program {
+        names: &["comm"],
+        format: Format::Elf,
+        reader: |command| filters::read_effects(command, "123", ""),
+        weight: Weight::Light,
+    },
+    Program { names: &["uniq"], format: Format::Elf, reader: filters::unique_effects, weight: Weight::Light },
+    Program {
+        names: &["tr"],
+        format: Format::Elf,
+        reader: filters::translate_effects,
+        weight: Weight::Light,
+    },
     // Helpers of the build of the Linux kernel.
     Program {
         names: &["fixdep"],
@@ -86,7 +135,7 @@ const PROGRAMS: &[Program] = &[
         weight: Weight::Light,
     },
     Program {
-        names: &["echo", "printf", "true", "false", ":"],
+        names: &["echo", "printf", "true", "false", ":", "basename", "dirname", "expr"],
         format: Format::Elf,
         reader: files::no_effects,
         weight: Weight::Light,

@@ -39,9 +39,52 @@ fn disk() -> Disk {
         ("/b/b.c", "int b;"),
         ("/b/blob.S", ".incbin \"image\""),
         ("/b/list", "-O2 x.o 'y z.o'"),
+        ("/b/only-prints.sed", "s/a/b/g\np"),
+        ("/b/writes.sed", "w other"),
+        ("/b/prints.awk", "BEGIN { out = \"/dev/null\" }\nNR > 1 { print $1 >out }"),
+        ("/b/libtool", LIBTOOL),
+        ("/b/libdone.la", "dlopen=''\ndlpreopen=''\nlibdir='/usr/lib'\n"),
+        ("/b/libpart.la", "dlopen=''\ndlpreopen=''\nlibdir=''\n"),
+        ("/b/libplugins.la", "dlopen=''\ndlpreopen='x.la'\nlibdir='/usr/lib'\n"),
+        // The list `libpending.la` itself is about to change.
+        ("/b/.libs/libpending.lai", ""),
+        ("/b/.libs/libold.a", ""),
     ];
     Disk(files.into_iter().map(|(name, text)| (name.into(), text.into())).collect())
 }
+
+/// The settings of a libtool script, as `configure` writes them on Debian.
+const LIBTOOL: &str = r#"
+build_libtool_libs=yes
+build_old_libs=yes
+LN_S="ln -s"
+max_cmd_len=1572864
+objext=o
+libext=a
+objdir=.libs
+shrext_cmds=".so"
+need_lib_prefix=no
+need_version=no
+version_type=linux
+libname_spec="lib\$name"
+library_names_spec="\$libname\$release\$shared_ext\$versuffix \$libname\$release\$shared_ext\$major \$libname\$shared_ext"
+soname_spec="\$libname\$release\$shared_ext\$major"
+deplibs_check_method="pass_all"
+always_export_symbols=no
+include_expsyms=""
+old_archive_cmds="\$AR \$AR_FLAGS \$oldlib\$oldobjs~\$RANLIB \$tool_oldlib"
+old_archive_from_new_cmds=""
+allow_undefined_flag=""
+module_cmds=""
+module_expsym_cmds=""
+prelink_cmds=""
+postlink_cmds=""
+compiler_needs_object="no"
+whole_archive_flag_spec="\$wl--whole-archive\$convenience \$wl--no-whole-archive"
+archive_cmds="\$CC -shared \$pic_flag \$libobjs \$deplibs \$compiler_flags \$wl-soname \$wl\$soname -o \$lib"
+archive_expsym_cmds="echo \"{ global:\" > \$output_objdir/\$libname.ver~
+            \$CC -shared -o \$lib"
+"#;
 
 fn line(text: &str) -> Option<Meaning> {
     let arguments = ["sh", "-c", text].map(str::to_owned).to_vec();
@@ -92,7 +135,8 @@ fn the_files_of_usual_lines_are_known() {
         ("as -o a.o a.s", "a.s", "a.o"),
         ("as -oa.o a.s", "a.s", "a.o"),
         ("ld -oall.o -r a.o b.o", "a.o b.o", "all.o"),
-        ("cp a.c out", "a.c", "out/a.c?"),
+        ("cp a.c out", "a.c", "out/a.c"),
+        ("touch stamp", "stamp", "stamp"),
         ("ln -sf libx.so.1 libx.so", "libx.so.1", "libx.so?"),
         ("cd out && gcc -c ../a.c", "a.c", "out/a.o"),
         ("(cd out; gcc -c ../a.c); gcc -c b.c", "a.c b.c", "out/a.o b.o"),
@@ -100,7 +144,7 @@ fn the_files_of_usual_lines_are_known() {
         ("mkdir -p new/deep && gcc -c a.c -o new/deep/a.o", "a.c", "new/ new/deep/ new/deep/a.o"),
         ("rmdir out", "", "out-"),
         ("(ranlib libx.a || true) >/dev/null 2>&1", "libx.a", "libx.a"),
-        ("mkdir new && cp a.c new", "a.c", "new/ new/a.c?"),
+        ("mkdir new && cp a.c new", "a.c", "new/ new/a.c"),
         ("gcc -c -o a.o `test -f 'a.c' || echo './'`a.c", "a.c", "a.o"),
         ("gcc -c -o d.o `test -f 'd.c' || echo '../src/'`d.c", "/src/d.c", "d.o"),
         (
@@ -125,7 +169,7 @@ fn the_files_of_usual_lines_are_known() {
         (
             "/bin/bash ./libtool --tag=CC --mode=link gcc -O2 -o p a.o libx.la -lm",
             "a.o libx.la libtool",
-            "p .libs/ .libs/p .libs/lt-p",
+            ".libs/ .libs/p .libs/lt-p p",
         ),
         ("scripts/check-local-export a.o", "a.o", ""),
         ("gcc -c a.c > log 2>&1", "a.c", "log a.o"),
@@ -138,7 +182,8 @@ fn the_files_of_usual_lines_are_known() {
 fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
     for text in [
         "gcc --version",
-        "gcc -E a.c",
+        "gcc -E -MD a.c",
+        "gcc -E -MD -o a.i a.c",
         "gcc -M a.c",
         "gcc -save-temps -c a.c",
         "gcc -fplugin=x.so -c a.c",
@@ -149,7 +194,8 @@ fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
         "gcc -c `cat list`",
         "trap 'rm -f a.o' EXIT; gcc -c a.c",
         "gcc -c a.c &",
-        "gcc -c a.c | cat",
+        "gcc -c a.c | unknown-program",
+        "gcc -c a.c | (cd nope; cat)",
         "unknown-program && gcc -c a.c",
         "./wrap.sh gcc -c a.c",
         "PATH=/x gcc -c a.c",
@@ -157,7 +203,6 @@ fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
         "rm -rf out",
         "cp -r out new",
         "ar x libx.a",
-        "/bin/bash ./libtool --tag=CC --mode=link gcc -o libx.la a.lo -rpath /usr/lib",
         "exec gcc -c a.c",
         "gcc --compile a.c",
         "gcc -c all.h",
@@ -177,6 +222,217 @@ fn a_line_with_a_part_that_is_not_understood_is_not_understood() {
     ] {
         assert_eq!(line(text), None, "{text}");
     }
+}
+
+#[test]
+fn the_files_of_filters_are_known() {
+    for (text, reads, writes) in [
+        ("sed 's|@x@|1|' a.c > x.h", "a.c", "x.h"),
+        ("sed -n -e 's/a/b/p' -e p -f only-prints.sed a.c b.c", "only-prints.sed a.c b.c", ""),
+        ("sed -ne p -fonly-prints.sed -- a.c", "only-prints.sed a.c", ""),
+        ("sed p <a.c >x.h", "a.c", "x.h"),
+        ("sed p a.c | awk '{ print $1 }' | sort -u >x", "a.c", "x"),
+        ("awk -F: -f prints.awk out=\"x.tf\" a.c 1>&2", "prints.awk a.c", "x.tf"),
+        ("awk -v n=3 '{ print > \"list2\" }' a.c n=4 b.c", "a.c b.c", "list2"),
+        ("grep -q -e int a.c && cp a.c x", "a.c a.c", "x"),
+        ("grep -v -f list a.c", "list a.c", ""),
+        ("{ sort -t : -k1; uniq; } < a.c > x", "a.c", "x"),
+        ("head -n 3 a.c | cut -d: -f 1 | tail -1 | wc -l > x", "a.c", "x"),
+        ("echo a | tr a b > x", "", "x"),
+        ("(cd out && sed p ../a.c) | cat > x", "a.c", "x"),
+        ("x=a; x=b | cat a.c; cat $x.c", "a.c a.c", ""),
+        ("grep x </dev/null", "", ""),
+        ("rm -f y x.tf[12] z[ab]c", "", "y- x.tf1- x.tf2- zac- zbc-"),
+        ("gcc -E a.c > x.i", "a.c", "x.i"),
+        ("gcc -E -MD -MF x.d -o x.i a.c", "a.c", "x.d x.i"),
+    ] {
+        assert_eq!(effects(text), (reads.to_owned(), writes.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn filters_with_unclear_effects_are_not_understood() {
+    for text in [
+        "sed -i s/a/b/ a.c",
+        "sed --in-place s/a/b/ a.c",
+        "sed -n 'w x' a.c",
+        "sed -f writes.sed a.c",
+        "sed -f missing.sed a.c",
+        "sed s/a/b/ > only-prints.sed; sed -f only-prints.sed a.c",
+        "sed s/a/b/ a.c -i",
+        "sed s/a/b/",
+        "sed s/a/b/ -",
+        "sed",
+        "sed s/a/b/ | cat",
+        "awk '{ system($0) }' a.c",
+        "awk '{ print }'",
+        "awk '{ print }' n=3",
+        "awk -f missing.awk a.c",
+        "awk --lint '{ print }' a.c",
+        "AWKPATH=/x awk -f prints.awk a.c",
+        "awk -f prints.awk out=/dev/tty a.c",
+        "grep -r x .",
+        "grep x",
+        "sort -o x a.c",
+        "uniq a.c b.c",
+        "cut -f 1",
+        "tr a b",
+        "sed p a.c | tee log",
+        "gcc -c a.c 2>&1 | cat > log",
+        "tail -f a.c",
+        "rm x.tf[12]",
+        "rm -f *.tf[12]",
+        "rm -f x.[a-z]",
+        "cat x.tf[12]",
+        "sed p a.c | (cd out; unknown-program)",
+        "sed p <<END\nEND",
+    ] {
+        assert_eq!(line(text), None, "{text}");
+    }
+}
+
+/// A link by libtool with the usual beginning.
+fn link(words: &str) -> String {
+    format!("/bin/bash ./libtool --tag=CC --mode=link gcc -O2 {words}")
+}
+
+#[test]
+fn the_files_of_libraries_that_libtool_links_are_known() {
+    let objects = "a.lo .libs/a.o a.o libtool";
+    for (words, reads, writes) in [
+        (
+            "-no-undefined -version-info 3:1:2 -o libx.la -rpath /usr/lib a.lo -lm",
+            objects,
+            ".libs/ .libs/libx.so.1.2.1 .libs/libx.so.1? .libs/libx.so? .libs/libx.a libx.la .libs/libx.lai \
+             .libs/libx.la?",
+        ),
+        (
+            "-version-number 16:39:0 -Wl,--version-script=x.vers -o out/libx16.la -rpath /usr/lib a.lo -R /x -R/y",
+            "a.lo x.vers .libs/a.o a.o libtool",
+            "out/.libs/ out/.libs/libx16.so.16.39.0 out/.libs/libx16.so.16? out/.libs/libx16.so? \
+             out/.libs/libx16.a out/libx16.la out/.libs/libx16.lai out/.libs/libx16.la?",
+        ),
+        (
+            "-o libx.la -rpath /usr/lib a.lo libdone.la libpending.la",
+            "a.lo libdone.la libpending.la .libs/a.o a.o libtool",
+            ".libs/ .libs/libx.so.0.0.0 .libs/libx.so.0? .libs/libx.so? .libs/libx.a libx.la .libs/libx.lai \
+             .libs/libx.la?",
+        ),
+        ("-o libx.la a.lo", objects, ".libs/ .libs/libx.a libx.la .libs/libx.la?"),
+        (
+            "-static -o libx.la -rpath /usr/lib a.lo",
+            objects,
+            ".libs/ .libs/libx.a libx.la .libs/libx.lai .libs/libx.la?",
+        ),
+        (
+            "-shared -release 2.1 -o libx.la -rpath /usr/lib a.lo libpart.la",
+            "a.lo libpart.la .libs/a.o a.o libtool",
+            ".libs/ .libs/libx-2.1.so .libs/libx.so? libx.la .libs/libx.lai .libs/libx.la?",
+        ),
+        (
+            "-release 2.1 -version-info 4 -o libx.la -rpath /usr/lib a.lo",
+            objects,
+            ".libs/ .libs/libx-2.1.so.4.0.0 .libs/libx-2.1.so.4? .libs/libx.so? .libs/libx.a libx.la \
+             .libs/libx.lai .libs/libx.la?",
+        ),
+        (
+            "-module -avoid-version -o x.la -rpath /usr/lib a.lo",
+            objects,
+            ".libs/ .libs/x.so .libs/x.a x.la .libs/x.lai .libs/x.la?",
+        ),
+        (
+            "-shared -export-symbols list -o libx.la -rpath /usr/lib a.lo",
+            "a.lo .libs/a.o a.o list libtool",
+            ".libs/ .libs/libx.ver .libs/libx.so.0.0.0 .libs/libx.so.0? .libs/libx.so? libx.la .libs/libx.lai \
+             .libs/libx.la?",
+        ),
+        (
+            "-shared -export-symbols-regex ^x -o libx.la -rpath /usr/lib a.lo",
+            objects,
+            ".libs/ .libs/libx.expT- .libs/libx.exp .libs/libx.ver .libs/libx.so.0.0.0 .libs/libx.so.0? \
+             .libs/libx.so? libx.la .libs/libx.lai .libs/libx.la?",
+        ),
+    ] {
+        assert_eq!(effects(&link(words)), (reads.to_owned(), writes.to_owned()), "{words}");
+    }
+}
+
+#[test]
+fn links_of_libraries_with_unclear_files_are_not_understood() {
+    for words in [
+        // Its objects would be unpacked into a folder.
+        "-o libx.la -rpath /usr/lib a.lo libpart.la",
+        "-o libx.la a.lo libpart.la",
+        "-o libx.la a.lo libmissing.la",
+        "-o libx.la -rpath /usr/lib a.lo libplugins.la",
+        "-o libx.la -rpath /usr/lib a.lo -L. -lpart",
+        "-o libx.la -rpath /usr/lib a.lo b.o",
+        "-o libx.la -rpath /usr/lib a.lo b.a",
+        "-o libx.la -rpath /usr/lib a.lo b.c",
+        "-o libx.la -rpath /usr/lib a.lo out/a.lo",
+        "-o libx.la -rpath /usr/lib",
+        "-o libx.la -rpath lib a.lo",
+        "-o x.la -rpath /usr/lib a.lo",
+        "-o libold.la -rpath /usr/lib a.lo",
+        "-version-info 1:2:3 -o libx.la -rpath /usr/lib a.lo",
+        "-version-info 1:2:3:4 -o libx.la -rpath /usr/lib a.lo",
+        "-version-info x -o libx.la -rpath /usr/lib a.lo",
+        "-all-static -o libx.la -rpath /usr/lib a.lo",
+        "-dlopen self -o libx.la -rpath /usr/lib a.lo",
+        "-weak libw.la -o libx.la -rpath /usr/lib a.lo",
+        "-objectlist list -o libx.la -rpath /usr/lib",
+        "-precious-files-regex x -o libx.la -rpath /usr/lib a.lo",
+        "-shrext .dll -o libx.la -rpath /usr/lib a.lo",
+        "-Wl,-Map,x.map -o libx.la -rpath /usr/lib a.lo",
+        "@list -o libx.la -rpath /usr/lib a.lo",
+    ] {
+        assert_eq!(line(&link(words)), None, "{words}");
+    }
+    for text in [
+        "/bin/bash ./libtool --tag=disable-static --mode=link gcc -o libx.la -rpath /usr/lib a.lo",
+        "/bin/bash ./libtool --tag=CXX --mode=link g++ -export-symbols list -o libx.la -rpath /usr/lib a.lo",
+        // A script whose settings are not known.
+        "/bin/bash out/libtool --tag=CC --mode=link gcc -o libx.la -rpath /usr/lib a.lo",
+        "cp a.c libtool; /bin/bash ./libtool --tag=CC --mode=link gcc -o libx.la -rpath /usr/lib a.lo",
+    ] {
+        assert_eq!(line(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_libtool_with_other_settings_is_not_understood() {
+    let with = |from: &str, to: &str| {
+        let mut disk = disk();
+        assert!(LIBTOOL.contains(from));
+        disk.0.insert("/b/libtool".into(), LIBTOOL.replace(from, to).into());
+        let text = link("-o libx.la -rpath /usr/lib a.lo");
+        let arguments = ["sh", "-c", &text].map(str::to_owned).to_vec();
+        let environment = vec!["PATH=/usr/bin".to_owned()];
+        meaning(
+            &Invocation { program: "sh".to_owned(), arguments, environment, directory: "/b".into() },
+            &disk,
+        )
+    };
+    assert!(with("need_version=no", "need_version=no").is_some());
+    for (from, to) in [
+        ("version_type=linux", "version_type=sunos"),
+        ("need_version=no", "need_version=yes"),
+        ("shrext_cmds=\".so\"", "shrext_cmds=\".sl\""),
+        ("build_old_libs=yes", "build_old_libs=`maybe`"),
+        ("max_cmd_len=1572864", "max_cmd_len=100"),
+        ("-o \\$lib\"", "-o \\$lib~\\$STRIP \\$lib\""),
+        ("postlink_cmds=\"\"", "postlink_cmds=\"\\$SIGN\""),
+    ] {
+        assert_eq!(with(from, to), None, "{to}");
+    }
+    let writes = |meaning: Meaning| meaning.effects.writes.len();
+    let both = with("need_version=no", "need_version=no").map(writes);
+    // Without archives, and without shared libraries.
+    assert_eq!(with("build_old_libs=yes", "build_old_libs=no").map(writes), both.map(|count| count - 1));
+    assert_eq!(
+        with("build_libtool_libs=yes", "build_libtool_libs=no").map(writes),
+        both.map(|count| count - 3)
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use brush_parser::ParserOptions;
 use brush_parser::ast::Word;
 use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
 
-use super::{Files, substitution};
+use super::{Files, Kind, absolute, substitution};
 
 /// Variables of the shell and of its environment.
 pub(super) type Variables = HashMap<String, String>;
@@ -33,6 +33,25 @@ impl Context<'_> {
         }
         // An unquoted variable without a value is no field at all.
         Some(if text.is_empty() && !is_quoted { Vec::new() } else { vec![text] })
+    }
+
+    /// All names that a pattern such as `x.tf[12]` can stand for, whether or not they are there.
+    /// `None` for a pattern with endless names, or if a file has the pattern's own name.
+    pub(super) fn expand_pattern(self, word: &Word) -> Option<Vec<String>> {
+        let mut names = vec![String::new()];
+        let mut own_name = String::new();
+        for piece in pieces(&word.value)? {
+            if let WordPiece::Text(part) = &piece.piece {
+                names = with_alternatives(names, part)?;
+                own_name.push_str(part);
+            } else {
+                let start = own_name.len();
+                self.append(&piece.piece, Quotes::None, &mut own_name)?;
+                names.iter_mut().for_each(|name| name.push_str(&own_name[start..]));
+            }
+        }
+        let own_kind = self.files.kind(&absolute(self.directory, own_name.as_ref()))?;
+        (own_kind == Kind::Missing).then_some(names)
     }
 
     /// The one string that a word stands for in an assignment or a redirection.
@@ -90,6 +109,26 @@ impl Context<'_> {
         }
     }
 }
+
+/// Each start with each name of a pattern behind it, of which only sets such as `[12]` are known.
+fn with_alternatives(mut starts: Vec<String>, pattern: &str) -> Option<Vec<String>> {
+    let mut rest = pattern;
+    while let Some((plain, set)) = rest.split_once('[') {
+        let (set, behind) = set.split_once(']')?;
+        let is_list = !set.is_empty() && set.bytes().all(|letter| letter.is_ascii_alphanumeric());
+        if !is_list || is_pattern(plain) || starts.len() * set.len() > MAX_NAMES {
+            return None;
+        }
+        let names = |start: &String| set.chars().map(|letter| format!("{start}{plain}{letter}")).collect();
+        starts = starts.iter().flat_map(|start| -> Vec<String> { names(start) }).collect();
+        rest = behind;
+    }
+    starts.iter_mut().for_each(|start| start.push_str(rest));
+    (!is_pattern(rest)).then_some(starts)
+}
+
+/// Most names of one pattern.
+const MAX_NAMES: usize = 32;
 
 /// Whether the shell leaves an unquoted value as it is.
 fn is_one_field(value: &str) -> bool {
