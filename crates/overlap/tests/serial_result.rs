@@ -480,3 +480,172 @@ fn two_parts_of_a_build_at_the_same_time_do_not_undo_each_other() {
     let line = "make -s -C a >a.log 2>&1 & make -s -C b >b.log 2>&1; wait; ls b";
     compare(&Build { name: "parts", files, command: words(&["sh", "-c", line]), deferred: 0 });
 }
+
+/// A makefile with filters between compilations, as Automake and libpng write them. `EXTRA` is a
+/// line of the rule of `list.h`.
+const FILTERS: &str = "\
+OBJECTS = a0.o a1.o a2.o a3.o main.o
+.SECONDARY:
+all: prog names.h
+table.h: table.in upper.sed
+\trm -f $@ $@.t[12]
+\tsed -f upper.sed -e 's|@count@|4|' table.in > $@.t1
+\tawk -f number.awk out=$@.t2 $@.t1 1>&2
+\trm -f $@.t1
+\tmv $@.t2 $@
+list.h: table.h
+\tgrep -v '^#' table.h | sort | sed 's/^/\\/\\/ /' > $@.t
+EXTRA
+\tcp $@.t $@
+\trm -f $@.t
+names.h: prog
+\tsed -n 's/.*int \\([a-z0-9]*\\).*/\\1/p' a0.c a1.c main.c > $@
+\t@grep -q f1 $@ && echo found
+\ttouch names.stamp
+%.i: %.c table.h
+\tgcc -E $< > $@
+%.o: %.c
+%.o: %.i list.h
+\tgcc -O1 -c -o $@ $<
+prog: $(OBJECTS)
+\tgcc -o $@ $(OBJECTS)
+";
+
+/// Files of a build with filters.
+fn filtered_sources(extra: &str) -> Vec<(String, String)> {
+    let mut files = sources(4);
+    files.push(file("table.in", "// name@count@\n#define COUNT @count@\n// last\n"));
+    files.push(file("upper.sed", "# Comments in capitals.\ns|^// name|// NAME|\n"));
+    files.push(file("number.awk", "BEGIN { out = \"/dev/null\" }\n{ print (NR > 2) }\n{ print $0 >out }\n"));
+    files.push(file("Makefile", &FILTERS.replace("EXTRA", extra)));
+    files.push(file("a1.c", "#include \"table.h\"\nint f1(int x) { return x + COUNT; }\n"));
+    files
+}
+
+#[test]
+fn filters_between_compilations_print_what_they_print_in_series() {
+    if skips("filters_between_compilations_print_what_they_print_in_series") {
+        return;
+    }
+    let files = filtered_sources("\ttest -s $@.t");
+    compare(&Build { name: "filters", files: files.clone(), command: words(&["make"]), deferred: 14 });
+    let twice = words(&["sh", "-c", "make && touch table.in && make && make -q && echo nothing to do"]);
+    compare(&Build { name: "filters-twice", files, command: twice, deferred: 14 });
+}
+
+#[test]
+fn a_filter_that_fails_takes_back_what_came_later() {
+    if skips("a_filter_that_fails_takes_back_what_came_later") {
+        return;
+    }
+    for (name, extra) in [
+        ("filters-grep", "\tgrep absent $@.t"),
+        ("filters-sed", "\tsed 's/a/b/' missing > $@.u"),
+        ("filters-awk", "\tawk 'NR > 1 { exit 3 } { print }' table.in"),
+        ("filters-writes", "\tsed 'w $@.copy' $@.t"),
+    ] {
+        for command in [words(&["make"]), words(&["make", "-k"])] {
+            compare(&Build { name, files: filtered_sources(extra), command, deferred: 2 });
+        }
+    }
+}
+
+#[test]
+fn a_script_with_filters_has_the_serial_result() {
+    if skips("a_script_with_filters_has_the_serial_result") {
+        return;
+    }
+    let mut files = sources(3);
+    let script = "#!/bin/sh
+gcc -c a0.c
+sed s/f0/g0/ a0.c > g0.c; gcc -c g0.c
+awk '{ print > \"copy.c\" }' a1.c; gcc -c copy.c
+sed -i s/f2/g2/ a2.c; gcc -c a2.c
+sort a0.c a1.c | uniq -c | tr -d ' ' | head -n 1
+echo one two | cut -d ' ' -f 2 | tee word
+count=$(grep -c int a0.c a2.c | wc -l); echo $count
+gcc -E main.c | tail -n 1
+nm copy.o | grep -q f1 && echo has f1
+grep absent main.c || echo absent
+";
+    files.push(file("build.sh", script));
+    compare(&Build { name: "filter-script", files, command: words(&["./build.sh"]), deferred: 4 });
+}
+
+/// A libtool script of this machine, such as that of Debian's package `libtool-bin`.
+fn libtool_script() -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).find_map(|folder| fs::read_to_string(folder.join("libtool")).ok())
+}
+
+/// A makefile that links libraries of each kind by libtool.
+const LIBTOOL: &str = "\
+SHELL = /bin/bash
+LINK = $(SHELL) ./libtool --tag=CC --mode=link gcc -O1
+all: prog plugin.la static.stamp
+%.lo: %.c
+\t$(SHELL) ./libtool --tag=CC --mode=compile gcc -O1 -c -o $@ $<
+libpart.la: a0.lo a1.lo
+\t$(LINK) -o $@ a0.lo a1.lo
+libone.la: a2.lo a3.lo one.vers
+\t$(LINK) -no-undefined -version-info 3:1:2 -Wl,--version-script=one.vers -o $@ -rpath /usr/lib a2.lo a3.lo -lm
+libtwo.la: a4.lo libone.la libpart.la
+\t$(LINK) -shared -release 1.2 -export-symbols-regex '^f' -o $@ -rpath /usr/lib a4.lo libone.la libpart.la
+libboth.la: a5.lo libpart.la
+\t$(LINK) -version-number 2:1 -o $@ -rpath /usr/lib a5.lo libpart.la
+plugin.la: a5.lo
+\t$(LINK) -module -avoid-version -o $@ -rpath /usr/lib/x a5.lo
+static.stamp: a5.lo
+\t$(LINK) -static -o libstatic.la -rpath /usr/lib a5.lo
+\ttouch $@
+one.vers: names
+\tsed 's/.*/{ global: &; };/' names > $@
+prog: main.lo libone.la libtwo.la libpart.la libboth.la
+\t$(LINK) -o $@ main.lo libboth.la libtwo.la libone.la libpart.la
+";
+
+/// Files of a build with libraries; `None` without a libtool here.
+fn library_sources(test: &str) -> Option<Vec<(String, String)>> {
+    let Some(script) = libtool_script() else {
+        morecores_testkit::report_skip(test, "no libtool is in PATH");
+        return None;
+    };
+    let mut files = sources(6);
+    files.push(file("main.c", "int f2(int); int f4(int);\nint main(void) { return f2(0) + f4(1) - 7; }\n"));
+    files.push(file("libtool", &script));
+    files.push(file("names", "f*\n"));
+    files.push(file("Makefile", LIBTOOL));
+    Some(files)
+}
+
+#[test]
+fn libraries_that_libtool_links_are_those_of_the_serial_build() {
+    let test = "libraries_that_libtool_links_are_those_of_the_serial_build";
+    if skips(test) {
+        return;
+    }
+    let Some(files) = library_sources(test) else { return };
+    compare(&Build { name: "libtool", files: files.clone(), command: words(&["make"]), deferred: 12 });
+    let line = "make && touch a2.c && make && ./prog && make -q && echo nothing to do";
+    compare(&Build { name: "libtool-twice", files, command: words(&["sh", "-c", line]), deferred: 12 });
+}
+
+#[test]
+fn a_failure_among_links_of_libtool_leaves_what_the_serial_build_leaves() {
+    let test = "a_failure_among_links_of_libtool_leaves_what_the_serial_build_leaves";
+    if skips(test) {
+        return;
+    }
+    let Some(files) = library_sources(test) else { return };
+    for (name, broken, text) in [
+        ("libtool-compile", "a2.c", "int broken(void) { return undeclared; }\n"),
+        ("libtool-link", "names", "f*; broken { \n"),
+        ("libtool-last", "main.c", "int absent(void); int main(void) { return absent(); }\n"),
+    ] {
+        let mut files = files.clone();
+        files.push(file(broken, text));
+        for command in [words(&["make"]), words(&["make", "-k"])] {
+            compare(&Build { name, files: files.clone(), command, deferred: 2 });
+        }
+    }
+}
