@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks bench-overlap accuracy exam validate-models study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks bench-overlap stress-overlap accuracy exam validate-models study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,10 @@ bench-page: build ## Measure the speed of a report page (1 minute, quiet machine
 bench-overlap: build ## Compare `morecores overlap -- make` with `make -j2` on six projects (15 minutes, quiet machine)
 	@tools/install-deps.sh kernel-study
 	@tools/bench-overlap.sh
+
+# Ends with status 1 if any run under overlap has another result than the serial build.
+stress-overlap: cargo install-deps ## Compare results of `morecores overlap` with serial ones, many times (15 minutes; RUNS=100, ONLY=script)
+	@RUNS='$(or $(RUNS),100)' ONLY='$(ONLY)' cargo bench -q --locked -p morecores-overlap --bench stress
 
 # The other libraries run in one session with the workloads: OpenBLAS, OpenCV, rayon and wrk.
 bench-workloads: build ## Compare the workloads with libraries (15 minutes, quiet machine; ONLY=matmul for one part)
