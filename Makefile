@@ -68,12 +68,12 @@ bench-page: build ## Measure the speed of a report page (1 minute, quiet machine
 	@tools/viewer.sh install
 	@tools/bench-page.sh
 
-bench-overlap: build ## Compare `morecores overlap -- make` with `make -j2` on six projects (15 minutes, quiet machine)
+bench-overlap: build ## Compare `morecores overlap -- make` with `make -j2` on seven projects (20 minutes, quiet machine)
 	@tools/install-deps.sh kernel-study
 	@tools/bench-overlap.sh
 
 # Ends with status 1 if any run under overlap has another result than the serial build.
-stress-overlap: cargo install-deps ## Compare results of `morecores overlap` with serial ones, many times (15 minutes; RUNS=100, ONLY=script)
+stress-overlap: cargo install-deps ## Compare results of `morecores overlap` with serial ones, many times (30 minutes; RUNS=100, ONLY=script)
 	@RUNS='$(or $(RUNS),100)' ONLY='$(ONLY)' cargo bench -q --locked -p morecores-overlap --bench stress
 
 # The other libraries run in one session with the workloads: OpenBLAS, OpenCV, rayon and wrk.

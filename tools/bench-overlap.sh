@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# Compares `morecores overlap -- make` with `make -j2` and `make` on two CPUs: lua, zlib, bzip2 and
-# libpng from Debian's sources, the kernel's lib/, and a generated project of 40 files. The three
-# builds of a round run one after the other, and rounds are repeated: ROUNDS=5.
+# Compares `morecores overlap -- make` with `make -j2` and `make` on two CPUs: lua, zlib, bzip2,
+# libpng and cdparanoia from Debian's sources, the kernel's lib/, and a generated project of 40
+# files. Debian builds cdparanoia without -j. The three builds of a round run one after the other,
+# and rounds are repeated: ROUNDS=5.
 #
-# Prints the median speedup over `make` of each, and the median ratio of the two within a round.
+# Prints the median speedup over `make` of each, the median ratio of the two within a round, and how
+# many CPUs each keeps busy: CPU time of all processes divided by elapsed time.
+#
+# Before that it compares the CPU time of `make` and of overlap with one job on one CPU: of two
+# projects whose commands are deferred, and of one whose commands are not.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 root=$PWD
-overlap=$root/target/release/morecores-overlap
+overlap=${CARGO_TARGET_DIR:-$root/target}/release/morecores-overlap
 rounds=${ROUNDS:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -52,54 +57,146 @@ clean:
 MAKEFILE
 }
 
-# elapsed COMMAND...: seconds of one run, silent. A failure ends the bench.
-elapsed() {
-    local start=$EPOCHREALTIME
-    "$@" >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; say "$* failed"; return 1; }
-    awk -v from="$start" -v to="$EPOCHREALTIME" 'BEGIN { print to - from }'
+# A project of which nothing is deferred: a script interpreter converts texts, and writes, reads and
+# removes files meanwhile.
+generate_undeferred() {
+    mkdir "$work/undeferred"
+    local page line
+    for page in {1..100}; do
+        for line in {1..1500}; do echo "Page *$page* holds line $line of _text_ & <numbers>."; done >"$work/undeferred/$page.txt"
+    done
+    cat >"$work/undeferred/convert.pl" <<'PERL'
+my ($source, $page) = @ARGV;
+open my $text, '<', $source or die;
+my @lines = <$text>;
+my (%count, @parts);
+while (my @part = splice @lines, 0, 100) {
+    for (@part) {
+        s/&/&amp;/g; s/</&lt;/g; s/>/&gt;/g;
+        s{\*(\w+)\*}{<b>$1</b>}g; s{_(\w+)_}{<i>$1</i>}g;
+        $count{lc $_}++ for /\w+/g;
+    }
+    my $name = "$page." . @parts;
+    open my $file, '>', $name or die;
+    print $file @part;
+    close $file;
+    push @parts, $name;
+}
+open my $html, '>', $page or die;
+for my $name (@parts) {
+    -s $name or die;
+    open my $part, '<', $name or die;
+    print $html "<p>\n", <$part>;
+    unlink $name;
+}
+print $html "$_ $count{$_}\n" for sort keys %count;
+PERL
+    cat >"$work/undeferred/Makefile" <<'MAKEFILE'
+all: $(patsubst %.txt,%.html,$(sort $(wildcard *.txt)))
+%.html: %.txt convert.pl
+	perl convert.pl $< $@
+clean:
+	rm -f *.html
+MAKEFILE
 }
 
-# bench NAME CLEAN COMMAND...: the rounds of one project, in its directory.
+# timed COMMAND...: elapsed seconds of one run, and the CPU seconds of the command and of everything
+# that it and its children waited for; silent. A failure ends the bench.
+timed() {
+    local TIMEFORMAT='%3R %3U %3S'
+    { time "$@" >"$work/log" 2>&1; } 2>"$work/time" || { tail -n 5 "$work/log" >&2; say "$* failed"; return 1; }
+    awk '{ print $1, $2 + $3 }' "$work/time"
+}
+
+# Shared by the tables.
+median='
+    function median(values, count,    i, j, swap) {
+        for (i = 1; i <= count; i++)
+            for (j = i + 1; j <= count; j++)
+                if (values[j] < values[i]) { swap = values[i]; values[i] = values[j]; values[j] = swap }
+        return count % 2 ? values[(count + 1) / 2] : (values[count / 2] + values[count / 2 + 1]) / 2
+    }'
+
+# bench NAME CLEAN COMMAND...: the rounds of one project on two CPUs, in its directory.
 bench() {
     local name=$1 clean=$2 round serial parallel overlapped
     shift 2
     for ((round = 0; round < rounds; round++)); do
         $clean >/dev/null 2>&1
-        serial=$(elapsed taskset -c 0,1 "$@")
+        serial=$(timed taskset -c 0,1 "$@")
         $clean >/dev/null 2>&1
-        parallel=$(elapsed taskset -c 0,1 "$@" -j2)
+        parallel=$(timed taskset -c 0,1 "$@" -j2)
         $clean >/dev/null 2>&1
-        overlapped=$(elapsed taskset -c 0,1 "$overlap" --jobs 2 -- "$@")
+        overlapped=$(timed taskset -c 0,1 "$overlap" --jobs 2 -- "$@")
         echo "$serial $parallel $overlapped"
-    done | awk -v name="$name" '
-        function median(values, count,    i, j, swap) {
-            for (i = 1; i <= count; i++)
-                for (j = i + 1; j <= count; j++)
-                    if (values[j] < values[i]) { swap = values[i]; values[i] = values[j]; values[j] = swap }
-            return count % 2 ? values[(count + 1) / 2] : (values[count / 2] + values[count / 2 + 1]) / 2
+    done | awk -v name="$name" "$median"'
+        {
+            serial[NR] = $1; parallel[NR] = $1 / $3; overlapped[NR] = $1 / $5; ratio[NR] = $3 / $5
+            busy_parallel[NR] = $4 / $3; busy_overlapped[NR] = $6 / $5
+            busy_ratio[NR] = busy_overlapped[NR] / busy_parallel[NR]
         }
-        { serial[NR] = $1; parallel[NR] = $1 / $2; overlapped[NR] = $1 / $3; ratio[NR] = $2 / $3 }
         END {
             printf "%-12s make %6.2f s   make -j2 %.2f times   overlap %.2f times   overlap to -j2", \
                 name, median(serial, NR), median(parallel, NR), median(overlapped, NR)
             middle = median(ratio, NR)
-            printf " %.3f (%.3f to %.3f in %d rounds)\n", middle, ratio[1], ratio[NR], NR
+            printf " %.3f (%.3f to %.3f in %d rounds)", middle, ratio[1], ratio[NR], NR
+            printf "   busy CPUs: -j2 %.2f, overlap %.2f (ratio %.2f)\n", \
+                median(busy_parallel, NR), median(busy_overlapped, NR), median(busy_ratio, NR)
+        }'
+}
+
+# cost NAME CLEAN COMMAND...: CPU time of one project on one CPU, in series and under overlap.
+cost() {
+    local name=$1 clean=$2 round serial overlapped
+    shift 2
+    for ((round = 0; round < rounds; round++)); do
+        $clean >/dev/null 2>&1
+        serial=$(timed taskset -c 0 "$@")
+        $clean >/dev/null 2>&1
+        overlapped=$(timed taskset -c 0 "$overlap" --jobs 1 -- "$@")
+        echo "$serial $overlapped" "$(sed -n 's/^overlap: .*\. \([0-9]*\) commands deferred.* \([0-9]*\) calls seen.*/\1 \2/p' "$work/log")"
+    done | awk -v name="$name" "$median"'
+        {
+            serial[NR] = $2; more[NR] = 100 * ($4 / $2 - 1); more_elapsed[NR] = 100 * ($3 / $1 - 1)
+            deferred = $5; calls[NR] = $6 / $2
+        }
+        END {
+            middle = median(more, NR)
+            printf "%-12s 1 CPU: make %6.2f s of CPU time   overlap %+.1f%% (%+.1f%% to %+.1f%% in %d rounds)", \
+                name, median(serial, NR), middle, more[1], more[NR], NR
+            printf "   elapsed %+.1f%%   %d commands deferred, %d calls seen a second\n", \
+                median(more_elapsed, NR), deferred, median(calls, NR)
         }'
 }
 
 say "fetching and configuring the sources"
-fetch_sources lua5.4 zlib bzip2 libpng1.6
+fetch_sources lua5.4 zlib bzip2 libpng1.6 cdparanoia
 cd "$work"
 for archive in *.orig.tar.*; do tar -xf "$archive"; done
 (cd zlib-* && chmod +x configure && ./configure >/dev/null)
 (cd libpng-* && ./configure >/dev/null 2>&1)
+# Its debian/rules forbids a parallel build (`dh --no-parallel`), and sets these flags.
+(
+    cd cdparanoia-*
+    tar -xf ../cdparanoia_*.debian.tar.*
+    while read -r patch; do patch -s -p1 <"debian/patches/$patch"; done <debian/patches/series
+    cp configure.guess config.guess
+    cp configure.sub config.sub
+    CFLAGS='-g -O2 -fPIC' LDFLAGS=-fPIC sh ./configure >/dev/null 2>&1
+)
 generate_project
+generate_undeferred
+
+(cd generated && cost generated "make clean" make)
+(cd lua-*/src && cost lua "make clean" make linux)
+(cd undeferred && cost undeferred "make clean" make)
 
 (cd generated && bench generated "make clean" make)
 (cd lua-*/src && bench lua "make clean" make linux)
 (cd zlib-* && bench zlib "make clean" make)
 (cd bzip2-* && bench bzip2 "make clean" make)
 (cd libpng-* && bench libpng "make clean" make)
+(cd cdparanoia-* && bench cdparanoia "make clean" make)
 
 # Sets kernel_make, and stays in .bench/.
 cd "$root"
