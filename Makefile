@@ -69,7 +69,7 @@ bench-page: build ## Measure the speed of a report page (1 minute, quiet machine
 	@tools/bench-page.sh
 
 bench-overlap: build ## Compare `morecores overlap -- make` with `make -j2` on seven projects (20 minutes, quiet machine)
-	@tools/install-deps.sh kernel-study
+	@tools/install-deps.sh kernel-study bench-overlap
 	@tools/bench-overlap.sh
 
 # Ends with status 1 if any run under overlap has another result than the serial build.
