@@ -177,11 +177,11 @@ impl Effects {
         }
     }
 
-    /// First file for which this command must run after `earlier`; `None` if their order does not
+    /// Reason for which this command must run after `earlier`; `None` if their order does not
     /// matter. The conditions are those of Bernstein: neither writes what the other reads or
     /// writes.
     #[must_use]
-    pub(crate) fn conflict<'a>(&'a self, earlier: &'a Self) -> Option<&'a Path> {
+    pub(crate) fn conflict<'a>(&'a self, earlier: &'a Self) -> Option<Conflict<'a>> {
         let names = |effects: &Self, write: &Write| {
             let paths = effects.writes.iter().map(|write| &write.path).chain(&effects.reads);
             paths.into_iter().any(|path| write.concerns(path))
@@ -192,17 +192,27 @@ impl Effects {
                 && self.writes.contains(write)
                 && earlier.writes.contains(write)
         };
-        let reads_its_output = earlier
-            .writes
-            .iter()
-            .filter(|write| !is_of_both(write))
-            .find(|write| names(self, write) || self.search.can_find(write));
-        let overwrites_its_input = || {
-            let others = self.writes.iter().filter(|write| !is_of_both(write));
-            others.into_iter().find(|write| names(earlier, write) || earlier.search.can_find(write))
-        };
-        reads_its_output.or_else(overwrites_its_input).map(|write| write.path.as_path())
+        let earlier_writes = || earlier.writes.iter().filter(|write| !is_of_both(write));
+        let mut writes = self.writes.iter().filter(|write| !is_of_both(write));
+        let named = earlier_writes()
+            .find(|write| names(self, write))
+            .or_else(|| writes.find(|write| names(earlier, write) || earlier.search.can_find(write)));
+        let found = || earlier_writes().find(|write| self.search.can_find(write));
+        named
+            .map(|write| Conflict::Named(&write.path))
+            .or_else(|| found().map(|write| Conflict::Found(&write.path)))
     }
+}
+
+/// Reason for the order of two commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conflict<'a> {
+    /// The later command names this file, or changes what the earlier one may read. It starts after
+    /// the earlier one.
+    Named(&'a Path),
+    /// The later command may find this output of the earlier one by itself. It may start before,
+    /// and waits if it looks at the file.
+    Found(&'a Path),
 }
 
 #[cfg(test)]
@@ -226,19 +236,19 @@ mod tests {
             writes: vec![binary("/b/p")],
             search: Search::LIBRARIES,
         };
-        assert_eq!(link.conflict(&first), Some(Path::new("/b/a.o")));
+        assert_eq!(link.conflict(&first), Some(Conflict::Named(Path::new("/b/a.o"))));
     }
 
     #[test]
-    fn a_generated_header_waits_for_compilations_that_may_find_it_and_they_for_it() {
+    fn a_generated_header_waits_for_compilations_that_may_find_it_and_they_only_if_they_look() {
         let object = compile("/b/a.c", "/b/a.o");
         let header = Effects {
             reads: vec!["/b/config.in".into()],
             writes: vec![Write::new("/b/config.h".into(), State::Other)],
             search: Search::default(),
         };
-        assert_eq!(header.conflict(&object), Some(Path::new("/b/config.h")));
-        assert_eq!(object.conflict(&header), Some(Path::new("/b/config.h")));
+        assert_eq!(header.conflict(&object), Some(Conflict::Named(Path::new("/b/config.h"))));
+        assert_eq!(object.conflict(&header), Some(Conflict::Found(Path::new("/b/config.h"))));
     }
 
     #[test]
@@ -250,9 +260,12 @@ mod tests {
         };
         let first = with_directory("/b/a.c", "/b/out/a.o", true);
         assert_eq!(with_directory("/b/b.c", "/b/out/b.o", true).conflict(&first), None);
-        assert_eq!(compile("/b/b.c", "/b/out/b.o").conflict(&first), Some(Path::new("/b/out")));
+        assert_eq!(
+            compile("/b/b.c", "/b/out/b.o").conflict(&first),
+            Some(Conflict::Named(Path::new("/b/out")))
+        );
         let plain = with_directory("/b/a.c", "/b/out/a.o", false);
-        assert_eq!(plain.conflict(&plain), Some(Path::new("/b/out")));
+        assert_eq!(plain.conflict(&plain), Some(Conflict::Named(Path::new("/b/out"))));
     }
 
     #[test]

@@ -82,18 +82,6 @@ impl Filter {
     /// The filter of the build.
     pub(crate) fn for_build() -> Self {
         let mut code = show(&[PROCESSES, LOOKS, USES]);
-        for &(number, flags) in WATCHED_WITH_PATH {
-            code.push(jump_if_equal(call_number(number), 0, 4));
-            code.push(load(ARGUMENTS_OFFSET + 8 * flags));
-            code.push(sock_filter {
-                code: (BPF_JMP | libc::BPF_JSET | BPF_K) as u16,
-                jt: 1,
-                jf: 0,
-                k: libc::AT_EMPTY_PATH as u32,
-            });
-            code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
-            code.push(answer(libc::SECCOMP_RET_ALLOW));
-        }
         // Reads of the standard input alone.
         code.push(jump_if_equal(call_number(libc::SYS_read), 0, 3));
         code.push(load(ARGUMENTS_OFFSET));
@@ -106,7 +94,7 @@ impl Filter {
     /// The filter of a program whose uses of files are shown. It shows no `execve`, because the
     /// supervisor waits for that of the program itself.
     pub(crate) fn for_job() -> Self {
-        let mut code = show(&[USES]);
+        let mut code = show(&[LOOKS, USES]);
         code.push(answer(libc::SECCOMP_RET_ALLOW));
         Self(code)
     }
@@ -140,7 +128,8 @@ impl Filter {
     }
 }
 
-/// Instructions that show these calls, and leave the number of any other in the accumulator.
+/// Instructions that show these calls and those of `WATCHED_WITH_PATH`, and leave the number of any
+/// other in the accumulator.
 fn show(calls: &[&[c_long]]) -> Vec<sock_filter> {
     let mut code = vec![
         load(ARCHITECTURE_OFFSET),
@@ -151,6 +140,18 @@ fn show(calls: &[&[c_long]]) -> Vec<sock_filter> {
     for &number in calls.iter().copied().flatten() {
         code.push(jump_if_equal(call_number(number), 0, 1));
         code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
+    }
+    for &(number, flags) in WATCHED_WITH_PATH {
+        code.push(jump_if_equal(call_number(number), 0, 4));
+        code.push(load(ARGUMENTS_OFFSET + 8 * flags));
+        code.push(sock_filter {
+            code: (BPF_JMP | libc::BPF_JSET | BPF_K) as u16,
+            jt: 1,
+            jf: 0,
+            k: libc::AT_EMPTY_PATH as u32,
+        });
+        code.push(answer(libc::SECCOMP_RET_USER_NOTIF));
+        code.push(answer(libc::SECCOMP_RET_ALLOW));
     }
     code
 }

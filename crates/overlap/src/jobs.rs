@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::effects::{Effects, State};
+use crate::effects::{Conflict, Effects, State};
 use crate::process::Process;
 
 /// Place of a job in the serial order.
@@ -34,6 +34,8 @@ struct Job {
     progress: Progress,
     /// Earlier jobs that must end first, each with a file that is the reason.
     waits_for: BTreeMap<JobId, PathBuf>,
+    /// Earlier jobs with outputs that the job may find by itself.
+    may_find: BTreeSet<JobId>,
     /// Promised times of change of its outputs, in the order of its writes.
     times: Vec<Timestamp>,
     /// Outputs of which make was told that they are as the job leaves them.
@@ -127,12 +129,17 @@ impl Jobs {
         let id = JobId(self.next);
         self.next += 1;
         self.names.add(&effects);
-        let waits_for = self
-            .jobs
-            .iter()
-            .filter(|(_, earlier)| matches!(earlier.progress, Progress::Waiting | Progress::Running))
-            .filter_map(|(earlier, job)| Some((*earlier, effects.conflict(&job.effects)?.to_owned())))
-            .collect();
+        let (mut waits_for, mut may_find) = (BTreeMap::new(), BTreeSet::new());
+        for (earlier, job) in &self.jobs {
+            if !matches!(job.progress, Progress::Waiting | Progress::Running) {
+                continue;
+            }
+            match effects.conflict(&job.effects) {
+                Some(Conflict::Named(path)) => drop(waits_for.insert(*earlier, path.to_owned())),
+                Some(Conflict::Found(_)) => drop(may_find.insert(*earlier)),
+                None => {}
+            }
+        }
         let mut times = Vec::new();
         for write in &mut effects.writes {
             // A moved file keeps its time.
@@ -151,7 +158,15 @@ impl Jobs {
         }
         self.jobs.insert(
             id,
-            Job { effects, driver, progress: Progress::Waiting, waits_for, times, told: BTreeSet::new() },
+            Job {
+                effects,
+                driver,
+                progress: Progress::Waiting,
+                waits_for,
+                may_find,
+                times,
+                told: BTreeSet::new(),
+            },
         );
         id
     }
@@ -250,6 +265,28 @@ impl Jobs {
             let write = &job.effects.writes[index];
             Some(Pending { job: *id, path: write.path.clone(), after: write.after, time: job.times[index] })
         })
+    }
+
+    /// Whether a job may find an output of an earlier job that has not ended.
+    pub(crate) fn may_find_pending(&self, id: JobId) -> bool {
+        let is_unfinished = |earlier: &JobId| {
+            self.jobs.get(earlier).is_some_and(|earlier| earlier.progress != Progress::Succeeded)
+        };
+        self.jobs.get(&id).is_some_and(|job| job.may_find.iter().any(is_unfinished))
+    }
+
+    /// Whether an unfinished job before this one writes a name.
+    pub(crate) fn is_pending_before(&self, id: JobId, path: &Path) -> bool {
+        self.unfinished()
+            .take_while(|(earlier, _)| **earlier < id)
+            .any(|(_, job)| job.effects.writes.iter().any(|write| write.concerns(path)))
+    }
+
+    /// Whether an unfinished job before this one changes a name in a directory.
+    pub(crate) fn is_pending_in_before(&self, id: JobId, directory: &Path) -> bool {
+        self.unfinished()
+            .take_while(|(earlier, _)| **earlier < id)
+            .any(|(_, job)| job.effects.writes.iter().any(|write| write.path.parent() == Some(directory)))
     }
 
     /// The last unfinished job that changes a name in a directory.

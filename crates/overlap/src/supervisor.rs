@@ -111,6 +111,8 @@ pub(crate) struct Supervisor {
     checkpoints: BTreeMap<JobId, Checkpoint>,
     successors: HashMap<Process, Successor>,
     held: Vec<Held>,
+    /// Calls of running jobs that wait for an earlier job.
+    held_in_jobs: Vec<(JobId, Notification)>,
     /// Address behind a `syscall` in the code of each process that has called.
     instructions: HashMap<Process, u64>,
     /// Stopped and ended copies of drivers.
@@ -155,6 +157,7 @@ impl Supervisor {
             checkpoints: BTreeMap::new(),
             successors: HashMap::new(),
             held: Vec::new(),
+            held_in_jobs: Vec::new(),
             instructions: HashMap::new(),
             copies: BTreeSet::new(),
             ended_copies: HashMap::new(),
@@ -263,12 +266,13 @@ impl Supervisor {
     }
 
     fn start_ready(&mut self) -> io::Result<()> {
-        while self.running.len() < self.max_running
+        while self.running.len() - self.blocked_jobs() < self.max_running
             && let Some(id) = self.jobs.next_ready()
             && let Some(deferred) = self.waiting.remove(&id)
         {
             let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|output| output.path).collect();
-            let uses = if self.observation.is_some() { FileUses::Shown } else { FileUses::Hidden };
+            let is_shown = self.observation.is_some() || self.jobs.may_find_pending(id);
+            let uses = if is_shown { FileUses::Shown } else { FileUses::Hidden };
             self.running.insert(id, deferred.start(&outputs, self.folder.path(), uses)?);
             self.record.commands[id.0].started = Some(self.started.elapsed());
             self.jobs.set_progress(id, Progress::Running);
@@ -316,15 +320,33 @@ impl Supervisor {
         }
     }
 
-    /// Observes a call of a deferred command and lets it go on.
+    /// Receives a call of a running job.
     fn observe_job(&mut self, id: JobId) {
-        let listener = self.running.get(&id).and_then(Running::listener);
-        if let Some((listener, call)) = listener.and_then(|listener| Some((listener, listener.receive()?))) {
-            if let Some(observation) = &mut self.observation {
-                observation.observe_job(id, &call);
-            }
-            listener.answer(&call, Answer::Continue);
+        if let Some(call) = self.running.get(&id).and_then(Running::listener).and_then(Listener::receive) {
+            self.decide_in_job(id, call);
         }
+    }
+
+    /// Lets a call of a running job go on, or holds it.
+    fn decide_in_job(&mut self, id: JobId, call: Notification) {
+        let Some(listener) = self.running.get(&id).and_then(Running::listener) else { return };
+        if !listener.is_valid(&call) {
+            return;
+        }
+        if self.must_wait_in_job(id, &call) {
+            self.held_in_jobs.push((id, call));
+            return;
+        }
+        if let Some(observation) = &mut self.observation {
+            observation.observe_job(id, &call);
+        }
+        listener.answer(&call, Answer::Continue);
+    }
+
+    /// Number of running jobs of which a call waits: others may run in their places, so that what
+    /// they wait for can end.
+    fn blocked_jobs(&self) -> usize {
+        self.held_in_jobs.iter().map(|(id, _)| id).collect::<BTreeSet<_>>().len()
     }
 
     /// Settles the jobs at the front of the serial order that have ended.
@@ -355,6 +377,9 @@ impl Supervisor {
 
     /// Decides again about the calls that wait.
     fn reconsider(&mut self) -> io::Result<()> {
+        for (id, call) in std::mem::take(&mut self.held_in_jobs) {
+            self.decide_in_job(id, call);
+        }
         for held in std::mem::take(&mut self.held) {
             if self.build.listener.is_valid(&held.call) {
                 self.decide_and_answer(held.call, Some(held))?;

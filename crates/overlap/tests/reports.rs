@@ -220,3 +220,40 @@ fn an_estimate_is_near_the_sum_of_its_parts() {
     let spans = events["traceEvents"].as_array().expect("a list").iter().filter(|event| event["ph"] == "X");
     assert_eq!(spans.count(), 10);
 }
+
+#[test]
+fn a_compilation_starts_before_a_list_that_it_may_include_and_waits_if_it_does() {
+    if skips() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    let slow: String = (0..1500).map(|n| format!("int s{n}(int x) {{ return x * {n} / 7; }}\n")).collect();
+    write("slow.c", &slow);
+    write("list.in", "int listed = 42; // take\nint listed = 1; // leave\n");
+    write("list.txt", "int listed = 7;\n");
+    write("apart.c", "int apart(void) { return 1; }\n");
+    write("include.c", "#include \"list.txt\"\nint main(void) { return listed; }\n");
+    // The list may be what the first compilation includes, so it waits for that.
+    let script = "gcc -O2 -c slow.c\ngrep take list.in > list.txt\ngcc -c apart.c\ngcc -c include.c\n\
+                  gcc -o prog include.o\n";
+    write("Makefile", &format!("all:\n\t{}", script.trim_end().replace('\n', "\n\t")));
+    let report = folder.path().join("report.json");
+    let output = Command::new(PROGRAM)
+        .args(["--jobs", "2", "--json"])
+        .arg(&report)
+        .args(["--", "make"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the build starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let status = Command::new(folder.path().join("prog")).status().expect("the program starts");
+    assert_eq!(status.code(), Some(42));
+    let report: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
+    let time = |command: usize, name: &str| report["commands"][command][name].as_f64().expect("a number");
+    let [slow, list, apart, include] = [0, 1, 2, 3];
+    assert!(time(list, "started_s") >= time(slow, "ended_s"), "{report:#}");
+    assert!(time(apart, "ended_s") <= time(list, "started_s"), "{report:#}");
+    assert!(time(include, "started_s") <= time(list, "started_s"), "{report:#}");
+    assert!(time(include, "ended_s") >= time(list, "ended_s"), "{report:#}");
+}

@@ -12,7 +12,7 @@ use super::observation::is_make;
 use crate::calls::{Call, PathArgument, decode};
 use crate::disk::{canonical, coarse_now, is_of_kernel};
 use crate::effects::{Effects, State, Write};
-use crate::jobs::Pending;
+use crate::jobs::{JobId, Pending};
 use crate::listener::{Answer, Notification};
 use crate::process::Process;
 use crate::promise;
@@ -73,18 +73,54 @@ impl Supervisor {
 
     /// The pending write of the file that a path leads to.
     pub(super) fn pending(&self, path: &Path, follows_links: bool) -> Option<Pending> {
+        self.find_pending(path, follows_links, |path| self.jobs.pending(path))
+    }
+
+    /// The first result of `find` for a path or for what it leads to.
+    fn find_pending<T>(
+        &self,
+        path: &Path,
+        follows_links: bool,
+        find: impl Fn(&Path) -> Option<T>,
+    ) -> Option<T> {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
             let name = path.file_name()?;
             let link = if follows_links { std::fs::read_link(&path).ok() } else { None };
             if self.jobs.may_write(name)
-                && let Some(pending) = self.jobs.pending(&canonical(&path))
+                && let Some(pending) = find(&canonical(&path))
             {
                 return Some(pending);
             }
             path = absolute(path.parent()?, link?.as_os_str());
         }
         None
+    }
+
+    /// Whether a call of a running job must wait: it looks at an output of an earlier job, which it
+    /// found by itself.
+    pub(super) fn must_wait_in_job(&self, id: JobId, call: &Notification) -> bool {
+        let process = Process(call.pid);
+        let is_pending = |path: PathArgument, follows_links: bool| {
+            let writes = |path: &Path| self.jobs.is_pending_before(id, path).then_some(());
+            let path = process.resolve(path);
+            path.is_some_and(|path| self.find_pending(&path, follows_links, writes).is_some())
+        };
+        match decode(call) {
+            Call::Look { path, follows_links, .. } | Call::Open { path, follows_links } => {
+                is_pending(path, follows_links)
+            }
+            Call::OpenToWrite { path, .. }
+            | Call::MakeDirectory { path }
+            | Call::MakeName { path }
+            | Call::Change { path } => is_pending(path, true),
+            Call::Rename { from, to } => is_pending(from, false) || is_pending(to, false),
+            Call::List { descriptor } => {
+                let directory = process.descriptor(descriptor);
+                directory.is_some_and(|directory| self.jobs.is_pending_in_before(id, &directory))
+            }
+            _ => false,
+        }
     }
 
     fn look(

@@ -11,7 +11,9 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::{Checkpoint, Successor, Supervisor};
+use crate::execution::Running;
 use crate::jobs::JobId;
+use crate::listener::Answer;
 use crate::process::Process;
 use crate::record::CommandResult;
 use crate::tracee::Tracee;
@@ -48,6 +50,15 @@ impl Supervisor {
         stopped.wait_for_stop()?;
         wait_until_ended(&descendants)?;
 
+        // A call that waits would keep its job from ending by itself.
+        for (job, call) in &self.held_in_jobs {
+            if *job > id
+                && let Some(listener) = self.running.get(job).and_then(Running::listener)
+            {
+                listener.answer(call, Answer::Continue);
+            }
+        }
+        self.held_in_jobs.retain(|(job, _)| *job < id);
         for later in later {
             self.waiting.remove(&later);
             if let Some(running) = self.running.remove(&later) {
