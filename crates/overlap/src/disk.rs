@@ -162,14 +162,14 @@ impl Backup {
                     fs::copy(path, &copy)?;
                     Ok(copy)
                 };
-                let told = |error: io::Error| {
+                let with_advice = |error: io::Error| {
                     let (path, folder) = (path.display(), folder.display());
                     let text = format!(
                         "cannot keep a copy of {path} in {folder}: {error}; set TMPDIR to a folder with more room"
                     );
                     io::Error::new(error.kind(), text)
                 };
-                Before::File(copy().map_err(told)?, found)
+                Before::File(copy().map_err(with_advice)?, found)
             }
             Ok(_) => Before::Special,
         };

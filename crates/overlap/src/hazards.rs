@@ -62,7 +62,7 @@ pub(crate) struct Hazards {
 #[derive(Debug, PartialEq, Eq)]
 enum Order {
     /// As in series, or within one recipe.
-    Kept,
+    Serial,
     /// Any; the recipes at the level where they part.
     Free(Recipe, Recipe),
     /// A rule is not known.
@@ -82,7 +82,7 @@ pub(crate) fn find_hazards(history: &History) -> Hazards {
         for (kind, first, second) in pairs(&users) {
             hazards.pairs += 1;
             match order.of_lines(first, second) {
-                Order::Kept => {}
+                Order::Serial => {}
                 Order::Unknown => hazards.unmatched += 1,
                 Order::Free(first, second) => {
                     let others = found.entry((file, kind, first)).or_default();
@@ -259,13 +259,13 @@ impl<'a> RecipeOrder<'a> {
         for (first, second) in self.chain(first).into_iter().zip(self.chain(second)) {
             // Two runs of make by one recipe line or by a script run one after the other.
             if self.make(first) != self.make(second) {
-                return Order::Kept;
+                return Order::Serial;
             }
             if first != second {
                 return self.within_make(first, second);
             }
         }
-        Order::Kept
+        Order::Serial
     }
 
     /// Whether a make below `make -j` gets no jobs: a recipe above started it without `$(MAKE)`.
@@ -281,7 +281,7 @@ impl<'a> RecipeOrder<'a> {
     fn within_make(&self, first: LineId, second: LineId) -> Order {
         let Some(rules) = self.rules(first) else { return Order::Unknown };
         if rules.is_serial() || self.is_serial(first) {
-            return Order::Kept;
+            return Order::Serial;
         }
         let (Some(RecipeLine { recipe: before, .. }), Some(RecipeLine { recipe: after, .. })) =
             (&self.recipes[first.0], &self.recipes[second.0])
@@ -291,10 +291,10 @@ impl<'a> RecipeOrder<'a> {
         let none = HashSet::new();
         let made = self.key(first).and_then(|key| self.made.get(&key)).unwrap_or(&none);
         if made.contains(&after.target) {
-            return Order::Kept;
+            return Order::Serial;
         }
         match rules.dependency(&after.target, made) {
-            Dependency::Found => Order::Kept,
+            Dependency::Found => Order::Serial,
             Dependency::Missing => Order::Free(before.clone(), after.clone()),
             Dependency::Unknown => Order::Unknown,
         }
