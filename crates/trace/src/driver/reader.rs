@@ -28,6 +28,9 @@ use crate::wire::{Decoder, PROBES, Slot, StackRecord, slot_count, space_change};
 /// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which fit in the
 /// second-level cache.
 const BATCH_SLOTS: usize = 8_192;
+/// Events of one CPU that are handed on together, 176 KiB. A wake-up brings some 200 events of a
+/// build, and frames of that size take a tenth more room in the file.
+const HANDED_EVENTS: usize = 2_048;
 /// Largest memory for copies, or a share of the free memory if that share is smaller.
 const MAX_BACKLOG_BYTES: u64 = 512 << 20;
 const FREE_MEMORY_DIVISOR: u64 = 8;
@@ -93,7 +96,6 @@ impl Reader {
                 decoders: cpus.iter().map(|cpu| Decoder::new(*cpu)).collect(),
                 lost: vec![0; cpus.len()],
                 unreported: vec![0; cpus.len()],
-                cpus,
                 backlog: VecDeque::new(),
                 backlog_limit: (free_memory() / FREE_MEMORY_DIVISOR).min(MAX_BACKLOG_BYTES) as usize,
                 backlog_bytes: 0,
@@ -101,6 +103,8 @@ impl Reader {
                 stack_summary: StackSummary::default(),
                 sink,
                 events: Vec::with_capacity(BATCH_SLOTS),
+                gathered: vec![Vec::new(); cpus.len()],
+                cpus,
                 count: 0,
             }
             .run_until(&reader_stop, &tid_query)
@@ -187,6 +191,8 @@ struct ReaderState {
     sink: EventSink,
     /// Event buffer, kept between chunks to avoid allocation.
     events: Vec<Event>,
+    /// Events that are not yet handed on, for each CPU.
+    gathered: Vec<Vec<Event>>,
     count: u64,
 }
 
@@ -220,8 +226,11 @@ impl ReaderState {
         while !self.backlog.is_empty() {
             self.deliver_next()?;
         }
-        self.report_remaining_mappings()?;
-        self.report_remaining_losses()?;
+        self.gather_remaining_mappings()?;
+        self.gather_remaining_losses()?;
+        for index in 0..self.cpus.len() {
+            self.hand_on(index)?;
+        }
         let tid = tid_query.calling_thread()?;
         let dropped = self.cpus.iter().map(|cpu| (*cpu, self.buffers.dropped(cpu.0))).collect();
         let mut counts = [0; PROBES.len()];
@@ -241,28 +250,39 @@ impl ReaderState {
         slots.max(self.buffers.stack_fill(cpu.0))
     }
 
-    /// Reports the mappings after the last event of a CPU.
-    fn report_remaining_mappings(&mut self) -> io::Result<()> {
+    /// Adds the mappings after the last event of a CPU.
+    fn gather_remaining_mappings(&mut self) -> io::Result<()> {
         let Some(mappings) = &mut self.mappings else { return Ok(()) };
-        for cpu in &self.cpus {
-            let events = mappings.take_rest(*cpu);
-            if !events.is_empty() {
-                self.count += events.len() as u64;
-                (self.sink)(*cpu, &events)?;
+        let rest: Vec<_> = self.cpus.iter().map(|cpu| mappings.take_rest(*cpu)).collect();
+        rest.into_iter().enumerate().try_for_each(|(index, mut events)| self.gather(index, &mut events))
+    }
+
+    /// Adds the losses after the last event of a CPU.
+    fn gather_remaining_losses(&mut self) -> io::Result<()> {
+        for index in 0..self.cpus.len() {
+            let events = std::mem::take(&mut self.unreported[index]);
+            if events > 0 {
+                let at = self.decoders[index].last();
+                let kind = EventKind::Lost { events };
+                self.gather(index, &mut vec![Event { at, cpu: self.cpus[index], kind }])?;
             }
         }
         Ok(())
     }
 
-    /// Reports the losses after the last event of a CPU.
-    fn report_remaining_losses(&mut self) -> io::Result<()> {
-        for (index, cpu) in self.cpus.iter().enumerate() {
-            let events = std::mem::take(&mut self.unreported[index]);
-            if events > 0 {
-                let at = self.decoders[index].last();
-                self.count += 1;
-                (self.sink)(*cpu, &[Event { at, cpu: *cpu, kind: EventKind::Lost { events } }])?;
-            }
+    /// Adds events of a CPU behind its earlier ones, and hands them on if they are many.
+    fn gather(&mut self, index: usize, events: &mut Vec<Event>) -> io::Result<()> {
+        self.count += events.len() as u64;
+        self.gathered[index].append(events);
+        if self.gathered[index].len() < HANDED_EVENTS { Ok(()) } else { self.hand_on(index) }
+    }
+
+    /// Gives the gathered events of a CPU to the sink.
+    fn hand_on(&mut self, index: usize) -> io::Result<()> {
+        let events = &mut self.gathered[index];
+        if !events.is_empty() {
+            (self.sink)(self.cpus[index], events)?;
+            events.clear();
         }
         Ok(())
     }
@@ -326,13 +346,13 @@ impl ReaderState {
         }
     }
 
-    /// Decodes a chunk and gives its events to the sink.
+    /// Decodes a chunk and gathers its events.
     fn deliver_chunk(&mut self, chunk: Chunk) -> io::Result<()> {
         self.backlog_bytes -= chunk.bytes();
         let Chunk { index, slots, stacks, memory, lost } = chunk;
         let cpu = self.cpus[index];
-        self.events.clear();
-        self.decoders[index].decode(&slots, &mut self.events);
+        let mut events = std::mem::take(&mut self.events);
+        self.decoders[index].decode(&slots, &mut events);
         for StackCopy { record, .. } in &stacks {
             let without_room = record.pages == 0;
             self.stack_summary.dropped += u64::from(without_room);
@@ -342,19 +362,20 @@ impl ReaderState {
         let none = HashMap::new();
         let without_files = MappedFiles { modules: &[], located: &none };
         let files = self.mappings.as_ref().map_or(without_files, MappingReader::files);
-        self.stacks.unwind(&mut self.events, &stacks, &memory, &files);
+        self.stacks.unwind(&mut events, &stacks, &memory, &files);
         if let Some(mappings) = &mut self.mappings {
-            mappings.insert_into(cpu, &mut self.events);
+            mappings.insert_into(cpu, &mut events);
         }
         if self.unreported[index] > 0
-            && let Some(at) = self.events.first().map(|event| event.at)
+            && let Some(at) = events.first().map(|event| event.at)
         {
-            let events = std::mem::take(&mut self.unreported[index]);
-            self.events.insert(0, Event { at, cpu, kind: EventKind::Lost { events } });
+            let lost = std::mem::take(&mut self.unreported[index]);
+            events.insert(0, Event { at, cpu, kind: EventKind::Lost { events: lost } });
         }
         self.unreported[index] += lost;
-        self.count += self.events.len() as u64;
-        if self.events.is_empty() { Ok(()) } else { (self.sink)(cpu, &self.events) }
+        let result = self.gather(index, &mut events);
+        self.events = events;
+        result
     }
 }
 
@@ -399,12 +420,14 @@ mod tests {
                 Ok(())
             }),
             events: Vec::new(),
+            gathered: vec![Vec::new()],
             count: 0,
         };
         let given = |reading: &mut ReaderState| {
             while !reading.backlog.is_empty() {
                 reading.deliver_next().expect("kept");
             }
+            reading.hand_on(0).expect("kept");
             std::mem::take(&mut *told.lock().expect("one thread"))
         };
         reading.copy_buffers();
@@ -423,7 +446,7 @@ mod tests {
         assert_eq!((after.len(), &after[0].kind), (2, &EventKind::Lost { events: 5 }));
         assert_eq!((after[0].at, after[1].at), (Nanos(100 + (1 << 20)), Nanos(100 + (1 << 20))));
         // No event follows the last gap.
-        reading.report_remaining_losses().expect("kept");
+        reading.gather_remaining_losses().expect("kept");
         let last = Event { at: after[1].at, cpu: CpuId(0), kind: EventKind::Lost { events: 2 } };
         assert_eq!(given(&mut reading), [last]);
         assert_eq!(reading.count, (1 << BITS) + 3);
