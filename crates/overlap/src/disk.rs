@@ -1,7 +1,7 @@
 //! The real disk: answers for the table of programs, canonical names of files, and the state of
 //! outputs before a deferred command changes them.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -71,6 +71,11 @@ impl Files for Disk<'_> {
         let mut text = Vec::new();
         File::open(path).ok()?.take(MAX_READ).read_to_end(&mut text).ok()?;
         (text.len() < MAX_READ as usize).then_some(text)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<OsString> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name()).collect()
     }
 }
 

@@ -17,8 +17,9 @@ mod substitution;
 #[cfg(test)]
 mod tests;
 mod word;
+mod xargs;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,8 @@ pub(crate) trait Files {
     fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable>;
     /// The contents of a small file; `None` if it cannot be read, or is about to change.
     fn read(&self, path: &Path) -> Option<Vec<u8>>;
+    /// The names in a folder at present, without what is about to be written.
+    fn names(&self, folder: &Path) -> Vec<OsString>;
 }
 
 /// Kind of a path.
@@ -141,7 +144,7 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
         [_, arguments @ ..] => {
             let directory = &invocation.directory;
             let search_path = search_path.unwrap_or_default();
-            let command = Command { files, directory, search_path, arguments, input: Input::Inherited };
+            let command = Command { files, directory, search_path, arguments, input: &Input::Inherited };
             command_meaning(&program, &command)
         }
         [] => None,
@@ -163,6 +166,7 @@ fn command_meaning(program: &Executable, command: &Command) -> Option<Meaning> {
         [script, ..] if is_shell(program) && libtool::is_script(script, command.directory, command.files) => {
             Some(Meaning { effects: libtool::effects(command)?, weight: Weight::Heavy })
         }
+        _ if program.name == "xargs" && program.format == Format::Elf => xargs::meaning(command),
         _ => programs::meaning(program, command),
     }
 }
@@ -174,16 +178,18 @@ pub(crate) struct Command<'a> {
     directory: &'a Path,
     search_path: &'a str,
     arguments: &'a [String],
-    input: Input,
+    input: &'a Input,
 }
 
 /// Source of a command's standard input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Input {
     /// That of the build, which a deferred command does not have.
     Inherited,
     /// A file or a pipe of the same recipe line.
     Redirected,
+    /// A pipe of the same recipe line, with this text.
+    Known(String),
 }
 
 impl Command<'_> {

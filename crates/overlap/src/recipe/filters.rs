@@ -25,7 +25,7 @@ pub(super) fn unique_effects(command: &Command) -> Option<Effects> {
 /// Effects of `tr [OPTION…] SET…`, which reads its standard input only.
 pub(super) fn translate_effects(command: &Command) -> Option<Effects> {
     split(command, "cCdst", "")?;
-    (command.input == Input::Redirected).then(Effects::default)
+    (*command.input != Input::Inherited).then(Effects::default)
 }
 
 /// Effects of `grep [OPTION…] [PATTERN] [FILE…]` without directories.
@@ -87,7 +87,7 @@ fn split<'a>(command: &Command<'a>, plain: &str, valued: &str) -> Option<Split<'
 /// known.
 pub(super) fn reads_input(command: &Command, operands: &[&String]) -> Option<Vec<PathBuf>> {
     let reads_stream = operands.is_empty() || operands.iter().any(|word| *word == "-");
-    if reads_stream && command.input == Input::Inherited {
+    if reads_stream && *command.input == Input::Inherited {
         return None;
     }
     Some(command.paths(operands.iter().copied().filter(|word| *word != "-")))

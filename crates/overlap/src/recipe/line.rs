@@ -3,6 +3,7 @@
 //! A line is understood if each of its commands is, on every branch. A branch that need not run is
 //! taken to run: what make was told about its outputs is checked when the job has ended.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use brush_parser::Parser;
@@ -15,7 +16,7 @@ use brush_parser::ast::{
 use super::word::{Context, Variables};
 use super::{
     Command, Executable, Files, Format, Input, Invocation, Kind, Meaning, Weight, absolute, command_meaning,
-    programs,
+    programs, substitution, xargs,
 };
 use crate::disk::is_of_kernel;
 use crate::effects::{Effects, State, Write};
@@ -94,6 +95,10 @@ impl Files for Walk<'_> {
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
         if self.writes(path) { None } else { self.files.read(path) }
     }
+
+    fn names(&self, folder: &Path) -> Vec<OsString> {
+        self.files.names(folder)
+    }
 }
 
 impl Walk<'_> {
@@ -143,12 +148,13 @@ impl Walk<'_> {
         if others.is_empty() {
             return self.node(last, certainty);
         }
-        let input = self.input;
+        let input = self.input.clone();
         let writes = self.effects.writes.clone();
         for part in others {
             // Its status does not count.
             self.subshell(|walk| walk.node(part, Certainty::Possible))?;
-            self.input = Input::Redirected;
+            let printed = substitution::words(part, self.words()).and_then(|words| xargs::printed(&words));
+            self.input = printed.map_or(Input::Redirected, Input::Known);
         }
         // They run at the same time, so that the order of their writes is not known.
         if self.effects.writes != writes {
@@ -164,9 +170,11 @@ impl Walk<'_> {
             Node::Simple(simple) => self.simple(simple, certainty),
             Node::Compound(compound, redirects) => {
                 let mut effects = Effects::default();
-                let input = self.input;
+                let input = self.input.clone();
                 for redirect in redirects.iter().flat_map(|redirects| &redirects.0) {
-                    self.input = self.redirect(redirect, &mut effects)?.unwrap_or(self.input);
+                    if let Some(input) = self.redirect(redirect, &mut effects)? {
+                        self.input = input;
+                    }
                 }
                 self.add(effects, certainty);
                 self.compound(compound, certainty)?;
@@ -219,7 +227,7 @@ impl Walk<'_> {
     fn simple(&mut self, simple: &SimpleCommand, certainty: Certainty) -> Option<()> {
         let mut assignments = Vec::new();
         let mut effects = Effects::default();
-        let mut input = self.input;
+        let mut input = self.input.clone();
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             match item {
                 CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if !assignment.append => {
@@ -290,7 +298,7 @@ impl Walk<'_> {
             // Ends the line: what follows may not run, and a failure is the line's own.
             ("exit", [] | [_]) => {}
             _ => {
-                let meaning = self.command(name, arguments, input)?;
+                let meaning = self.command(name, arguments, &input)?;
                 self.weight = self.weight.max(meaning.weight);
                 effects.append(meaning.effects);
             }
@@ -299,7 +307,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    fn command(&self, name: &str, arguments: &[String], input: Input) -> Option<Meaning> {
+    fn command(&self, name: &str, arguments: &[String], input: &Input) -> Option<Meaning> {
         let search_path = self.variables.get("PATH").map_or("", String::as_str);
         let command = Command { files: self, directory: &self.directory, search_path, arguments, input };
         if BUILT_IN.contains(&name) {

@@ -64,7 +64,7 @@ fn edited_name(pipeline: &Pipeline, context: Context) -> Option<String> {
 }
 
 /// The words of a command without assignments and redirections.
-fn words(command: &Node, context: Context) -> Option<Vec<String>> {
+pub(super) fn words(command: &Node, context: Context) -> Option<Vec<String>> {
     let Node::Simple(SimpleCommand { prefix: None, word_or_name: Some(name), suffix }) = command else {
         return None;
     };

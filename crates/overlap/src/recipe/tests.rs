@@ -1,6 +1,7 @@
 //! Command lines as they stand in makefiles, with the files that they read and write.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Executable, Files, Format, Invocation, Kind, Meaning, Weight, meaning};
@@ -31,6 +32,11 @@ impl Files for Disk {
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
         self.0.get(path).cloned()
     }
+
+    fn names(&self, folder: &Path) -> Vec<OsString> {
+        let inner = self.0.keys().filter(|path| path.parent() == Some(folder));
+        inner.filter_map(|path| path.file_name()).map(OsStr::to_owned).collect()
+    }
 }
 
 fn disk() -> Disk {
@@ -49,6 +55,7 @@ fn disk() -> Disk {
         // The list `libpending.la` itself is about to change.
         ("/b/.libs/libpending.lai", ""),
         ("/b/.libs/libold.a", ""),
+        ("/b/.libs/libstale.so.1", ""),
     ];
     Disk(files.into_iter().map(|(name, text)| (name.into(), text.into())).collect())
 }
@@ -242,6 +249,13 @@ fn the_files_of_filters_are_known() {
         ("(cd out && sed p ../a.c) | cat > x", "a.c", "x"),
         ("x=a; x=b | cat a.c; cat $x.c", "a.c a.c", ""),
         ("grep x </dev/null", "", ""),
+        (
+            "rm -f out/l.a; printf \"out/%s \" a.o b.o | xargs ar cDPrST out/l.a",
+            "out/l.a out/a.o out/b.o",
+            "out/l.a",
+        ),
+        ("echo x.o | xargs -r rm -f y.o", "", "y.o- x.o-"),
+        ("printf %s '' | xargs -r rm", "", ""),
         ("rm -f y x.tf[12] z[ab]c", "", "y- x.tf1- x.tf2- zac- zbc-"),
         ("gcc -E a.c > x.i", "a.c", "x.i"),
         ("gcc -E -MD -MF x.d -o x.i a.c", "a.c", "x.d x.i"),
@@ -286,6 +300,13 @@ fn filters_with_unclear_effects_are_not_understood() {
         "cat x.tf[12]",
         "sed p a.c | (cd out; unknown-program)",
         "sed p <<END\nEND",
+        "xargs rm",
+        "cat a.c | xargs rm",
+        "echo a b | sort | xargs rm",
+        "echo \"a 'b c'\" | xargs rm",
+        "echo a | xargs -n1 rm",
+        "echo a | xargs unknown-program",
+        "echo a > x | xargs rm",
     ] {
         assert_eq!(line(text), None, "{text}");
     }
@@ -374,6 +395,7 @@ fn links_of_libraries_with_unclear_files_are_not_understood() {
         "-o libx.la -rpath lib a.lo",
         "-o x.la -rpath /usr/lib a.lo",
         "-o libold.la -rpath /usr/lib a.lo",
+        "-o libstale.la -rpath /usr/lib a.lo",
         "-version-info 1:2:3 -o libx.la -rpath /usr/lib a.lo",
         "-version-info 1:2:3:4 -o libx.la -rpath /usr/lib a.lo",
         "-version-info x -o libx.la -rpath /usr/lib a.lo",

@@ -3,7 +3,6 @@
 //! By the function `func_mode_link` of its script, versions 2.4.2 to 2.5.4, as configured for
 //! Linux. A script with other settings is not understood.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::{Command, Kind, Weight, programs};
@@ -260,7 +259,7 @@ pub(super) fn effects(
     // The script removes whatever has the name of the library.
     let is_new =
         |write: &Write| write.path == *listed || command.files.kind(&write.path) == Some(Kind::Missing);
-    if !writes.iter().all(is_new) || has_leftovers(&folder, library, words.release.as_deref()) {
+    if !writes.iter().all(is_new) || has_leftovers(command, &folder, library, words.release.as_deref()) {
         return None;
     }
     if command.files.kind(&folder) != Some(Kind::Directory) {
@@ -332,12 +331,11 @@ fn check_libraries(
 }
 
 /// Whether files of an earlier link are in the folder, which the script removes.
-fn has_leftovers(folder: &Path, library: &str, release: Option<&str>) -> bool {
+fn has_leftovers(command: &Command, folder: &Path, library: &str, release: Option<&str>) -> bool {
     let starts = [format!("{library}."), format!("{library}-{}.", release.unwrap_or_default())];
     let is_leftover = |name: &str| {
         let is_object = name.ends_with(".o") || name.ends_with(".gcno");
         !is_object && starts.iter().any(|start| name.starts_with(start.as_str()))
     };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| is_leftover(&entry.file_name().to_string_lossy()))
+    command.files.names(folder).iter().any(|name| is_leftover(&name.to_string_lossy()))
 }
