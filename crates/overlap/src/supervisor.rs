@@ -271,7 +271,9 @@ impl Supervisor {
             && let Some(deferred) = self.waiting.remove(&id)
         {
             let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|output| output.path).collect();
-            let is_shown = self.observation.is_some() || self.jobs.may_find_pending(id);
+            let is_shown = self.observation.is_some()
+                || self.jobs.may_find_pending(id)
+                || self.series.as_ref().is_some_and(SerialSteps::last_may_find);
             let uses = if is_shown { FileUses::Shown } else { FileUses::Hidden };
             self.running.insert(id, deferred.start(&outputs, self.folder.path(), uses)?);
             self.record.commands[id.0].started = Some(self.started.elapsed());
@@ -339,6 +341,9 @@ impl Supervisor {
         }
         if let Some(observation) = &mut self.observation {
             observation.observe_job(id, &call);
+        }
+        if let Some(series) = &mut self.series {
+            series.observe_last(&call);
         }
         listener.answer(&call, Answer::Continue);
     }

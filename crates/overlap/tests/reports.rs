@@ -257,3 +257,38 @@ fn a_compilation_starts_before_a_list_that_it_may_include_and_waits_if_it_does()
     assert!(time(include, "started_s") <= time(list, "started_s"), "{report:#}");
     assert!(time(include, "ended_s") >= time(list, "ended_s"), "{report:#}");
 }
+
+#[test]
+fn an_estimate_counts_a_possible_header_only_where_a_compilation_looks_at_it() {
+    if skips() {
+        return;
+    }
+    let speedup = |second: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+        let functions: String =
+            (0..1500).map(|n| format!("int s{n}(int x) {{ return x * {n} / 7; }}\n")).collect();
+        write("first.c", &functions);
+        write("second.c", &format!("{second}\n{functions}"));
+        write("list.in", "int listed = 42; // take\n");
+        // The first compilation may include the list, which therefore waits for its end.
+        write(
+            "Makefile",
+            "all:\n\tgcc -O2 -c first.c\n\tgrep take list.in > list.txt\n\tgcc -O2 -c second.c\n",
+        );
+        let report = folder.path().join("report.json");
+        let output = Command::new(PROGRAM)
+            .args(["--estimate", "--json"])
+            .arg(&report)
+            .args(["--", "make"])
+            .current_dir(folder.path())
+            .output()
+            .expect("the build starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
+        report["estimates"][1]["speedup"].as_f64().expect("a number")
+    };
+    let (apart, including) = (speedup("int apart;"), speedup("#include \"list.txt\""));
+    assert!(apart > 1.4, "{apart}");
+    assert!(including < 1.2, "{including}");
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::observation::is_make;
 use crate::calls::{Call, PathArgument, decode};
 use crate::disk::canonical;
-use crate::effects::Effects;
+use crate::effects::{Conflict, Effects};
 use crate::estimate::{SerialCommand, SerialRun, Step};
 use crate::listener::Notification;
 use crate::process::Process;
@@ -22,6 +22,8 @@ pub(super) struct SerialSteps {
     effects: Vec<Effects>,
     /// The last command that writes each name.
     outputs: HashMap<PathBuf, usize>,
+    /// Earlier commands with outputs that the last command may find by itself.
+    may_find: BTreeSet<usize>,
     /// Processes that have deferred commands.
     drivers: HashSet<Process>,
     /// Commands that the build needs no more: it has waited for them.
@@ -41,14 +43,36 @@ impl SerialSteps {
     /// Notes a deferral.
     pub(super) fn defer(&mut self, now: Duration, effects: &Effects, driver: Process) {
         let number = self.effects.len();
-        let conflicts = |earlier: &usize| effects.conflict(&self.effects[*earlier]).is_some();
+        let mut after = Vec::new();
+        self.may_find.clear();
         // One that the build has waited for has ended.
-        let after = (0..number).filter(|earlier| !self.awaited.contains(earlier)).filter(conflicts).collect();
+        for earlier in (0..number).filter(|earlier| !self.awaited.contains(earlier)) {
+            match effects.conflict(&self.effects[earlier]) {
+                Some(Conflict::Named(_)) => after.push(earlier),
+                Some(Conflict::Found(_)) => drop(self.may_find.insert(earlier)),
+                None => {}
+            }
+        }
         self.add_step(now, Step::Defer);
         self.run.commands.push(SerialCommand { elapsed: Duration::ZERO, after });
         self.outputs.extend(effects.writes.iter().map(|write| (write.path.clone(), number)));
         self.effects.push(effects.clone());
         self.drivers.insert(driver);
+    }
+
+    /// Whether the last command may find an output of an earlier one by itself.
+    pub(super) fn last_may_find(&self) -> bool {
+        !self.may_find.is_empty()
+    }
+
+    /// Notes a call of the last command: it would wait for an output at which it looks. Compilers
+    /// look at headers soon after their start, so that it counts as waiting from there.
+    pub(super) fn observe_last(&mut self, call: &Notification) {
+        let (Call::Look { path, .. } | Call::Open { path, .. }) = decode(call) else { return };
+        let found = self.command_of(Process(call.pid), path).filter(|found| self.may_find.remove(found));
+        if let (Some(found), Some(last)) = (found, self.run.commands.last_mut()) {
+            last.after.push(found);
+        }
     }
 
     /// Notes the end of the last command.
@@ -99,10 +123,14 @@ impl SerialSteps {
     }
 
     fn need_file(&mut self, now: Duration, process: Process, path: PathArgument) {
-        let command = process.resolve(path).and_then(|path| self.outputs.get(&canonical(&path)).copied());
-        if let Some(command) = command {
+        if let Some(command) = self.command_of(process, path) {
             self.need(now, command);
         }
+    }
+
+    /// The command that writes a file.
+    fn command_of(&self, process: Process, path: PathArgument) -> Option<usize> {
+        self.outputs.get(&canonical(&process.resolve(path)?)).copied()
     }
 
     fn need(&mut self, now: Duration, command: usize) {
