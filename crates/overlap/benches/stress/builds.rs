@@ -188,7 +188,7 @@ app:
     let library = "\
 all: libx.a flags.mk
 libx.a: a0.o a1.o long.o
-\tar rc $@ $^
+\trm -f $@; printf '%s ' $^ | xargs ar rc $@
 flags.mk: libx.a
 \techo CFLAGS = -DSIZE=7 > $@
 %.o: %.c
