@@ -51,12 +51,14 @@ fn spin_until(word: &CacheLine<AtomicU64>, round: u64) {
 struct Timestamps {
     released: Vec<(u64, Nanos)>,
     acquired: Vec<(u64, Nanos)>,
+    /// Time of one reading of the clock in nanoseconds, in each round that read it often.
+    readings: Vec<f64>,
 }
 
 impl Timestamps {
     fn new() -> Self {
         let room = || Vec::with_capacity(MAX_ROUNDS as usize / 2 + 2);
-        Self { released: room(), acquired: room() }
+        Self { released: room(), acquired: room(), readings: Vec::with_capacity(MAX_ROUNDS as usize / 2 + 2) }
     }
 }
 
@@ -86,7 +88,7 @@ pub(super) fn measure<L: Lock>(
                 progress.held_round.0.store(round, Release);
                 spin_until(&progress.announced_round, round);
                 let arrival = clock::monotonic();
-                while clock::monotonic().since(arrival) < HOLD {}
+                timestamps.readings.push(hold(arrival));
                 let end = round >= MAX_ROUNDS || (round >= MIN_ROUNDS && arrival.since(start) >= window);
                 if end {
                     progress.is_last_round.0.store(true, Relaxed);
@@ -100,6 +102,19 @@ pub(super) fn measure<L: Lock>(
         }
         timestamps
     })
+}
+
+/// Reads the clock until [`HOLD`] after the arrival. Returns the time of one reading, in
+/// nanoseconds.
+fn hold(arrival: Nanos) -> f64 {
+    let mut count = 0.0;
+    loop {
+        let held = clock::monotonic().since(arrival);
+        count += 1.0;
+        if held >= HOLD {
+            return held.0 as f64 / count;
+        }
+    }
 }
 
 /// Handoff time of a kernel lock, which is held during a system call. The time runs from the
@@ -170,10 +185,20 @@ fn run_both(cpus: [CpuId; 2], side: impl Fn(u64) -> Timestamps + Sync) -> Result
         ));
     }
     // Each stamp is taken during a reading of the clock, so the interval between two stamps
-    // includes one reading.
-    let reading =
-        (0..1000).map(|_| clock::monotonic()).map(|now| clock::monotonic().since(now).0 as f64).collect();
-    Ok((median_of_ticks(times) - median_of_ticks(reading)).max(0.0))
+    // includes one reading. Those of the measured rounds count, because a shared host changes the
+    // speed of a CPU from one millisecond to the next.
+    let mut readings = [first.readings, second.readings].concat();
+    if readings.is_empty() {
+        readings =
+            (0..1000).map(|_| clock::monotonic()).map(|now| clock::monotonic().since(now).0 as f64).collect();
+    }
+    let time = median_of_ticks(times) - median_of_ticks(readings);
+    if time <= 0.0 {
+        return Err(WorkloadError::CannotRun(
+            "the hand-over took no longer than a reading of the clock: run it again".to_owned(),
+        ));
+    }
+    Ok(time)
 }
 
 /// Median of times from a clock that counts in steps, where a step may be a large part of a time. A
