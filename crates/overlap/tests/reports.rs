@@ -10,6 +10,16 @@ use std::process::Command;
 use harness::{PROGRAM, skips};
 use serde_json::Value;
 
+/// The record of a build by make that ends with success.
+fn record(folder: &Path, options: &[&str]) -> Value {
+    let path = folder.join("report.json");
+    let mut command = Command::new(PROGRAM);
+    command.args(options).arg("--json").arg(&path).args(["--", "make"]).current_dir(folder);
+    let output = command.output().expect("the build starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&fs::read(path).expect("a report")).expect("JSON")
+}
+
 /// Hazards of one build, each as kind, file, first target and other target.
 fn hazards(files: &[(&str, &str)], goals: &[&str]) -> Vec<[String; 4]> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -238,18 +248,9 @@ fn a_compilation_starts_before_a_list_that_it_may_include_and_waits_if_it_does()
     let script = "gcc -O2 -c slow.c\ngrep take list.in > list.txt\ngcc -c apart.c\ngcc -c include.c\n\
                   gcc -o prog include.o\n";
     write("Makefile", &format!("all:\n\t{}", script.trim_end().replace('\n', "\n\t")));
-    let report = folder.path().join("report.json");
-    let output = Command::new(PROGRAM)
-        .args(["--jobs", "2", "--json"])
-        .arg(&report)
-        .args(["--", "make"])
-        .current_dir(folder.path())
-        .output()
-        .expect("the build starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = record(folder.path(), &["--jobs", "2"]);
     let status = Command::new(folder.path().join("prog")).status().expect("the program starts");
     assert_eq!(status.code(), Some(42));
-    let report: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
     let time = |command: usize, name: &str| report["commands"][command][name].as_f64().expect("a number");
     let [slow, list, apart, include] = [0, 1, 2, 3];
     assert!(time(list, "started_s") >= time(slow, "ended_s"), "{report:#}");
@@ -276,17 +277,7 @@ fn an_estimate_counts_a_possible_header_only_where_a_compilation_looks_at_it() {
             "Makefile",
             "all:\n\tgcc -O2 -c first.c\n\tgrep take list.in > list.txt\n\tgcc -O2 -c second.c\n",
         );
-        let report = folder.path().join("report.json");
-        let output = Command::new(PROGRAM)
-            .args(["--estimate", "--json"])
-            .arg(&report)
-            .args(["--", "make"])
-            .current_dir(folder.path())
-            .output()
-            .expect("the build starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let report: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
-        report["estimates"][1]["speedup"].as_f64().expect("a number")
+        record(folder.path(), &["--estimate"])["estimates"][1]["speedup"].as_f64().expect("a number")
     };
     let (apart, including) = (speedup("int apart;"), speedup("#include \"list.txt\""));
     assert!(apart > 1.4, "{apart}");
