@@ -30,6 +30,7 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 struct Job {
     effects: Effects,
+    /// The process that started it, or the next one above that has not ended.
     driver: Process,
     progress: Progress,
     /// Earlier jobs that must end first, each with a file that is the reason.
@@ -308,7 +309,14 @@ impl Jobs {
         self.unfinished().any(|(_, job)| effects.conflict(&job.effects).is_some())
     }
 
-    /// The last unsettled job that a driver started.
+    /// Passes the jobs of a driver that ends before them to its parent.
+    pub(crate) fn pass_on(&mut self, driver: Process, parent: Process) {
+        for job in self.jobs.values_mut().filter(|job| job.driver == driver) {
+            job.driver = parent;
+        }
+    }
+
+    /// The last unsettled job of a driver.
     pub(crate) fn last_of(&self, driver: Process) -> Option<JobId> {
         self.jobs.iter().rev().find(|(_, job)| job.driver == driver).map(|(id, _)| *id)
     }
@@ -318,7 +326,7 @@ impl Jobs {
         self.jobs.len()
     }
 
-    /// Processes that started unsettled jobs.
+    /// Processes that have unsettled jobs.
     pub(crate) fn drivers(&self) -> BTreeSet<Process> {
         self.jobs.values().map(|job| job.driver).collect()
     }

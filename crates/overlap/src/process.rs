@@ -182,11 +182,20 @@ impl Process {
         state.is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X' | 'x'))
     }
 
+    /// Number of the system call in which the process sleeps.
+    fn call(self) -> Option<i64> {
+        let text = fs::read_to_string(format!("/proc/{}/syscall", self.0)).ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    }
+
     /// Whether the process waits for a child that shares its memory.
     pub(crate) fn is_in_vfork(self) -> bool {
-        let call = fs::read_to_string(format!("/proc/{}/syscall", self.0)).unwrap_or_default();
-        let number: Option<i64> = call.split_whitespace().next().and_then(|number| number.parse().ok());
-        number.is_some_and(|number| [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3].contains(&number))
+        self.call().is_some_and(|call| [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3].contains(&call))
+    }
+
+    /// Whether the process waits for the end of a child.
+    pub(crate) fn waits_for_child(self) -> bool {
+        self.call() == Some(libc::SYS_wait4)
     }
 
     /// Kills the process.

@@ -1,12 +1,13 @@
 //! The supervisor: one loop that answers the calls of the build, starts and ends the deferred
 //! commands, and settles them in the serial order.
 //!
-//! Deciding about a call is in `decision`, deferring a command in `deferral`, the way back after a
-//! failure in `rollback`, and the view of used files in `observation`. Nothing here prints but the
-//! text of the build itself.
+//! Deciding about a call is in `decision`, deferring a command in `deferral`, and the end of a
+//! driver in `exit`. The way back after a failure is in `rollback`, and the view of used files in
+//! `observation`. Nothing here prints but the text of the build itself.
 
 mod decision;
 mod deferral;
+mod exit;
 mod observation;
 mod rollback;
 mod serial_steps;
@@ -20,7 +21,8 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use decision::Decision;
-use observation::Observation;
+use exit::EarlyExit;
+use observation::{Observation, Place};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serial_steps::SerialSteps;
@@ -70,25 +72,36 @@ struct Held {
     jobs: usize,
 }
 
-/// The state of a driver at a deferral, to go back to if the deferred command fails.
+/// The state of a driver that waits for a child, to go back to if the child does not end as the
+/// driver was told.
 #[derive(Debug)]
 struct Checkpoint {
     /// The driver.
     driver: Process,
-    /// The process that was to execute the command.
+    /// The child: the process that was to execute a deferred command, or a driver itself.
     child: Process,
     /// Stopped copy of the driver.
     copy: Copy,
     /// Positions in the driver's regular files, which the copy shares.
     positions: Vec<(i32, u64)>,
+    /// `None` if nobody asked for hazards.
+    place: Option<Place>,
+}
+
+/// Processes for which a driver's copy goes on.
+#[derive(Debug, Default)]
+struct Replaced {
+    /// Stopped processes. The first has the number that the parent knows, and ends with the copy's
+    /// status if the parent still waits for it.
+    stopped: Vec<Tracee>,
+    /// The parent if it was told of an end already. Its copy gets the true status.
+    parent: Option<Box<(Checkpoint, Replaced)>>,
 }
 
 /// A driver's copy that goes on after a failure.
 #[derive(Debug)]
 struct Successor {
-    /// The stopped processes in whose place it goes on. The first has the number that the parent
-    /// knows, and ends with the copy's status.
-    originals: Vec<Tracee>,
+    replaced: Replaced,
     /// Descriptor that becomes readable at its end.
     descriptor: OwnedFd,
     /// The child and the status that its next `wait4` returns.
@@ -109,6 +122,7 @@ pub(crate) struct Supervisor {
     running: BTreeMap<JobId, Running>,
     ended: BTreeMap<JobId, Ended>,
     checkpoints: BTreeMap<JobId, Checkpoint>,
+    early_exits: Vec<EarlyExit>,
     successors: HashMap<Process, Successor>,
     held: Vec<Held>,
     /// Calls of running jobs that wait for an earlier job.
@@ -155,6 +169,7 @@ impl Supervisor {
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
+            early_exits: Vec::new(),
             successors: HashMap::new(),
             held: Vec::new(),
             held_in_jobs: Vec::new(),
@@ -361,7 +376,10 @@ impl Supervisor {
                 Progress::Waiting | Progress::Running => return Ok(()),
                 Progress::Succeeded => {
                     self.jobs.settle(id);
-                    self.discard_checkpoint(id);
+                    if let Some(checkpoint) = self.checkpoints.remove(&id) {
+                        self.discard_checkpoint(checkpoint);
+                    }
+                    self.discard_exits(|last| last == id);
                     if let Some(ended) = self.ended.remove(&id) {
                         self.build.output.finish(id, ended.text)?;
                     }
@@ -371,13 +389,6 @@ impl Supervisor {
             }
         }
         Ok(())
-    }
-
-    fn discard_checkpoint(&mut self, id: JobId) {
-        if let Some(checkpoint) = self.checkpoints.remove(&id) {
-            self.ended_copies.entry(checkpoint.driver).or_default().push(checkpoint.copy.process());
-            checkpoint.copy.discard();
-        }
     }
 
     /// Decides again about the calls that wait.
@@ -434,14 +445,21 @@ impl Supervisor {
         Ok(())
     }
 
+    /// The processes of the build: those below the first driver, and copies that go on elsewhere
+    /// after the end of their driver.
+    fn processes(&self) -> Vec<Process> {
+        let root = Process(self.build.root.id() as i32);
+        let tops = [root].into_iter().chain(self.successors.keys().copied());
+        tops.flat_map(|top| top.descendants().into_iter().chain([top])).collect()
+    }
+
     /// Ends the build, its deferred commands and the stopped copies after a signal or an error.
     fn end_everything(&mut self, signal: Option<Signal>) {
-        let root = Process(self.build.root.id() as i32);
         let signal = signal.unwrap_or(Signal::TERM);
         for running in self.running.values() {
             running.signal(signal);
         }
-        for process in root.descendants().into_iter().chain([root]) {
+        for process in self.processes() {
             if !self.copies.contains(&process) {
                 process.signal(signal);
             }
@@ -460,11 +478,15 @@ impl Supervisor {
                 self.build.listener.answer(&call, Answer::Continue);
             }
         }
-        for process in root.descendants().into_iter().chain([root]) {
+        for process in self.processes() {
             process.kill();
         }
-        for (_, checkpoint) in std::mem::take(&mut self.checkpoints) {
+        let exits = std::mem::take(&mut self.early_exits).into_iter().map(|exit| exit.checkpoint);
+        for checkpoint in std::mem::take(&mut self.checkpoints).into_values().chain(exits) {
             checkpoint.copy.discard();
+        }
+        for (_, successor) in self.successors.drain() {
+            successor.replaced.discard();
         }
         // What was finished out of order stays; what was under way is as before.
         for (_, running) in std::mem::take(&mut self.running) {
@@ -472,6 +494,17 @@ impl Supervisor {
         }
         let _ = self.build.root.wait();
         let _ = self.build.output.drain();
+    }
+}
+
+impl Replaced {
+    /// Ends the stopped processes and the copies.
+    fn discard(self) {
+        self.stopped.into_iter().for_each(Tracee::discard);
+        if let Some(parent) = self.parent {
+            parent.0.copy.discard();
+            parent.1.discard();
+        }
     }
 }
 

@@ -283,3 +283,31 @@ fn an_estimate_counts_a_possible_header_only_where_a_compilation_looks_at_it() {
     assert!(apart > 1.4, "{apart}");
     assert!(including < 1.2, "{including}");
 }
+
+#[test]
+fn a_make_in_a_directory_ends_before_its_commands_and_the_build_goes_on() {
+    if skips() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let functions: String =
+        (0..500).map(|n| format!("int s{n}(int x) {{ return x * {n} / 7; }}\n")).collect();
+    for directory in ["x", "y"] {
+        let directory = folder.path().join(directory);
+        fs::create_dir(&directory).expect("a folder");
+        fs::write(directory.join("slow.c"), &functions).expect("a source");
+        fs::write(directory.join("Makefile"), "all:\n\tgcc -O2 -c slow.c\n").expect("a makefile");
+    }
+    fs::write(folder.path().join("Makefile"), "all:\n\t$(MAKE) -C x\n\tcd y && $(MAKE)\n")
+        .expect("a makefile");
+    let report = record(folder.path(), &["--jobs", "2"]);
+    let time = |command: usize, name: &str| report["commands"][command][name].as_f64().expect("a number");
+    assert!(time(1, "deferred_s") < time(0, "ended_s"), "{report:#}");
+    // Only the first make waits.
+    let waits = report["waits"].as_array().expect("a list");
+    let ends = waits.iter().filter(|wait| wait["reason"] == "exit");
+    assert_eq!(ends.count(), 1, "{report:#}");
+    let report = record(folder.path(), &["--estimate"]);
+    let speedup = report["estimates"][0]["speedup"].as_f64().expect("a number");
+    assert!(speedup > 1.4, "{report:#}");
+}

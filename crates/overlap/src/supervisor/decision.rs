@@ -244,16 +244,6 @@ impl Supervisor {
         CONTINUE
     }
 
-    fn exit(&mut self, process: Process, status: i32) -> io::Result<Decision> {
-        if self.jobs.last_of(process).is_some() {
-            return Ok(Decision::Hold(WaitReason::Exit));
-        }
-        self.end_successor(process, Some(status))?;
-        self.instructions.remove(&process);
-        self.uncopied.remove(&process);
-        Ok(CONTINUE)
-    }
-
     fn wait(&mut self, process: Process, status: u64) -> Decision {
         let answer = self.successors.get_mut(&process).and_then(|successor| successor.answer.take());
         match answer {

@@ -18,10 +18,10 @@ use crate::execution::Deferred;
 use crate::jobs::JobId;
 use crate::listener::Notification;
 use crate::output::Targets;
-use crate::process::Process;
+use crate::process::{Process, Status};
 use crate::recipe::{self, Invocation, Meaning, Weight};
 use crate::record::{self, CommandResult, WaitReason};
-use crate::tracee::{Stop, Tracee};
+use crate::tracee::{Copy, Stop, Tracee};
 
 /// Programs that can be copied and go on: each waits for its children by `wait4`, in one thread.
 const DRIVERS: &[&str] = &["make", "gmake", "sh", "dash", "bash"];
@@ -31,6 +31,9 @@ const MAX_UNSETTLED: usize = 256;
 
 const UNTRACEABLE: Refusal = "its process may not be traced";
 const UNCOPIED: Refusal = "its parent cannot be copied";
+const TRACED: Refusal = "its process is traced by another program";
+const HAS_JOBS: Refusal = "its process has deferred commands itself";
+const WRITES: Refusal = "a file is open to write";
 
 /// Reason for which a command is not deferred.
 type Refusal = &'static str;
@@ -133,15 +136,10 @@ impl Supervisor {
             return Ok(Err(UNTRACEABLE));
         };
         let end_child = |child: Tracee| child.wait_for_stop().and_then(|()| child.exit(0, call.instruction));
-        let ended_copies = self.ended_copies.remove(&driver).unwrap_or_default();
-        let copy_driver = || {
-            stopped_driver.reap_copies(ended_copies.len(), instruction)?;
-            stopped_driver.copy(instruction)
-        };
         // The driver is copied before its child ends, or it might already have the child's status.
         // A driver in vfork stops only afterwards, but before it can ask.
         let copy = if stopped_driver.wait_for_stop_or_vfork()? == Stop::Stopped {
-            let Ok(copy) = copy_driver() else {
+            let Ok(copy) = self.copy_driver(&stopped_driver, instruction) else {
                 // Its call was interrupted, and begins again.
                 self.uncopied.insert(child);
                 stopped_child.wait_for_stop()?;
@@ -152,17 +150,16 @@ impl Supervisor {
         } else {
             end_child(stopped_child)?;
             stopped_driver.wait_for_stop()?;
-            copy_driver()?
+            self.copy_driver(&stopped_driver, instruction)?
         };
         drop(stopped_driver);
-        self.copies.retain(|copy| !ended_copies.contains(copy));
         self.instructions.remove(&child);
-        self.copies.insert(copy.process());
         if let Some(series) = &mut self.series {
             series.defer(self.started.elapsed(), &meaning.effects, driver);
         }
         let id = self.jobs.defer(meaning.effects, driver, precise_now());
-        self.checkpoints.insert(id, Checkpoint { driver, child, copy, positions });
+        let checkpoint = self.checkpoint(driver, child, copy, positions);
+        self.checkpoints.insert(id, checkpoint);
         self.note_deferral(id, &deferred.invocation.arguments);
         if let Some(observation) = &mut self.observation {
             observation.defer(id, child, line);
@@ -171,6 +168,28 @@ impl Supervisor {
         self.build.output.reserve(id)?;
         self.start_ready()?;
         Ok(Ok(()))
+    }
+
+    /// Copies a stopped driver. Before that it waits for its copies that have ended.
+    pub(super) fn copy_driver(&mut self, stopped: &Tracee, instruction: u64) -> io::Result<Copy> {
+        let ended = self.ended_copies.remove(&stopped.process()).unwrap_or_default();
+        stopped.reap_copies(ended.len(), instruction)?;
+        self.copies.retain(|copy| !ended.contains(copy));
+        let copy = stopped.copy(instruction)?;
+        self.copies.insert(copy.process());
+        Ok(copy)
+    }
+
+    /// The state of a driver that waits for a child, with its copy.
+    pub(super) fn checkpoint(
+        &mut self,
+        driver: Process,
+        child: Process,
+        copy: Copy,
+        positions: Vec<(i32, u64)>,
+    ) -> Checkpoint {
+        let place = self.observation.as_mut().map(|observation| observation.place(driver));
+        Checkpoint { driver, child, copy, positions, place }
     }
 
     fn note_deferral(&mut self, id: JobId, arguments: &[String]) {
@@ -195,26 +214,16 @@ impl Supervisor {
         }
         let status = child.status().ok_or("its process is gone")?;
         let driver = status.parent;
-        let parent = driver.status().ok_or("its parent is gone")?;
-        if status.threads != 1 || parent.threads != 1 {
-            return Err("its parent has several threads");
+        if status.threads != 1 {
+            return Err("its process has several threads");
         }
-        let program = driver.program().ok_or("its parent is gone")?;
-        let name = program.file_name().unwrap_or_default();
-        if !DRIVERS.iter().any(|known| name == *known) {
-            return Err("its parent is neither make nor a shell");
+        if status.tracer.is_some() {
+            return Err(TRACED);
         }
-        if status.tracer.is_some() || parent.tracer.is_some() {
-            return Err("its process is traced by another program");
+        if self.jobs.last_of(child).is_some() {
+            return Err(HAS_JOBS);
         }
-        if self.jobs.last_of(child).is_some()
-            || self.successors.get(&driver).is_some_and(|it| it.answer.is_some())
-        {
-            return Err("its process has deferred commands itself");
-        }
-        if driver.children().iter().any(|other| *other != child && !self.copies.contains(other)) {
-            return Err("its parent has other children");
-        }
+        let parent = self.check_driver(driver, child)?;
         let name_of = |number| child.descriptor(number).map(|path| path.to_string_lossy().into_owned());
         let (Some(output), Some(error)) = (name_of(1), name_of(2)) else {
             return Err("its output is closed");
@@ -224,8 +233,8 @@ impl Supervisor {
             .output
             .targets(&output, &error)
             .ok_or("its output does not go where the build's goes")?;
-        if [child, driver].iter().any(|process| writes_files(*process, &self.inherited)) {
-            return Err("a file is open to write");
+        if writes_files(child, &self.inherited) {
+            return Err(WRITES);
         }
         if !status.has_credentials_of(&self.own_status) || !child.shares_namespaces() {
             return Err("it runs as another user, or in other namespaces");
@@ -235,6 +244,32 @@ impl Supervisor {
             return Err("several parts of the build run at the same time");
         }
         Ok((driver, status.umask, targets))
+    }
+
+    /// The state of a driver that can be copied while it waits for this child.
+    pub(super) fn check_driver(&self, driver: Process, child: Process) -> Result<Status, Refusal> {
+        let status = driver.status().ok_or("its parent is gone")?;
+        if status.threads != 1 {
+            return Err("its parent has several threads");
+        }
+        let program = driver.program().ok_or("its parent is gone")?;
+        let name = program.file_name().unwrap_or_default();
+        if !DRIVERS.iter().any(|known| name == *known) {
+            return Err("its parent is neither make nor a shell");
+        }
+        if status.tracer.is_some() {
+            return Err(TRACED);
+        }
+        if self.successors.get(&driver).is_some_and(|successor| successor.answer.is_some()) {
+            return Err(HAS_JOBS);
+        }
+        if driver.children().iter().any(|other| *other != child && !self.copies.contains(other)) {
+            return Err("its parent has other children");
+        }
+        if writes_files(driver, &self.inherited) {
+            return Err(WRITES);
+        }
+        Ok(status)
     }
 }
 
@@ -294,10 +329,10 @@ fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]
 }
 
 /// Whether a process has a file or a pipe open to write that its next program would inherit, or
-/// that it may write to between two deferrals. Descriptors 1 and 2 are checked apart, and pipes
-/// that the whole build inherited are not its own.
+/// that it may write to between two deferrals. Pipes that the whole build inherited are not its
+/// own.
 fn writes_files(process: Process, inherited: &BTreeSet<PathBuf>) -> bool {
-    process.descriptors().into_iter().filter(|number| *number > 2).any(|number| {
+    process.descriptors().into_iter().any(|number| {
         let writes = process
             .descriptor_state(number)
             .is_some_and(|state| state.flags & libc::O_ACCMODE != libc::O_RDONLY);
@@ -308,7 +343,7 @@ fn writes_files(process: Process, inherited: &BTreeSet<PathBuf>) -> bool {
 }
 
 /// Positions in the regular files of a process.
-fn positions(process: Process) -> Vec<(i32, u64)> {
+pub(super) fn positions(process: Process) -> Vec<(i32, u64)> {
     process
         .descriptors()
         .into_iter()

@@ -19,6 +19,15 @@ use crate::process::Process;
 use crate::recipe::Invocation;
 use crate::rules::RecipeCommand;
 
+/// The part of a process in the observed build.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The run of make that it is.
+    make: Option<MakeId>,
+    /// The recipe line to which it belongs.
+    line: Option<LineId>,
+}
+
 /// Runs of make and their recipe lines so far.
 #[derive(Debug)]
 pub(super) struct Observation {
@@ -85,19 +94,24 @@ impl Observation {
         self.lines.remove(&process);
     }
 
-    /// Forgets everything after a deferred command that failed. `successor` goes on for `driver`.
-    pub(super) fn roll_back(&mut self, job: JobId, driver: Process, successor: Process) {
+    /// Place of a driver at this moment.
+    pub(super) fn place(&mut self, driver: Process) -> Place {
+        Place { make: self.makes.get(&driver).copied(), line: self.line(driver) }
+    }
+
+    /// Forgets everything after a deferred command that failed.
+    pub(super) fn roll_back(&mut self, job: JobId) {
         if let Some((_, length)) = self.jobs.get(&job).copied() {
             self.history.truncate(length);
             self.lines.retain(|_, line| line.0 < length.lines);
             self.makes.retain(|_, make| make.0 < length.makes);
         }
-        if let Some(make) = self.makes.get(&driver).copied() {
-            self.makes.insert(successor, make);
-        }
-        if let Some(line) = self.lines.get(&driver).copied() {
-            self.lines.insert(successor, line);
-        }
+    }
+
+    /// Gives the copy of a driver the driver's place.
+    pub(super) fn add_copy(&mut self, copy: Process, place: Place) {
+        self.makes.extend(place.make.map(|make| (copy, make)));
+        self.lines.extend(place.line.map(|line| (copy, line)));
     }
 
     /// The hazards of what was seen.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{SeekFrom, seek};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use super::{Checkpoint, Successor, Supervisor};
+use super::{Checkpoint, Replaced, Successor, Supervisor};
 use crate::execution::Running;
 use crate::jobs::JobId;
 use crate::listener::Answer;
@@ -27,11 +27,13 @@ impl Supervisor {
         let (Some(checkpoint), Some(failed)) = (self.checkpoints.remove(&id), self.ended.remove(&id)) else {
             return Err(io::Error::other("a failed command has no checkpoint"));
         };
-        let Checkpoint { driver, child, copy, positions } = checkpoint;
+        let status = failed.status.into_raw();
+        let parents = self.take_parents(checkpoint.driver, id);
+        let driver = parents.last().map_or(checkpoint.driver, |parent| parent.driver);
         // No call is answered here, so that nothing below the driver changes a file any more.
         let Ok(stopped) = Tracee::seize(driver) else {
             // A driver that was killed goes nowhere any more.
-            copy.discard();
+            parents.into_iter().chain([checkpoint]).for_each(|ended| ended.copy.discard());
             self.jobs.settle(id);
             return self.build.output.finish(id, failed.text);
         };
@@ -40,10 +42,15 @@ impl Supervisor {
             self.record.commands[later.0].result = CommandResult::Undone;
         }
         for later in &later {
-            self.discard_checkpoint(*later);
+            if let Some(checkpoint) = self.checkpoints.remove(later) {
+                self.discard_checkpoint(checkpoint);
+            }
         }
+        self.discard_exits(|_| true);
+        let kept: Vec<Process> =
+            parents.iter().chain([&checkpoint]).map(|kept| kept.copy.process()).collect();
         let descendants: Vec<Process> =
-            driver.descendants().into_iter().filter(|process| *process != copy.process()).collect();
+            driver.descendants().into_iter().filter(|process| !kept.contains(process)).collect();
         for process in &descendants {
             process.kill();
         }
@@ -72,7 +79,9 @@ impl Supervisor {
             // Only what is as it was made: a directory with files of others stays.
             let _ = if made.is_dir() { fs::remove_dir(&made) } else { fs::remove_file(&made) };
         }
-        restore_positions(copy.process(), &positions)?;
+        for kept in parents.iter().rev().chain([&checkpoint]) {
+            restore_positions(kept.copy.process(), &kept.positions)?;
+        }
         self.build.output.discard_after(id)?;
         self.build.output.finish(id, failed.text)?;
 
@@ -82,42 +91,53 @@ impl Supervisor {
         for process in &descendants {
             self.instructions.remove(process);
         }
-        let mut originals =
-            self.successors.remove(&driver).map_or_else(Vec::new, |successor| successor.originals);
-        originals.push(stopped);
-        let successor = copy.process();
-        let pid = Pid::from_raw(successor.0).ok_or(io::ErrorKind::NotFound)?;
-        if let Some(&instruction) = self.instructions.get(&driver) {
-            self.instructions.insert(successor, instruction);
-        }
-        self.successors.insert(
-            successor,
-            Successor {
-                originals,
-                descriptor: pidfd_open(pid, PidfdFlags::empty())?,
-                answer: Some((child, failed.status.into_raw())),
-            },
-        );
-        self.copies.remove(&successor);
         if let Some(observation) = &mut self.observation {
-            observation.roll_back(id, driver, successor);
+            observation.roll_back(id);
+        }
+        let mut replaced =
+            self.successors.remove(&driver).map_or_else(Replaced::default, |successor| successor.replaced);
+        replaced.stopped.push(stopped);
+        for parent in parents.into_iter().rev() {
+            self.forget_copies(parent.child);
+            replaced = Replaced { stopped: Vec::new(), parent: Some(Box::new((parent, replaced))) };
+        }
+        self.go_on(checkpoint, status, replaced)
+    }
+
+    /// Lets the copy of a driver go on with the status of the child that it waits for.
+    fn go_on(&mut self, checkpoint: Checkpoint, status: i32, replaced: Replaced) -> io::Result<()> {
+        let Checkpoint { child, copy, place, .. } = checkpoint;
+        let process = copy.process();
+        let pid = Pid::from_raw(process.0).ok_or(io::ErrorKind::NotFound)?;
+        let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
+        self.successors.insert(process, Successor { replaced, descriptor, answer: Some((child, status)) });
+        self.copies.remove(&process);
+        if let Some((observation, place)) = self.observation.as_mut().zip(place) {
+            observation.add_copy(process, place);
         }
         copy.resume()
     }
 
-    /// Ends the processes in whose place a copy went on. `status` is that of its `exit`; without it
-    /// the copy was killed.
+    /// Ends the processes for which a copy went on. `status` is that of its `exit`; without it the
+    /// copy was killed.
     pub(super) fn end_successor(&mut self, process: Process, status: Option<i32>) -> io::Result<()> {
         let Some(successor) = self.successors.remove(&process) else { return Ok(()) };
-        let mut originals = successor.originals.into_iter();
-        if let Some(first) = originals.next() {
+        let Replaced { stopped, parent } = successor.replaced;
+        let mut stopped = stopped.into_iter();
+        if let Some(parent) = parent {
+            stopped.for_each(Tracee::discard);
+            let (checkpoint, replaced) = *parent;
+            let status = status.map_or(libc::SIGKILL, |status| (status & 0xff) << 8);
+            return self.go_on(checkpoint, status, replaced);
+        }
+        if let Some(first) = stopped.next() {
             let instruction = self.instructions.remove(&first.process());
             match (status, instruction) {
                 (Some(status), Some(instruction)) => first.exit(status, instruction)?,
                 _ => first.discard(),
             }
         }
-        originals.for_each(Tracee::discard);
+        stopped.for_each(Tracee::discard);
         Ok(())
     }
 }

@@ -101,9 +101,18 @@ impl SerialSteps {
                 let commands: BTreeSet<usize> = inside.map(|(_, command)| *command).collect();
                 commands.into_iter().for_each(|command| self.need(now, command));
             }
-            Call::Exit { .. } if self.drivers.remove(&process) => self.need_all(now),
             _ => {}
         }
+    }
+
+    /// Forgets a driver. Returns whether it was one.
+    pub(super) fn remove_driver(&mut self, driver: Process) -> bool {
+        self.drivers.remove(&driver)
+    }
+
+    /// Notes that a driver has commands which a child has left to it.
+    pub(super) fn add_driver(&mut self, driver: Process) {
+        self.drivers.insert(driver);
     }
 
     /// Notes a call that would wait for all commands.
