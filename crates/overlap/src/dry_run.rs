@@ -44,7 +44,7 @@ fn text(invocation: &Invocation, make: &str, scratch: &Path, signals: impl AsFd)
         .arg(format!("MAKE={NO_COMMAND}{make}"))
         .args(invocation.arguments.iter().skip(1))
         .env_clear()
-        .envs(invocation.environment.iter().filter_map(|variable| variable.split_once('=')))
+        .envs(invocation.environment.pairs())
         // The text is parsed.
         .env_remove("LC_ALL")
         .env_remove("LANGUAGE")

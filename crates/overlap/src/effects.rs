@@ -3,6 +3,7 @@
 //!
 //! Pure: no file is looked at here.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The files that a command reads and writes. All paths are absolute.
@@ -72,7 +73,9 @@ impl Write {
     /// goes.
     pub(crate) fn concerns(&self, path: &Path) -> bool {
         let is_directory = matches!(self.after, State::Directory { .. } | State::Absent);
-        path == self.path || (is_directory && path.starts_with(&self.path))
+        // Bytes first: a path without doubles is compared part by part otherwise.
+        let (text, own) = (path.as_os_str().as_bytes(), self.path.as_os_str().as_bytes());
+        text.starts_with(own) && (text.len() == own.len() || (is_directory && path.starts_with(&self.path)))
     }
 }
 
@@ -95,12 +98,12 @@ impl Search {
     /// Whether the search can find a file that was written, or miss one that was removed.
     #[must_use]
     pub(crate) fn can_find(self, write: &Write) -> bool {
-        let kind = NameKind::of_file(&write.path);
         // No source is an empty directory.
         let is_binary = matches!(write.after, State::Binary { .. } | State::Directory { .. });
+        let kind = || NameKind::of_file(&write.path);
         self.anything
-            || (self.headers && kind == NameKind::Text && !is_binary)
-            || (self.libraries && matches!(kind, NameKind::Library | NameKind::Text))
+            || (self.headers && !is_binary && kind() == NameKind::Text)
+            || (self.libraries && matches!(kind(), NameKind::Library | NameKind::Text))
     }
 }
 

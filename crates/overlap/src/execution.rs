@@ -11,7 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group};
+use rustix::fs::Mode;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group, umask,
+};
 
 use crate::disk::{Backup, coarse_now};
 use crate::filter::Filter;
@@ -33,7 +36,7 @@ pub(crate) enum FileUses {
 }
 
 /// A command that has not started, with everything it inherits.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Deferred {
     /// Program, arguments, environment and directory.
     pub(crate) invocation: Invocation,
@@ -69,27 +72,32 @@ impl Deferred {
         };
         let mut command = Command::new(&self.invocation.program);
         command.arg0(name).args(arguments).env_clear().current_dir(&self.invocation.directory);
-        command.envs(self.invocation.environment.iter().filter_map(|variable| variable.split_once('=')));
+        command.envs(self.invocation.environment.pairs());
         command.stdin(Stdio::null()).stdout(output).stderr(error).process_group(0);
-        let (umask, limits) = (self.umask, self.limits.clone());
-        // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
-        unsafe {
-            command.pre_exec(move || {
-                libc::umask(umask);
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        let limits = self.limits;
+        // Without this step the command starts without a copy of the supervisor's memory.
+        if !limits.is_empty() {
+            let set_limits = move || {
                 for (resource, limit) in &limits {
                     // A limit above the hard limit of the supervisor stays as it is there.
-                    libc::setrlimit(*resource, limit);
+                    // SAFETY: the limit is readable.
+                    unsafe { libc::setrlimit(*resource, limit) };
                 }
                 Ok(())
-            });
+            };
+            // SAFETY: between fork and exec the closure makes system calls only; it allocates
+            // nothing.
+            unsafe { command.pre_exec(set_limits) };
         }
         let socket = match uses {
             FileUses::Hidden => None,
             FileUses::Shown => Some(show_calls(&mut command, Filter::for_job())?),
         };
         let start_time = coarse_now();
-        let child = command.spawn()?;
+        let own_umask = umask(Mode::from_raw_mode(self.umask));
+        let spawned = command.spawn();
+        umask(own_umask);
+        let child = spawned?;
         // It was sent before the command could start.
         let received = socket.map(receive_descriptor).transpose()?;
         let listener = received.and_then(Result::ok).map(Listener::new);

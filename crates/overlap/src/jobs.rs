@@ -260,6 +260,9 @@ impl Jobs {
 
     /// The pending write of a name, if one is not finished; the last in the serial order.
     pub(crate) fn pending(&self, path: &Path) -> Option<Pending> {
+        if !self.may_write(path.file_name()?) {
+            return None;
+        }
         self.unfinished().rev().find_map(|(id, job)| {
             // A file in a new directory is written after the directory.
             let index = job.effects.writes.iter().rposition(|write| write.concerns(path))?;

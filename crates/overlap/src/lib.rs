@@ -126,6 +126,7 @@ pub enum BuildEnd {
 /// The build cannot be watched, or a deferred command cannot be started or put back.
 pub fn supervise(command: &[OsString], options: Options) -> Result<Outcome, OverlapError> {
     watch::end_with_parent()?;
+    keep_memory();
     let signals = signals()?;
     let build = launch::start(command)?;
     let (end, mut record, listener) = Supervisor::new(build, options, &signals)?.run(&signals)?;
@@ -143,11 +144,24 @@ pub fn supervise(command: &[OsString], options: Options) -> Result<Outcome, Over
     })
 }
 
+/// Keeps memory that was freed: each command needs as much again, and each page that the kernel
+/// gives anew costs a fault.
+#[allow(unsafe_code)]
+fn keep_memory() {
+    const KEPT: libc::c_int = 64 << 20;
+    // SAFETY: both options take a number of bytes, and change nothing that is allocated.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+        libc::mallopt(libc::M_TOP_PAD, 1 << 20);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT);
+    }
+}
+
 /// Receiving end of a pipe that gets the number of each signal that ends the build.
 #[allow(unsafe_code)]
 fn signals() -> io::Result<UnixStream> {
     let (receiver, sender) = UnixStream::pair()?;
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         let sender = sender.try_clone()?;
         // SAFETY: the action writes one byte, which is allowed in a signal handler.
         unsafe {

@@ -19,9 +19,11 @@ const MAX_PATH: usize = 4096;
 const MAX_STRINGS: usize = 20_000;
 /// Longest argument that is read, in bytes.
 const MAX_ARGUMENT: usize = 128 << 10;
-/// Part of the memory that is read for a path, in bytes: most are shorter.
-const PATH_READ: usize = 256;
-const PAGE: usize = 4096;
+/// Part of the memory that is read for a text, in bytes: most are shorter.
+const SHORT_TEXT: usize = 256;
+const PAGE_SIZE: usize = 4096;
+/// Most parts of memory that one call reads: `UIO_MAXIOV` of Linux.
+const MAX_PARTS: usize = 1024;
 
 /// A process, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +39,35 @@ impl Process {
         // another process, and the kernel checks it.
         let result = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, &raw const remote, 1, 0) };
         usize::try_from(result).unwrap_or(0)
+    }
+
+    /// Reads the starts of texts at these addresses, up to the first that is not there. Each is
+    /// `SHORT_TEXT` long, or ends with its page.
+    #[allow(unsafe_code)]
+    fn starts(self, addresses: &[u64]) -> Vec<Vec<u8>> {
+        let length = |address: u64| (PAGE_SIZE - address as usize % PAGE_SIZE).min(SHORT_TEXT);
+        let part = |address: &u64| libc::iovec {
+            iov_base: *address as *mut libc::c_void,
+            iov_len: length(*address),
+        };
+        let mut starts = Vec::with_capacity(addresses.len());
+        for addresses in addresses.chunks(MAX_PARTS) {
+            let parts: Vec<libc::iovec> = addresses.iter().map(part).collect();
+            let mut buffer = vec![0; parts.iter().map(|part| part.iov_len).sum()];
+            let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            let count = parts.len() as libc::c_ulong;
+            // SAFETY: the local vector is a live buffer of its length. The remote addresses belong
+            // to another process, and the kernel checks them.
+            let result =
+                unsafe { libc::process_vm_readv(self.0, &raw const local, 1, parts.as_ptr(), count, 0) };
+            let mut rest = &buffer[..usize::try_from(result).unwrap_or(0)];
+            for part in &parts {
+                let Some((start, behind)) = rest.split_at_checked(part.iov_len) else { return starts };
+                starts.push(start.to_vec());
+                rest = behind;
+            }
+        }
+        starts
     }
 
     /// Writes into the process's memory.
@@ -59,21 +90,41 @@ impl Process {
 
     /// Path at an address; `None` if there is none.
     pub(crate) fn path(self, address: u64) -> Option<Vec<u8>> {
-        Memory::new(self, PATH_READ).string(address, MAX_PATH)
+        self.texts(&[address], MAX_PATH)?.pop()
     }
 
     /// Strings of a vector such as `argv`; `None` if it is too long or one is no UTF-8.
     pub(crate) fn strings(self, address: u64) -> Option<Vec<String>> {
-        let (mut pointers, mut texts) = (Memory::new(self, PAGE), Memory::new(self, PAGE));
-        let mut strings = Vec::new();
-        for index in 0..MAX_STRINGS as u64 {
-            let pointer = u64::from_ne_bytes(pointers.bytes(address + 8 * index)?);
+        let mut memory = Memory::new(self);
+        let mut pointers = Vec::new();
+        loop {
+            let pointer = u64::from_ne_bytes(memory.bytes(address + 8 * pointers.len() as u64)?);
             if pointer == 0 {
-                return Some(strings);
+                break;
             }
-            strings.push(String::from_utf8(texts.string(pointer, MAX_ARGUMENT)?).ok()?);
+            if pointers.len() == MAX_STRINGS {
+                return None;
+            }
+            pointers.push(pointer);
         }
-        None
+        self.texts(&pointers, MAX_ARGUMENT)?.into_iter().map(|text| String::from_utf8(text).ok()).collect()
+    }
+
+    /// Texts at these addresses up to their zero bytes; `None` if one is longer than `limit` or not
+    /// there. Most are short: their starts are read by one call.
+    fn texts(self, addresses: &[u64], limit: usize) -> Option<Vec<Vec<u8>>> {
+        let mut memory = Memory::new(self);
+        let mut texts = self.starts(addresses);
+        if texts.len() < addresses.len() {
+            return None;
+        }
+        for (text, address) in texts.iter_mut().zip(addresses) {
+            match text.iter().position(|byte| *byte == 0) {
+                Some(end) => text.truncate(end),
+                None => memory.append_text(address + text.len() as u64, text, limit)?,
+            }
+        }
+        Some(texts)
     }
 
     /// Absolute path of an argument of a call; `None` if it cannot be read, so that the call fails
@@ -153,10 +204,9 @@ impl Process {
         })
     }
 
-    /// Whether the process sees the same files, users and processes as this program.
-    pub(crate) fn shares_namespaces(self) -> bool {
-        let own = Self(std::process::id() as i32);
-        ["root", "ns/mnt", "ns/user", "ns/pid"].iter().all(|name| self.link(name) == own.link(name))
+    /// The files, users and processes that the process sees, by the names of their namespaces.
+    pub(crate) fn namespaces(self) -> [Option<PathBuf>; 4] {
+        ["root", "ns/mnt", "ns/user", "ns/pid"].map(|name| self.link(name))
     }
 
     /// Child processes, including those that have ended and are not yet waited for.
@@ -219,27 +269,24 @@ impl Process {
     }
 }
 
-/// The memory of a process, read in parts that end with a page: neighbouring strings cost one call.
+/// The memory of a process, read in parts that end with a page.
 struct Memory {
     process: Process,
     part: Vec<u8>,
     start: u64,
-    /// Longest part, in bytes; at most a page.
-    limit: usize,
 }
 
 impl Memory {
-    fn new(process: Process, limit: usize) -> Self {
-        Self { process, part: Vec::new(), start: 0, limit }
+    fn new(process: Process) -> Self {
+        Self { process, part: Vec::new(), start: 0 }
     }
 
-    /// Memory from an address to the end of its part; `None` if there is none.
+    /// Memory from an address to the end of its page; `None` if there is none.
     fn from(&mut self, address: u64) -> Option<&[u8]> {
         let is_here = (self.start..self.start + self.part.len() as u64).contains(&address);
         if !is_here {
             // A read must not cross into a page that is not there.
-            let to_page_end = PAGE - address as usize % PAGE;
-            self.part.resize(to_page_end.min(self.limit), 0);
+            self.part.resize(PAGE_SIZE - address as usize % PAGE_SIZE, 0);
             let length = self.process.read(address, &mut self.part);
             self.part.truncate(length);
             self.start = address;
@@ -253,18 +300,17 @@ impl Memory {
         self.from(address)?.get(..8)?.try_into().ok()
     }
 
-    /// Text up to a zero byte; `None` if it is longer than `limit` or no memory is there.
-    fn string(&mut self, address: u64, limit: usize) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
+    /// Appends what stands up to a zero byte; `None` if the text gets longer than `limit`, or no
+    /// memory is there.
+    fn append_text(&mut self, mut address: u64, text: &mut Vec<u8>, limit: usize) -> Option<()> {
         while text.len() < limit {
-            let part = self.from(address + text.len() as u64)?;
-            match part.iter().position(|byte| *byte == 0) {
-                Some(end) => {
-                    text.extend(&part[..end]);
-                    return Some(text);
-                }
-                None => text.extend(part),
+            let part = self.from(address)?;
+            if let Some(end) = part.iter().position(|byte| *byte == 0) {
+                text.extend(&part[..end]);
+                return Some(());
             }
+            text.extend(part);
+            address += part.len() as u64;
         }
         None
     }

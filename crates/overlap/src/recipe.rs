@@ -6,6 +6,7 @@
 mod archive;
 mod awk;
 mod compiler;
+mod environment;
 mod files;
 mod filters;
 mod kernel;
@@ -22,6 +23,8 @@ mod xargs;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+pub(crate) use environment::Environment;
 
 use crate::disk::is_of_kernel;
 use crate::effects::{Effects, State, Write};
@@ -82,14 +85,13 @@ pub(crate) enum Format {
 }
 
 /// A command as `execve` gets it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Invocation {
     /// File that is executed.
     pub(crate) program: String,
     /// Arguments, with the name of the program as the first.
     pub(crate) arguments: Vec<String>,
-    /// Environment, as `NAME=value`.
-    pub(crate) environment: Vec<String>,
+    pub(crate) environment: Environment,
     /// Working directory.
     pub(crate) directory: PathBuf,
 }
@@ -127,24 +129,14 @@ const SHELLS: &[&str] = &["sh", "dash", "bash"];
 
 /// The meaning of a command; `None` if some part of it is not understood.
 pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Meaning> {
-    let is_hidden_output = |variable: &String| {
-        ["DEPENDENCIES_OUTPUT=", "SUNPRO_DEPENDENCIES=", "GCC_EXEC_PREFIX=", "COLLECT_", "AWKPATH="]
-            .iter()
-            .any(|name| variable.starts_with(name))
-    };
-    if invocation.environment.iter().any(is_hidden_output) {
-        return None;
-    }
     let program = files.program(&invocation.program, &invocation.directory, "")?;
-    let search_path = invocation.environment.iter().find_map(|variable| variable.strip_prefix("PATH="));
     let meaning = match &invocation.arguments[..] {
         [_, option, text] if is_shell(&program) && matches!(option.as_str(), "-c" | "-ec") => {
             line::meaning(text, invocation, files)
         }
         [_, arguments @ ..] => {
-            let directory = &invocation.directory;
-            let search_path = search_path.unwrap_or_default();
-            let command = Command { files, directory, search_path, arguments, input: &Input::Inherited };
+            let Invocation { directory, environment, .. } = invocation;
+            let command = Command { files, directory, environment, arguments, input: &Input::Inherited };
             command_meaning(&program, &command)
         }
         [] => None,
@@ -176,7 +168,7 @@ fn command_meaning(program: &Executable, command: &Command) -> Option<Meaning> {
 pub(crate) struct Command<'a> {
     files: &'a dyn Files,
     directory: &'a Path,
-    search_path: &'a str,
+    environment: &'a Environment,
     arguments: &'a [String],
     input: &'a Input,
 }
@@ -211,6 +203,11 @@ impl Command<'_> {
     /// Paths of several arguments.
     fn paths<'b>(&self, arguments: impl IntoIterator<Item = &'b String>) -> Vec<PathBuf> {
         arguments.into_iter().map(|argument| self.path(argument)).collect()
+    }
+
+    /// The file that a name executes.
+    fn program(&self, name: &str) -> Option<Executable> {
+        self.files.program(name, self.directory, self.environment.value("PATH")?)
     }
 
     fn write(&self, argument: &str, after: State) -> Write {

@@ -113,6 +113,7 @@ pub(crate) struct Supervisor {
     max_running: usize,
     /// Facts of this process, which those of deferred commands must equal.
     own_status: Status,
+    own_namespaces: [Option<PathBuf>; 4],
     /// Names in `/proc` of the files that the build inherited.
     inherited: BTreeSet<PathBuf>,
     /// Folder for outputs of before.
@@ -151,6 +152,7 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     pub(crate) fn new(build: Build, options: Options, signals: &UnixStream) -> io::Result<Self> {
+        let own = Process(std::process::id() as i32);
         let root = Process(build.root.id() as i32);
         let inherited = root.descriptors().into_iter().filter_map(|number| root.descriptor(number)).collect();
         let directory = root.directory().unwrap_or_default();
@@ -162,7 +164,8 @@ impl Supervisor {
             build,
             max_running: options.schedule.jobs(),
             inherited,
-            own_status: Process(std::process::id() as i32).status().ok_or(io::ErrorKind::Unsupported)?,
+            own_status: own.status().ok_or(io::ErrorKind::Unsupported)?,
+            own_namespaces: own.namespaces(),
             folder: tempfile::Builder::new().prefix("morecores-overlap-").tempdir()?,
             jobs: Jobs::default(),
             waiting: BTreeMap::new(),
@@ -214,7 +217,6 @@ impl Supervisor {
     fn serve(&mut self, signals: &UnixStream) -> io::Result<End> {
         let root = pidfd_open(Pid::from_child(&self.build.root), PidfdFlags::empty())?;
         loop {
-            self.start_ready()?;
             let ready = self.wait_for_event(signals, &root)?;
             if ready.signal {
                 let mut number = [0];
@@ -224,6 +226,7 @@ impl Supervisor {
             if ready.text {
                 self.build.output.drain()?;
             }
+            let may_start = !ready.jobs.is_empty() || !ready.observed.is_empty();
             for job in ready.jobs {
                 self.end_job(job)?;
             }
@@ -232,6 +235,9 @@ impl Supervisor {
             }
             for job in ready.observed {
                 self.observe_job(job);
+            }
+            if may_start {
+                self.start_ready()?;
             }
             if ready.call
                 && let Some(call) = self.build.listener.receive()

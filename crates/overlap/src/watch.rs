@@ -66,9 +66,8 @@ fn kill_rest() {
 /// harmless.
 #[allow(unsafe_code)]
 fn forward_signals(supervisor: Pid) -> io::Result<()> {
-    for (number, signal) in
-        [(libc::SIGTERM, Signal::TERM), (libc::SIGHUP, Signal::HUP), (libc::SIGINT, Signal::INT)]
-    {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
+        let number = signal.as_raw();
         // SAFETY: the action only sends a signal, which is allowed in a signal handler.
         unsafe {
             signal_hook::low_level::register(number, move || {

@@ -82,7 +82,7 @@ fn signals_end_the_build_and_put_outputs_of_unfinished_commands_back() {
     if skips() {
         return;
     }
-    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::QUIT, 131)] {
         let build = LongBuild::new("signals");
         let mut child = build.start();
         send(child.id() as i32, signal);

@@ -50,7 +50,7 @@ pub(super) fn effects(command: &Command) -> Option<Effects> {
     let (own, compiler): (Vec<String>, Vec<String>) =
         words.iter().cloned().partition(|word| OWN_WORDS.contains(&word.as_str()));
     let [name, arguments @ ..] = &compiler[..] else { return None };
-    let program = command.files.program(name, command.directory, command.search_path)?;
+    let program = command.program(name)?;
     let meaning = programs::meaning(&program, &Command { arguments, ..*command })?;
     if meaning.weight != Weight::Heavy || own.len() > 1 {
         return None;

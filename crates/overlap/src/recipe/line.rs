@@ -3,6 +3,7 @@
 //! A line is understood if each of its commands is, on every branch. A branch that need not run is
 //! taken to run: what make was told about its outputs is checked when the job has ended.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -34,16 +35,10 @@ pub(super) fn meaning(text: &str, invocation: &Invocation, files: &dyn Files) ->
     }
     let program =
         Parser::builder().posix_mode(true).sh_mode(true).build(text.as_bytes()).parse_program().ok()?;
-    let variables = invocation
-        .environment
-        .iter()
-        .filter_map(|variable| variable.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
     let mut walk = Walk {
         files,
         directory: invocation.directory.clone(),
-        variables,
+        variables: Variables { environment: &invocation.environment, assigned: HashMap::new() },
         input: Input::Inherited,
         effects: Effects::default(),
         weight: Weight::Light,
@@ -65,7 +60,7 @@ enum Certainty {
 struct Walk<'a> {
     files: &'a dyn Files,
     directory: PathBuf,
-    variables: Variables,
+    variables: Variables<'a>,
     /// Standard input of the commands that do not redirect it.
     input: Input,
     effects: Effects,
@@ -187,9 +182,9 @@ impl Walk<'_> {
 
     /// A part that leaves directory and variables as they are.
     fn subshell(&mut self, part: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        let (directory, variables) = (self.directory.clone(), self.variables.clone());
+        let (directory, assigned) = (self.directory.clone(), self.variables.assigned.clone());
         part(self)?;
-        (self.directory, self.variables) = (directory, variables);
+        (self.directory, self.variables.assigned) = (directory, assigned);
         Some(())
     }
 
@@ -219,9 +214,9 @@ impl Walk<'_> {
     /// A part that may not run. It must leave directory and variables as they are, because what
     /// follows would depend on the branch.
     fn unchanged(&mut self, part: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        let (directory, variables) = (self.directory.clone(), self.variables.clone());
+        let (directory, assigned) = (self.directory.clone(), self.variables.assigned.clone());
         part(self)?;
-        (self.directory == directory && self.variables == variables).then_some(())
+        (self.directory == directory && self.variables.assigned == assigned).then_some(())
     }
 
     fn simple(&mut self, simple: &SimpleCommand, certainty: Certainty) -> Option<()> {
@@ -253,7 +248,7 @@ impl Walk<'_> {
             return None;
         }
         let Some(name) = &simple.word_or_name else {
-            self.variables.extend(assignments);
+            self.variables.assigned.extend(assignments);
             self.add(effects, certainty);
             return Some(());
         };
@@ -308,13 +303,13 @@ impl Walk<'_> {
     }
 
     fn command(&self, name: &str, arguments: &[String], input: &Input) -> Option<Meaning> {
-        let search_path = self.variables.get("PATH").map_or("", String::as_str);
-        let command = Command { files: self, directory: &self.directory, search_path, arguments, input };
+        let environment = self.variables.environment;
+        let command = Command { files: self, directory: &self.directory, environment, arguments, input };
         if BUILT_IN.contains(&name) {
             let program = Executable { name: name.to_owned(), format: Format::Elf };
             return programs::meaning(&program, &command);
         }
-        let program = self.program(name, &self.directory, search_path)?;
+        let program = command.program(name)?;
         command_meaning(&program, &command)
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{Executable, Files, Format, Invocation, Kind, Meaning, Weight, meaning};
+use super::{Environment, Executable, Files, Format, Invocation, Kind, Meaning, Weight, meaning};
 use crate::effects::{Search, State};
 
 /// A disk of a few files. Every program is in `/usr/bin`.
@@ -95,7 +95,7 @@ archive_expsym_cmds="echo \"{ global:\" > \$output_objdir/\$libname.ver~
 
 fn line(text: &str) -> Option<Meaning> {
     let arguments = ["sh", "-c", text].map(str::to_owned).to_vec();
-    let environment = vec!["PATH=/usr/bin".to_owned(), "CFLAGS=-O2".to_owned()];
+    let environment = Environment::new(|| Some(["PATH=/usr/bin", "CFLAGS=-O2"].map(str::to_owned).to_vec()));
     meaning(&Invocation { program: "sh".to_owned(), arguments, environment, directory: "/b".into() }, &disk())
 }
 
@@ -429,7 +429,7 @@ fn a_libtool_with_other_settings_is_not_understood() {
         disk.0.insert("/b/libtool".into(), LIBTOOL.replace(from, to).into());
         let text = link("-o libx.la -rpath /usr/lib a.lo");
         let arguments = ["sh", "-c", &text].map(str::to_owned).to_vec();
-        let environment = vec!["PATH=/usr/bin".to_owned()];
+        let environment = Environment::new(|| Some(vec!["PATH=/usr/bin".to_owned()]));
         meaning(
             &Invocation { program: "sh".to_owned(), arguments, environment, directory: "/b".into() },
             &disk,

@@ -8,15 +8,28 @@ use brush_parser::ParserOptions;
 use brush_parser::ast::Word;
 use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
 
-use super::{Files, Kind, absolute, substitution};
+use super::{Environment, Files, Kind, absolute, substitution};
 
 /// Variables of the shell and of its environment.
-pub(super) type Variables = HashMap<String, String>;
+pub(super) struct Variables<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) assigned: HashMap<String, String>,
+}
+
+impl Variables<'_> {
+    /// The value of a variable, empty if it has none; `None` if variables cannot be read.
+    fn value(&self, name: &str) -> Option<&str> {
+        match self.assigned.get(name) {
+            Some(value) => Some(value),
+            None => self.environment.value(name),
+        }
+    }
+}
 
 /// Surroundings on which the value of a word depends.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    pub(super) variables: &'a Variables,
+    pub(super) variables: &'a Variables<'a>,
     pub(super) files: &'a dyn Files,
     pub(super) directory: &'a Path,
 }
@@ -25,6 +38,9 @@ impl Context<'_> {
     /// The fields of a word; `None` if they depend on what is not known, such as a pattern or the
     /// output of a command.
     pub(super) fn expand(self, word: &Word) -> Option<Vec<String>> {
+        if is_plain(&word.value) {
+            return Some(vec![word.value.clone()]);
+        }
         let mut text = String::new();
         let mut is_quoted = false;
         for piece in pieces(&word.value)? {
@@ -89,7 +105,7 @@ impl Context<'_> {
                 parameter: Parameter::Named(name),
                 indirect: false,
             }) => {
-                let value = self.variables.get(name).map_or("", String::as_str);
+                let value = self.variables.value(name)?;
                 // Outside quotes the shell would split the value, and match it with files.
                 if quotes == Quotes::None && !is_one_field(value) {
                     return None;
@@ -133,6 +149,12 @@ const MAX_NAMES: usize = 32;
 /// Whether the shell leaves an unquoted value as it is.
 fn is_one_field(value: &str) -> bool {
     !value.contains([' ', '\t', '\n', '*', '?', '['])
+}
+
+/// Whether a word stands for itself in every shell. Most words of a recipe line do.
+fn is_plain(word: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./+,:=@%".contains(&byte);
+    !word.is_empty() && word.bytes().all(is_plain)
 }
 
 fn pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {

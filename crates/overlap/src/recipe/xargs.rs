@@ -51,7 +51,7 @@ pub(super) fn meaning(command: &Command) -> Option<Meaning> {
     if needs_words && arguments.len() == first.len() {
         return Some(Meaning { effects: Effects::default(), weight: Weight::Light });
     }
-    let program = command.files.program(name, command.directory, command.search_path)?;
+    let program = command.program(name)?;
     command_meaning(&program, &Command { arguments: &arguments, input: &Input::Redirected, ..*command })
 }
 

@@ -18,8 +18,8 @@ use crate::execution::Deferred;
 use crate::jobs::JobId;
 use crate::listener::Notification;
 use crate::output::Targets;
-use crate::process::{Process, Status};
-use crate::recipe::{self, Invocation, Meaning, Weight};
+use crate::process::{DescriptorState, Process, Status};
+use crate::recipe::{self, Environment, Invocation, Meaning, Weight};
 use crate::record::{self, CommandResult, WaitReason};
 use crate::tracee::{Copy, Stop, Tracee};
 
@@ -72,8 +72,8 @@ impl Supervisor {
             self.record.add_unknown(&arguments);
             return Ok(CONTINUE);
         }
-        let read = || Some((process.strings(environment)?, process.directory()?));
-        let Some((environment, directory)) = read() else { return Ok(CONTINUE) };
+        let Some(directory) = process.directory() else { return Ok(CONTINUE) };
+        let environment = Environment::new(move || process.strings(environment));
         if let Some(reason) = runs_in_parallel(&path, &arguments, &environment) {
             self.passed_through.get_or_insert(reason);
         }
@@ -93,6 +93,10 @@ impl Supervisor {
             || self.jobs.conflicts(&effects)
             || (!effects.writes.is_empty() && has_others);
         if !needs_deferral {
+            return Ok(CONTINUE);
+        }
+        if invocation.environment.hides_files() {
+            self.record.add_refusal("a variable of its environment names files");
             return Ok(CONTINUE);
         }
         if let Some(reason) = writes_through(&effects) {
@@ -236,7 +240,7 @@ impl Supervisor {
         if writes_files(child, &self.inherited) {
             return Err(WRITES);
         }
-        if !status.has_credentials_of(&self.own_status) || !child.shares_namespaces() {
+        if !status.has_credentials_of(&self.own_status) || child.namespaces() != self.own_namespaces {
             return Err("it runs as another user, or in other namespaces");
         }
         let others = self.jobs.drivers().into_iter().filter(|other| *other != driver).collect::<Vec<_>>();
@@ -300,7 +304,7 @@ fn may_run_in_parallel(program: &Path) -> bool {
 }
 
 /// Reason to pass a build through: a program that runs commands in parallel itself.
-fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]) -> Option<&'static str> {
+fn runs_in_parallel(program: &Path, arguments: &[String], environment: &Environment) -> Option<&'static str> {
     let name = program.file_name()?.to_str()?;
     if name == "ninja" {
         return Some("ninja runs commands in parallel itself");
@@ -318,10 +322,10 @@ fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]
             .or_else(|| word.strip_prefix("--jobs="));
         word == "--jobs" || count.is_some_and(|count| count != "1")
     };
-    let has_job_server =
-        environment.iter().filter(|variable| variable.starts_with("MAKEFLAGS=")).any(|variable| {
-            variable.contains("--jobserver") || variable.contains(" -j") || variable.contains("=-j")
-        });
+    let has_job_server = environment
+        .pairs()
+        .filter(|(name, _)| *name == "MAKEFLAGS")
+        .any(|(_, flags)| flags.contains("--jobserver") || flags.contains(" -j") || flags.starts_with("-j"));
     // A count that is a word of its own.
     let is_one = arguments.windows(2).any(|pair| pair[0] == "-j" && pair[1] == "1");
     (has_job_server || (arguments.iter().any(is_parallel) && !is_one))
@@ -333,12 +337,10 @@ fn runs_in_parallel(program: &Path, arguments: &[String], environment: &[String]
 /// own.
 fn writes_files(process: Process, inherited: &BTreeSet<PathBuf>) -> bool {
     process.descriptors().into_iter().any(|number| {
-        let writes = process
-            .descriptor_state(number)
-            .is_some_and(|state| state.flags & libc::O_ACCMODE != libc::O_RDONLY);
         let is_own =
             |path: PathBuf| !is_of_kernel(&path) && (path.is_absolute() || !inherited.contains(&path));
-        writes && process.descriptor(number).is_some_and(is_own)
+        let writes = |state: DescriptorState| state.flags & libc::O_ACCMODE != libc::O_RDONLY;
+        process.descriptor(number).is_some_and(is_own) && process.descriptor_state(number).is_some_and(writes)
     })
 }
 

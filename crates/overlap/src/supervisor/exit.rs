@@ -61,7 +61,8 @@ impl Supervisor {
     /// The parent of a driver, if it is a driver that waits for this child and can be copied.
     fn waiting_parent(&self, process: Process) -> Option<Process> {
         // A copy goes on in the place of another process, whose parent is not its own.
-        if self.successors.contains_key(&process) {
+        let is_first = process.0 == self.build.root.id() as i32;
+        if is_first || self.successors.contains_key(&process) {
             return None;
         }
         let parent = process.status()?.parent;

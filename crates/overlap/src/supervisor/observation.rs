@@ -16,7 +16,7 @@ use crate::history::{History, Length, LineId, MakeId, MakeRun, Use};
 use crate::jobs::JobId;
 use crate::listener::Notification;
 use crate::process::Process;
-use crate::recipe::Invocation;
+use crate::recipe::{Environment, Invocation};
 use crate::rules::RecipeCommand;
 
 /// The part of a process in the observed build.
@@ -129,8 +129,8 @@ impl Observation {
         if !is_make(&program) {
             return;
         }
-        let read = || Some((process.strings(environment)?, process.directory()?));
-        let Some((environment, directory)) = read() else { return };
+        let Some(directory) = process.directory() else { return };
+        let environment = Environment::new(move || process.strings(environment));
         let program = program.to_string_lossy().into_owned();
         let invocation = Invocation { program, arguments, environment, directory };
         let rules = dry_run::rules(&invocation, self.scratch.path(), &self.signals);

@@ -210,7 +210,7 @@ pub(super) fn effects(
     let words = Words::read(words)?;
     let kinds = words.kinds(&settings)?;
     let [name, arguments @ ..] = &words.compiler[..] else { return None };
-    let program = command.files.program(name, command.directory, command.search_path)?;
+    let program = command.program(name)?;
     let meaning = programs::meaning(&program, &Command { arguments, ..*command })?;
     // Sources would be compiled by a command of their own.
     if meaning.weight != Weight::Heavy || meaning.effects.search != Search::LIBRARIES {
