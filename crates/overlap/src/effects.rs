@@ -103,7 +103,9 @@ impl Search {
         let kind = || NameKind::of_file(&write.path);
         self.anything
             || (self.headers && !is_binary && kind() == NameKind::Text)
-            || (self.libraries && matches!(kind(), NameKind::Library | NameKind::Text))
+            || (self.libraries && kind() == NameKind::Library)
+            // A linker's script. A program is none.
+            || (self.libraries && !is_binary && kind() == NameKind::Text)
     }
 }
 
@@ -278,6 +280,9 @@ mod tests {
             assert!(!Search::HEADERS.can_find(&binary(name)), "{name}");
         }
         assert!(!Search::LIBRARIES.can_find(&binary("a.o")));
+        // A script of the linker may have any name, and no program is one.
+        assert!(!Search::LIBRARIES.can_find(&binary("prog")));
+        assert!(Search::LIBRARIES.can_find(&Write::new("prog".into(), State::Other)));
     }
 
     #[test]

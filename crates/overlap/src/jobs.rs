@@ -26,10 +26,23 @@ pub(crate) enum Progress {
     Failed,
 }
 
+/// Order in which jobs start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The order of the serial build, which needs its first outputs first.
+    Serial,
+    /// The serial order too, for a build that waits for all jobs. But the longest chain of jobs
+    /// begins once it is as long as its share of all that waits, if so many run at once: begun
+    /// later, it would run alone in the end.
+    ToEnd { at_once: usize },
+}
+
 /// A deferred command.
 #[derive(Debug)]
 struct Job {
     effects: Effects,
+    /// Size of the sources that it compiles, in bytes: a measure of its time.
+    source_size: u64,
     /// The process that started it, or the next one above that has not ended.
     driver: Process,
     progress: Progress,
@@ -125,8 +138,14 @@ impl Jobs {
     /// Adds a command behind all others. `now` is the time of the precise clock.
     ///
     /// Its outputs get times of change after all earlier ones: `now`, or a nanosecond after the
-    /// last promised time.
-    pub(crate) fn defer(&mut self, mut effects: Effects, driver: Process, now: Timestamp) -> JobId {
+    /// last promised time. `source_size` is the size of its sources in bytes.
+    pub(crate) fn defer(
+        &mut self,
+        mut effects: Effects,
+        source_size: u64,
+        driver: Process,
+        now: Timestamp,
+    ) -> JobId {
         let id = JobId(self.next);
         self.next += 1;
         self.names.add(&effects);
@@ -161,6 +180,7 @@ impl Jobs {
             id,
             Job {
                 effects,
+                source_size,
                 driver,
                 progress: Progress::Waiting,
                 waits_for,
@@ -187,14 +207,40 @@ impl Jobs {
         self.last_time
     }
 
-    /// The first job in the serial order that may start: those it waits for have succeeded.
-    pub(crate) fn next_ready(&self) -> Option<JobId> {
+    /// The next job to start, among those that wait for none: all that they follow have succeeded.
+    pub(crate) fn next_ready(&self, order: Order) -> Option<JobId> {
         let has_succeeded =
             |id: &JobId| self.jobs.get(id).is_none_or(|job| job.progress == Progress::Succeeded);
-        self.jobs
-            .iter()
-            .find(|(_, job)| job.progress == Progress::Waiting && job.waits_for.keys().all(has_succeeded))
-            .map(|(id, _)| *id)
+        let is_ready = |job: &Job| job.waits_for.keys().all(has_succeeded);
+        let ready = self.waiting().filter(|(_, job)| is_ready(job)).map(|(id, _)| *id);
+        let first = ready.clone().next()?;
+        let Order::ToEnd { at_once } = order else { return Some(first) };
+        let lengths = self.path_lengths();
+        let length = |id: &JobId| lengths.get(id).copied().unwrap_or_default();
+        let rest: u64 = self.waiting().map(|(_, job)| job.source_size).sum();
+        let longest = ready.max_by_key(length)?;
+        Some(if length(&longest) * at_once as u64 >= rest { longest } else { first })
+    }
+
+    fn waiting(&self) -> impl DoubleEndedIterator<Item = (&JobId, &Job)> + Clone {
+        self.jobs.iter().filter(|(_, job)| job.progress == Progress::Waiting)
+    }
+
+    /// Length of the longest chain of jobs that begins with each waiting job, by the sizes of their
+    /// sources.
+    fn path_lengths(&self) -> BTreeMap<JobId, u64> {
+        let mut lengths: BTreeMap<JobId, u64> = BTreeMap::new();
+        for (id, job) in self.waiting().rev() {
+            // All jobs that follow it are later.
+            let length = lengths.entry(*id).or_default();
+            *length += job.source_size;
+            let length = *length;
+            for earlier in job.waits_for.keys() {
+                let behind = lengths.entry(*earlier).or_default();
+                *behind = length.max(*behind);
+            }
+        }
+        lengths
     }
 
     /// The earlier jobs that must end before this one starts.
@@ -365,21 +411,37 @@ mod tests {
     #[test]
     fn a_link_starts_after_its_objects_and_before_later_objects() {
         let mut jobs = Jobs::default();
-        let a = jobs.defer(job(&["/a.c"], &["/a.o"]), DRIVER, 0);
-        let b = jobs.defer(job(&["/b.c"], &["/b.o"]), DRIVER, 0);
-        let link = jobs.defer(job(&["/a.o", "/b.o"], &["/p"]), DRIVER, 0);
-        let c = jobs.defer(job(&["/c.c"], &["/c.o"]), DRIVER, 0);
+        let a = jobs.defer(job(&["/a.c"], &["/a.o"]), 0, DRIVER, 0);
+        let b = jobs.defer(job(&["/b.c"], &["/b.o"]), 0, DRIVER, 0);
+        let link = jobs.defer(job(&["/a.o", "/b.o"], &["/p"]), 0, DRIVER, 0);
+        let c = jobs.defer(job(&["/c.c"], &["/c.o"]), 0, DRIVER, 0);
         for (expected, then) in [(a, Progress::Running), (b, Progress::Running), (c, Progress::Running)] {
-            assert_eq!(jobs.next_ready(), Some(expected));
+            assert_eq!(jobs.next_ready(Order::Serial), Some(expected));
             jobs.set_progress(expected, then);
         }
-        assert_eq!(jobs.next_ready(), None);
+        assert_eq!(jobs.next_ready(Order::Serial), None);
         jobs.set_progress(b, Progress::Succeeded);
-        assert_eq!(jobs.next_ready(), None);
+        assert_eq!(jobs.next_ready(Order::Serial), None);
         jobs.set_progress(a, Progress::Succeeded);
-        assert_eq!(jobs.next_ready(), Some(link));
+        assert_eq!(jobs.next_ready(Order::Serial), Some(link));
         assert_eq!(jobs.pending(Path::new("/a.o")), None);
         assert_eq!(jobs.pending(Path::new("/p")).map(|pending| pending.job), Some(link));
+    }
+
+    #[test]
+    fn at_the_end_a_long_chain_begins_before_it_would_run_alone() {
+        let mut jobs = Jobs::default();
+        let a = jobs.defer(job(&["/a.c"], &["/a.o"]), 20, DRIVER, 0);
+        let b = jobs.defer(job(&["/b.c"], &["/b.o"]), 30, DRIVER, 0);
+        let first = jobs.defer(job(&["/c.in"], &["/c.c"]), 20, DRIVER, 0);
+        let second = jobs.defer(job(&["/c.c"], &["/c.o"]), 20, DRIVER, 0);
+        let link = jobs.defer(job(&["/a.o", "/b.o", "/c.o"], &["/p"]), 0, DRIVER, 0);
+        // The chain has 40 of 90, then 40 of 70.
+        for expected in [a, first, b, second, link] {
+            assert_eq!(jobs.next_ready(Order::ToEnd { at_once: 2 }), Some(expected));
+            jobs.set_progress(expected, Progress::Succeeded);
+        }
+        assert_eq!(jobs.next_ready(Order::ToEnd { at_once: 2 }), None);
     }
 
     #[test]
@@ -388,25 +450,25 @@ mod tests {
         let times: Vec<Timestamp> = ["/a.o", "/b.o", "/c.o"]
             .iter()
             .map(|path| {
-                jobs.defer(job(&[], &[path]), DRIVER, 1000);
+                jobs.defer(job(&[], &[path]), 0, DRIVER, 1000);
                 jobs.last_time()
             })
             .collect();
         assert_eq!(times, [1000, 1001, 1002]);
-        jobs.defer(job(&[], &["/d.o"]), DRIVER, 5000);
+        jobs.defer(job(&[], &["/d.o"]), 0, DRIVER, 5000);
         assert_eq!(jobs.last_time(), 5000);
     }
 
     #[test]
     fn a_moved_file_keeps_the_state_and_the_time_that_were_promised() {
         let mut jobs = Jobs::default();
-        jobs.defer(job(&["/a.c"], &["/tmp.o"]), DRIVER, 1000);
-        jobs.defer(job(&["/b.c"], &["/b.o"]), DRIVER, 2000);
+        jobs.defer(job(&["/a.c"], &["/tmp.o"]), 0, DRIVER, 1000);
+        jobs.defer(job(&["/b.c"], &["/b.o"]), 0, DRIVER, 2000);
         let moved = Write { moved_from: Some("/tmp.o".into()), ..Write::new("/a.o".into(), State::Other) };
         let absent = Write::new("/tmp.o".into(), State::Absent);
         let effects =
             Effects { reads: vec!["/tmp.o".into()], writes: vec![absent, moved], ..Effects::default() };
-        let id = jobs.defer(effects, DRIVER, 3000);
+        let id = jobs.defer(effects, 0, DRIVER, 3000);
         let expected =
             Pending { job: id, path: "/a.o".into(), after: State::Binary { mode: 0o666 }, time: 1000 };
         assert_eq!(jobs.pending(Path::new("/a.o")), Some(expected));
@@ -417,7 +479,7 @@ mod tests {
         let mut jobs = Jobs::default();
         let ids: Vec<JobId> = ["/a.o", "/b.o", "/c.o", "/d.o"]
             .iter()
-            .map(|path| jobs.defer(job(&[], &[path]), DRIVER, 0))
+            .map(|path| jobs.defer(job(&[], &[path]), 0, DRIVER, 0))
             .collect();
         jobs.settle(ids[0]);
         assert_eq!(jobs.cancel_from(ids[1]), [ids[3], ids[2]]);

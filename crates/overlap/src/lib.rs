@@ -126,7 +126,6 @@ pub enum BuildEnd {
 /// The build cannot be watched, or a deferred command cannot be started or put back.
 pub fn supervise(command: &[OsString], options: Options) -> Result<Outcome, OverlapError> {
     watch::end_with_parent()?;
-    keep_memory();
     let signals = signals()?;
     let build = launch::start(command)?;
     let (end, mut record, listener) = Supervisor::new(build, options, &signals)?.run(&signals)?;
@@ -142,19 +141,6 @@ pub fn supervise(command: &[OsString], options: Options) -> Result<Outcome, Over
         timeline: serde_json::to_string(&Timeline::new(&record)).map_err(io::Error::from)?,
         record: serde_json::to_string_pretty(&record).map_err(io::Error::from)?,
     })
-}
-
-/// Keeps memory that was freed: each command needs as much again, and each page that the kernel
-/// gives anew costs a fault.
-#[allow(unsafe_code)]
-fn keep_memory() {
-    const KEPT: libc::c_int = 64 << 20;
-    // SAFETY: both options take a number of bytes, and change nothing that is allocated.
-    unsafe {
-        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
-        libc::mallopt(libc::M_TOP_PAD, 1 << 20);
-        libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT);
-    }
 }
 
 /// Receiving end of a pipe that gets the number of each signal that ends the build.

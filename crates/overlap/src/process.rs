@@ -1,9 +1,11 @@
 //! A process of the build: memory, directory, descriptors, parent. Nothing is changed here but the
 //! memory that a call names for its result.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::iter;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -209,6 +211,12 @@ impl Process {
         ["root", "ns/mnt", "ns/user", "ns/pid"].map(|name| self.link(name))
     }
 
+    /// Parent; `None` if the process is gone, or is the first of all.
+    fn parent(self) -> Option<Self> {
+        let stat = procfs::process::Process::new(self.0).and_then(|process| process.stat()).ok()?;
+        (stat.ppid > 0).then_some(Self(stat.ppid))
+    }
+
     /// Child processes, including those that have ended and are not yet waited for.
     pub(crate) fn children(self) -> Vec<Self> {
         let text = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0)).unwrap_or_default();
@@ -351,11 +359,7 @@ impl Status {
     }
 
     /// Parent, its parent, and so on.
-    pub(crate) fn ancestors(&self) -> Vec<Process> {
-        let mut all = vec![self.parent];
-        while let Some(status) = all.last().and_then(|last| last.status()) {
-            all.push(status.parent);
-        }
-        all
+    pub(crate) fn ancestors(&self) -> BTreeSet<Process> {
+        iter::successors(Some(self.parent), |process| process.parent()).collect()
     }
 }

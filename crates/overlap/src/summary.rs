@@ -14,6 +14,8 @@ const MAX_ROWS: usize = 5;
 const MAX_HAZARDS: usize = 20;
 /// Most readers that one hazard names.
 const MAX_RECIPES: usize = 3;
+/// Longest part of a command in the text, in characters.
+const MAX_COMMAND: usize = 60;
 /// Shortest total wait in the text.
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
@@ -94,15 +96,26 @@ fn write_dependent(record: &Record, text: &mut String) -> fmt::Result {
     let mut commands: Vec<_> = record.commands.iter().filter(|command| wait(command) >= MIN_WAIT).collect();
     commands.sort_by_key(|command| std::cmp::Reverse(wait(command)));
     for command in commands.into_iter().take(MAX_ROWS) {
-        let output = command.outputs.first().map_or_else(|| command.command.clone(), |path| file_name(path));
+        let name = match command.outputs.first() {
+            Some(output) => format!("the command for {}", file_name(output)),
+            None => shorten_command(&command.command),
+        };
         writeln!(
             text,
-            "overlap: the command for {output} waited {:.2} s for {}.",
+            "overlap: {name} waited {:.2} s for {}.",
             wait(command).as_secs_f64(),
             count(command.after.len()),
         )?;
     }
     Ok(())
+}
+
+/// A command as far as it fits into a line.
+fn shorten_command(command: &str) -> String {
+    match command.char_indices().nth(MAX_COMMAND) {
+        Some((end, _)) => format!("`{}…`", &command[..end]),
+        None => format!("`{command}`"),
+    }
 }
 
 fn write_hazards(hazards: &Hazards, directory: &Path, text: &mut String) -> fmt::Result {

@@ -30,7 +30,7 @@ use serial_steps::SerialSteps;
 use crate::disk::{changed_since, set_time};
 use crate::effects::State;
 use crate::execution::{Deferred, Ended, FileUses, Running};
-use crate::jobs::{JobId, Jobs, Progress, PromisedOutput, Timestamp};
+use crate::jobs::{JobId, Jobs, Order, Progress, PromisedOutput, Timestamp};
 use crate::listener::{Answer, Listener, Notification};
 use crate::output::Output;
 use crate::process::{Process, Status};
@@ -286,9 +286,20 @@ impl Supervisor {
         Ok(Ready { signal, root, call, jobs, successors, text, observed })
     }
 
+    /// Order in which jobs start at present.
+    fn order(&self) -> Order {
+        let needs_all =
+            |held: &Held| matches!(held.reason, WaitReason::Exit | WaitReason::Write(_) | WaitReason::Input);
+        if !self.held.is_empty() && self.held.iter().all(needs_all) {
+            Order::ToEnd { at_once: self.max_running }
+        } else {
+            Order::Serial
+        }
+    }
+
     fn start_ready(&mut self) -> io::Result<()> {
         while self.running.len() - self.blocked_jobs() < self.max_running
-            && let Some(id) = self.jobs.next_ready()
+            && let Some(id) = self.jobs.next_ready(self.order())
             && let Some(deferred) = self.waiting.remove(&id)
         {
             let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|output| output.path).collect();

@@ -311,3 +311,25 @@ fn a_make_in_a_directory_ends_before_its_commands_and_the_build_goes_on() {
     let speedup = report["estimates"][0]["speedup"].as_f64().expect("a number");
     assert!(speedup > 1.4, "{report:#}");
 }
+
+#[test]
+fn a_removal_of_nothing_is_not_deferred_and_a_link_waits_for_no_program_of_another() {
+    if skips() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let main = "int main(void) { return 0; }\n";
+    let rules: String = ["one", "two"]
+        .map(|name| {
+            fs::write(folder.path().join(format!("{name}.c")), main).expect("a source");
+            format!("{name}: {name}.c\n\tgcc -c {name}.c\n\trm -f {name}\n\tgcc -o {name} {name}.o -lm\n")
+        })
+        .concat();
+    fs::write(folder.path().join("Makefile"), format!("all: one two\n{rules}")).expect("a makefile");
+    let report = record(folder.path(), &["--jobs", "2"]);
+    let commands = report["commands"].as_array().expect("a list");
+    let texts: Vec<&str> = commands.iter().filter_map(|command| command["command"].as_str()).collect();
+    let expected = ["gcc -c one.c", "gcc -o one one.o -lm", "gcc -c two.c", "gcc -o two two.o -lm"];
+    assert_eq!(texts, expected);
+    assert!(!commands[3]["after"].as_array().expect("a list").contains(&1.into()), "{report:#}");
+}

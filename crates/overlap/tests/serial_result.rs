@@ -4,7 +4,7 @@
 mod comparison;
 mod harness;
 
-use comparison::{Build, BuildResult, MAKEFILE, broken_sources, file, sources, words};
+use comparison::{Build, BuildResult, MAKEFILE, broken_sources, directories, file, sources, words};
 use harness::skips;
 
 /// Compares one run in series with one run under overlap. Notes the running test as skipped where
@@ -230,46 +230,6 @@ echo end
     }
 }
 
-/// Three directories with a makefile each and one below another. The object with this number does
-/// not compile.
-fn directories(broken: usize) -> Vec<(String, String)> {
-    let makefile = "\
-all: liba.a
-OBJECTS = $(patsubst %.c,%.o,$(wildcard *.c))
-liba.a: sub $(OBJECTS)
-\trm -f $@; ar rc $@ $(OBJECTS)
-%.o: %.c
-\tgcc -O1 -c $<
-sub:
-\t@if test -d deep; then cd deep && $(MAKE); fi
-.PHONY: all sub
-";
-    let top = "\
-all: prog
-prog: x y z main.o
-\tgcc -o $@ main.o x/liba.a y/liba.a z/liba.a y/deep/liba.a
-\t@echo linked
-x z:
-\t$(MAKE) -C $@
-y: x
-\tcd y && $(MAKE)
-\t@echo y is done
-main.o: main.c
-\tgcc -c main.c
-.PHONY: all x y z
-";
-    let mut files = vec![file("Makefile", top), file("main.c", "int main(void) { return 0; }\n")];
-    for (directory, first) in [("x", 0), ("y/deep", 2), ("y", 4), ("z", 6)] {
-        files.push(file(&format!("{directory}/Makefile"), makefile));
-        for number in [first, first + 1] {
-            let value = if number == broken { "undeclared" } else { "1" };
-            let text = format!("int f{number}(void) {{ return {value}; }}\n");
-            files.push(file(&format!("{directory}/f{number}.c"), &text));
-        }
-    }
-    files
-}
-
 #[test]
 fn the_end_of_a_make_in_a_directory_is_taken_back_if_one_of_its_commands_fails() {
     for broken in 0..9 {
@@ -342,6 +302,10 @@ fn conditions_links_and_moves_are_those_of_the_serial_build() {
         (
             "headers",
             "gcc -c a0.c\ngcc -x c-header a1.c -o all.h.gch\nls; rm all.h.gch\ngcc -c --output z.o a0.c\nls\n",
+        ),
+        (
+            "absent",
+            "gcc -c a0.c\nrm -f x.h\nsh -c 'rm -f y.o; gcc -c a1.c'\ngcc -c a0.c -o y.o\nrm -f a0.o\nrm -f a0.o z\nls\n",
         ),
         (
             "replaced",

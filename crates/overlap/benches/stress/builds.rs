@@ -1,6 +1,6 @@
 //! The builds whose results must be those of the serial run every time.
 
-use crate::comparison::{Build, MAKEFILE, broken_sources, file, sources, words};
+use crate::comparison::{Build, MAKEFILE, broken_sources, directories, file, sources, words};
 
 /// A row of the table: a build, or some of one kind that take turns.
 pub(crate) struct Row {
@@ -301,7 +301,15 @@ gcc -c a3.c
 echo end
 ";
     let line = "make && echo OK || echo failed $?";
+    let in_directories =
+        [(1, "dirs-1"), (3, "dirs-3"), (4, "dirs-4"), (6, "dirs-6")].map(|(broken, name)| Build {
+            name,
+            files: directories(broken),
+            command: words(&["make", "-k"]),
+            deferred: 1,
+        });
     vec![
+        Row { title: "failure: make -k in directories", builds: in_directories.into() },
         failing("failure: make", ["make-0", "make-2", "make-4"], &["make"], ""),
         failing("failure: make -k", ["keep-0", "keep-2", "keep-4"], &["make", "-k"], ""),
         failing("failure: make && echo", ["and-0", "and-2", "and-4"], &["sh", "-c", line], ""),

@@ -13,13 +13,13 @@ use super::serial_steps::SerialSteps;
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
 use crate::disk::{Disk, canonical, is_of_kernel, precise_now};
-use crate::effects::{Effects, State};
+use crate::effects::{Effects, State, Write};
 use crate::execution::Deferred;
 use crate::jobs::JobId;
 use crate::listener::Notification;
 use crate::output::Targets;
 use crate::process::{DescriptorState, Process, Status};
-use crate::recipe::{self, Environment, Invocation, Meaning, Weight};
+use crate::recipe::{self, Environment, Files, Invocation, Kind, Meaning, Weight};
 use crate::record::{self, CommandResult, WaitReason};
 use crate::tracee::{Copy, Stop, Tracee};
 
@@ -82,7 +82,8 @@ impl Supervisor {
         }
         let invocation =
             Invocation { program: path.to_string_lossy().into_owned(), arguments, environment, directory };
-        let Some(meaning) = recipe::meaning(&invocation, &Disk { jobs: &self.jobs }) else {
+        let disk = Disk { jobs: &self.jobs };
+        let Some(meaning) = recipe::meaning(&invocation, &disk) else {
             self.record.add_unknown(&invocation.arguments);
             return Ok(CONTINUE);
         };
@@ -90,13 +91,16 @@ impl Supervisor {
         // Beside other commands, which have ended already in a run in series.
         let has_others = !self.jobs.is_empty() || self.series.as_ref().is_some_and(SerialSteps::has_commands);
         let needs_deferral = meaning.weight == Weight::Heavy
-            || self.jobs.conflicts(&effects)
-            || (!effects.writes.is_empty() && has_others);
+            || if removes_nothing(&effects, &disk) {
+                self.jobs.conflicts(&Effects { writes: Vec::new(), ..effects.clone() })
+            } else {
+                self.jobs.conflicts(&effects) || (!effects.writes.is_empty() && has_others)
+            };
         if !needs_deferral {
             return Ok(CONTINUE);
         }
         if invocation.environment.hides_files() {
-            self.record.add_refusal("a variable of its environment names files");
+            self.record.add_unknown(&invocation.arguments);
             return Ok(CONTINUE);
         }
         if let Some(reason) = writes_through(&effects) {
@@ -161,7 +165,8 @@ impl Supervisor {
         if let Some(series) = &mut self.series {
             series.defer(self.started.elapsed(), &meaning.effects, driver);
         }
-        let id = self.jobs.defer(meaning.effects, driver, precise_now());
+        let source_size = source_size(&meaning.effects);
+        let id = self.jobs.defer(meaning.effects, source_size, driver, precise_now());
         let checkpoint = self.checkpoint(driver, child, copy, positions);
         self.checkpoints.insert(id, checkpoint);
         self.note_deferral(id, &deferred.invocation.arguments);
@@ -243,8 +248,9 @@ impl Supervisor {
         if !status.has_credentials_of(&self.own_status) || child.namespaces() != self.own_namespaces {
             return Err("it runs as another user, or in other namespaces");
         }
-        let others = self.jobs.drivers().into_iter().filter(|other| *other != driver).collect::<Vec<_>>();
-        if !others.is_empty() && !others.iter().all(|other| parent.ancestors().contains(other)) {
+        let mut others = self.jobs.drivers();
+        others.remove(&driver);
+        if !others.is_empty() && !others.is_subset(&parent.ancestors()) {
             return Err("several parts of the build run at the same time");
         }
         Ok((driver, status.umask, targets))
@@ -277,6 +283,13 @@ impl Supervisor {
     }
 }
 
+/// Whether a command removes only what is not there, which changes nothing if it runs now.
+fn removes_nothing(effects: &Effects, disk: &Disk) -> bool {
+    let is_absent =
+        |write: &Write| write.after == State::Absent && disk.kind(&write.path) == Some(Kind::Missing);
+    effects.writes.iter().all(is_absent)
+}
+
 /// Reason not to defer a command that would change a file other than the one that its arguments
 /// name, or one that cannot be kept for the way back.
 fn writes_through(effects: &Effects) -> Option<Refusal> {
@@ -288,6 +301,12 @@ fn writes_through(effects: &Effects) -> Option<Refusal> {
         }
         _ => None,
     })
+}
+
+/// Size of the sources that a compilation reads, in bytes.
+fn source_size(effects: &Effects) -> u64 {
+    let sources = effects.reads.iter().filter(|_| effects.search.headers);
+    sources.filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum()
 }
 
 /// The effects with the targets of symbolic links among the files that are read.

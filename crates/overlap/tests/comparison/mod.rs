@@ -237,3 +237,43 @@ prog: $(OBJECTS)
 %.o: %.c
 \t$(CC) -O1 -c -o $@ $<
 ";
+
+/// Three directories with a makefile each and one below another. The object with this number does
+/// not compile.
+pub(crate) fn directories(broken: usize) -> Vec<(String, String)> {
+    let makefile = "\
+all: liba.a
+OBJECTS = $(patsubst %.c,%.o,$(wildcard *.c))
+liba.a: sub $(OBJECTS)
+\trm -f $@; ar rc $@ $(OBJECTS)
+%.o: %.c
+\tgcc -O1 -c $<
+sub:
+\t@if test -d deep; then cd deep && $(MAKE); fi
+.PHONY: all sub
+";
+    let top = "\
+all: prog
+prog: x y z main.o
+\tgcc -o $@ main.o x/liba.a y/liba.a z/liba.a y/deep/liba.a
+\t@echo linked
+x z:
+\t$(MAKE) -C $@
+y: x
+\tcd y && $(MAKE)
+\t@echo y is done
+main.o: main.c
+\tgcc -c main.c
+.PHONY: all x y z
+";
+    let mut files = vec![file("Makefile", top), file("main.c", "int main(void) { return 0; }\n")];
+    for (directory, first) in [("x", 0), ("y/deep", 2), ("y", 4), ("z", 6)] {
+        files.push(file(&format!("{directory}/Makefile"), makefile));
+        for number in [first, first + 1] {
+            let value = if number == broken { "undeclared" } else { "1" };
+            let text = format!("int f{number}(void) {{ return {value}; }}\n");
+            files.push(file(&format!("{directory}/f{number}.c"), &text));
+        }
+    }
+    files
+}
