@@ -7,14 +7,16 @@
 # Prints the median speedup over `make` of each, the median ratio of the two within a round, and how
 # many CPUs each keeps busy: CPU time of all processes divided by elapsed time.
 #
-# Before that it compares the CPU time of `make` and of overlap with one job on one CPU: of two
-# projects whose commands are deferred, and of one whose commands are not.
+# Before that it compares the CPU time of `make` and of overlap with one job on one CPU, in random
+# order within a round: of two projects whose commands are deferred, and of one whose commands are
+# not. Their builds are short, and their rounds many: COST_ROUNDS=20.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 root=$PWD
 overlap=${CARGO_TARGET_DIR:-$root/target}/release/morecores-overlap
 rounds=${ROUNDS:-5}
+cost_rounds=${COST_ROUNDS:-20}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -36,17 +38,18 @@ fetch_sources() {
     (cd "$work" && apt-get "${options[@]}" --download-only source "${@/%//$codename}" >&2)
 }
 
+# generate_project NAME FUNCTIONS: 40 files with as many functions each.
 generate_project() {
-    mkdir "$work/generated"
+    mkdir "$work/$1"
     local file function
     for file in {1..40}; do
-        for function in {1..150}; do
+        for ((function = 1; function <= $2; function++)); do
             echo "int f${file}_$function(int x)"
             echo "{ int s = 0; for (int j = 0; j < x; j++) { s += j * $function; if (s > 100) s ^= x; } return s; }"
-        done >"$work/generated/a$file.c"
+        done >"$work/$1/a$file.c"
     done
-    echo 'int main(void) { return 0; }' >"$work/generated/main.c"
-    cat >"$work/generated/Makefile" <<'MAKEFILE'
+    echo 'int main(void) { return 0; }' >"$work/$1/main.c"
+    cat >"$work/$1/Makefile" <<'MAKEFILE'
 OBJECTS = $(patsubst %.c,%.o,$(sort $(wildcard *.c)))
 prog: $(OBJECTS)
 	$(CC) -o $@ $(OBJECTS)
@@ -147,14 +150,19 @@ bench() {
 
 # cost NAME CLEAN COMMAND...: CPU time of one project on one CPU, in series and under overlap.
 cost() {
-    local name=$1 clean=$2 round serial overlapped
+    local name=$1 clean=$2 round kind serial overlapped calls
     shift 2
-    for ((round = 0; round < rounds; round++)); do
-        $clean >/dev/null 2>&1
-        serial=$(timed taskset -c 0 "$@")
-        $clean >/dev/null 2>&1
-        overlapped=$(timed taskset -c 0 "$overlap" --jobs 1 -- "$@")
-        echo "$serial $overlapped" "$(sed -n 's/^overlap: .*\. \([0-9]*\) commands deferred.* \([0-9]*\) calls seen.*/\1 \2/p' "$work/log")"
+    for ((round = 0; round < cost_rounds; round++)); do
+        for kind in $(shuf -e serial overlapped); do
+            $clean >/dev/null 2>&1
+            if [ "$kind" = serial ]; then
+                serial=$(timed taskset -c 0 "$@")
+            else
+                overlapped=$(timed taskset -c 0 "$overlap" --jobs 1 -- "$@")
+                calls=$(sed -n 's/^overlap: .*\. \([0-9]*\) commands deferred.* \([0-9]*\) calls seen.*/\1 \2/p' "$work/log")
+            fi
+        done
+        echo "$serial $overlapped $calls"
     done | awk -v name="$name" "$median"'
         {
             serial[NR] = $2; more[NR] = 100 * ($4 / $2 - 1); more_elapsed[NR] = 100 * ($3 / $1 - 1)
@@ -162,8 +170,10 @@ cost() {
         }
         END {
             middle = median(more, NR)
-            printf "%-12s 1 CPU: make %6.2f s of CPU time   overlap %+.1f%% (%+.1f%% to %+.1f%% in %d rounds)", \
-                name, median(serial, NR), middle, more[1], more[NR], NR
+            # An interval of 95% for the median, by the order statistics of the sign test.
+            rank = int((NR - 1.96 * sqrt(NR)) / 2); if (rank < 0) rank = 0
+            printf "%-12s 1 CPU: make %6.2f s of CPU time   overlap %+.1f%% (95%% %+.1f%% to %+.1f%%, %d rounds)", \
+                name, median(serial, NR), middle, more[rank + 1], more[NR - rank], NR
             printf "   elapsed %+.1f%%   %d commands deferred, %d calls seen a second\n", \
                 median(more_elapsed, NR), deferred, median(calls, NR)
         }'
@@ -184,11 +194,12 @@ for archive in *.orig.tar.*; do tar -xf "$archive"; done
     cp configure.sub config.sub
     CFLAGS='-g -O2 -fPIC' LDFLAGS=-fPIC sh ./configure >/dev/null 2>&1
 )
-generate_project
+generate_project generated 150
+generate_project small 15
 generate_undeferred
 
-(cd generated && cost generated "make clean" make)
-(cd lua-*/src && cost lua "make clean" make linux)
+(cd small && cost generated "make clean" make)
+(cd bzip2-* && cost bzip2 "make clean" make libbz2.a bzip2 bzip2recover)
 (cd undeferred && cost undeferred "make clean" make)
 
 (cd generated && bench generated "make clean" make)

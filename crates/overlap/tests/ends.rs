@@ -4,7 +4,8 @@
 mod harness;
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -183,6 +184,35 @@ fn a_parallel_build_is_passed_through() {
     assert!(text.contains("make runs commands in parallel itself"), "{text}");
     assert!(text.contains(" 0 commands deferred"), "{text}");
     assert!(folder.path().join("b.o").exists());
+}
+
+#[test]
+fn a_setuid_program_without_its_rights_is_told() {
+    let name = "a_setuid_program_without_its_rights_is_told";
+    if skips() {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return report_skip(name, "it needs root to be another user");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("morecores-overlap");
+    let setuid = folder.path().join("granted");
+    fs::copy(PROGRAM, &program).expect("a copy");
+    fs::copy("/bin/true", &setuid).expect("a copy");
+    for (path, mode) in [(folder.path(), 0o755), (&program, 0o755), (&setuid, 0o4755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode");
+    }
+    let run = |user: u32| {
+        let mut command = Command::new(&program);
+        command.arg("--").arg(&setuid).current_dir(folder.path()).uid(user).gid(user);
+        let output = command.output().expect("the build starts");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{text}");
+        text
+    };
+    assert!(run(65534).contains("a setuid program has no rights of its user"));
+    assert!(!run(0).contains("no rights"));
 }
 
 fn write(folder: &Path, name: &str, text: &str) {

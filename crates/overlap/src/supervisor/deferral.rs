@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 
 use super::decision::{CONTINUE, Decision};
 use super::observation::is_make;
@@ -35,6 +37,10 @@ const TRACED: Refusal = "its process is traced by another program";
 const HAS_JOBS: Refusal = "its process has deferred commands itself";
 const WRITES: Refusal = "a file is open to write";
 
+/// The filter of an ordinary user takes these rights from every program.
+const RIGHTS: Refusal =
+    "a setuid program has no rights of its user here; run the build as root, or that step apart";
+
 /// Reason for which a command is not deferred.
 type Refusal = &'static str;
 
@@ -57,7 +63,12 @@ impl Supervisor {
             return Ok(Decision::Hold(WaitReason::File(path)));
         }
         // A program that is not there: the caller tries the next folder of PATH.
-        if !path.is_file() {
+        let Ok(found) = path.metadata() else { return Ok(CONTINUE) };
+        if !found.is_file() {
+            return Ok(CONTINUE);
+        }
+        if found.mode() & (libc::S_ISUID | libc::S_ISGID) != 0 && !geteuid().is_root() {
+            self.record.add_refusal(RIGHTS);
             return Ok(CONTINUE);
         }
         if self.jobs.count() >= MAX_UNSETTLED {
