@@ -38,6 +38,8 @@ pub(crate) enum Call {
     Rename { from: PathArgument, to: PathArgument },
     /// Reads the standard input.
     Read,
+    /// Reaches another program by a socket, whose address is at this one.
+    Connect { address: u64 },
     /// Opens files by other means than calls.
     Ring,
     /// Nothing that concerns the order.
@@ -122,6 +124,9 @@ pub(crate) fn decode(call: &Notification) -> Call {
         | libc::SYS_futimesat
         | libc::SYS_utimensat => Call::Change { path: at(0) },
         libc::SYS_read => Call::Read,
+        libc::SYS_connect => Call::Connect { address: argument(1) },
+        // Without an address it sends through a connection.
+        libc::SYS_sendto if argument(4) != 0 => Call::Connect { address: argument(4) },
         libc::SYS_io_uring_setup => Call::Ring,
         _ => Call::Other,
     }

@@ -11,9 +11,16 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use crate::calls::FCHMODAT2;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, c_long, sock_filter};
 
-/// Calls that start and end processes, and that open files by other means.
-const PROCESSES: &[c_long] =
-    &[libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit_group, libc::SYS_wait4, libc::SYS_io_uring_setup];
+/// Calls that start and end processes, that reach others, and that open files by other means.
+const PROCESSES: &[c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_exit_group,
+    libc::SYS_wait4,
+    libc::SYS_connect,
+    libc::SYS_sendto,
+    libc::SYS_io_uring_setup,
+];
 
 /// Calls that look at names.
 const LOOKS: &[c_long] = &[

@@ -111,6 +111,8 @@ pub(crate) enum WaitReason {
     Write(PathBuf),
     /// It would have read from a pipe or a terminal, which cannot be taken back.
     Input,
+    /// It would have reached another program or machine, which cannot be taken back.
+    Connection,
     /// A driver would have ended before its commands.
     Exit,
     /// As many commands were deferred as one build may have.

@@ -288,8 +288,10 @@ impl Supervisor {
 
     /// Order in which jobs start at present.
     fn order(&self) -> Order {
-        let needs_all =
-            |held: &Held| matches!(held.reason, WaitReason::Exit | WaitReason::Write(_) | WaitReason::Input);
+        let needs_all = |held: &Held| {
+            use WaitReason::{Connection, Exit, Input, Write};
+            matches!(held.reason, Connection | Exit | Input | Write(_))
+        };
         if !self.held.is_empty() && self.held.iter().all(needs_all) {
             Order::ToEnd { at_once: self.max_running }
         } else {

@@ -4,6 +4,7 @@
 mod harness;
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -253,4 +254,34 @@ fn a_full_disk_ends_the_build_before_the_old_output_is_touched() {
     assert!(fs::read(folder.path().join("a.o")).expect("the object") == before);
     assert!(!folder.path().join("b.o").exists());
     assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn nobody_is_reached_before_the_commands_have_succeeded() {
+    if skips() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let functions: String =
+        (0..500).map(|n| format!("int s{n}(int x) {{ return x * {n} / 7; }}\n")).collect();
+    write(folder.path(), "good.c", &functions);
+    write(folder.path(), "bad.c", &format!("{functions}int bad(void) {{ return undeclared; }}\n"));
+    write(folder.path(), "Makefile", "%.o: %.c\n\tgcc -O1 -c $<\n");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    listener.set_nonblocking(true).expect("a socket that does not wait");
+    let port = listener.local_addr().expect("its address").port();
+    let client = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
+    let reaches = |line: &str| {
+        let status = Command::new(PROGRAM)
+            .args(["--quiet", "--", "sh", "-c", line])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("the build starts");
+        (status.success(), listener.accept().is_ok())
+    };
+    assert_eq!(reaches(&format!("make good.o && {client}")), (true, true));
+    assert_eq!(reaches(&format!("make bad.o && {client}")), (false, false));
+    assert_eq!(reaches(&format!("gcc -c bad.c || exit 1; {client}")), (false, false));
 }

@@ -22,6 +22,9 @@ use crate::record::WaitReason;
 /// Most symbolic links that are followed from one name, as in the kernel.
 const MAX_LINKS: usize = 40;
 
+/// Folders with the sockets of programs that tell the names of users, and note nothing.
+const NAME_SERVICES: &[&str] = &["/run/nscd", "/var/run/nscd", "/run/systemd/userdb", "/var/lib/sss/pipes"];
+
 /// Decision about a call.
 #[derive(Debug)]
 pub(super) enum Decision {
@@ -60,6 +63,7 @@ impl Supervisor {
             Call::OpenToWrite { path, flags } => Ok(self.open_to_write(process, path, flags)),
             Call::MakeName { path } => Ok(self.write(process, path, |path| path.symlink_metadata().is_err())),
             Call::Read => Ok(self.read_input(process)),
+            Call::Connect { address } => Ok(self.connect(process, address)),
             Call::Change { path } | Call::Rename { from: path, .. } => {
                 Ok(self.write(process, path, |path| path.symlink_metadata().is_ok()))
             }
@@ -154,6 +158,32 @@ impl Supervisor {
         } else {
             CONTINUE
         }
+    }
+
+    /// Reaches another program, which may tell anybody that the build has come so far.
+    fn connect(&mut self, process: Process, address: u64) -> Decision {
+        let mut family = [0; 2];
+        process.read(address, &mut family);
+        let reaches_other = match i32::from(u16::from_ne_bytes(family)) {
+            libc::AF_INET | libc::AF_INET6 | libc::AF_VSOCK => true,
+            libc::AF_UNIX => {
+                let name = PathArgument { directory: libc::AT_FDCWD, address: address + family.len() as u64 };
+                // A name without a path begins with a zero byte.
+                let only_answers = |path: &Path| NAME_SERVICES.iter().any(|folder| path.starts_with(folder));
+                process.resolve(name).is_none_or(|path| path.exists() && !only_answers(&path))
+            }
+            _ => false,
+        };
+        if !reaches_other {
+            return CONTINUE;
+        }
+        if !self.jobs.is_empty() {
+            return Decision::Hold(WaitReason::Connection);
+        }
+        if let Some(series) = &mut self.series {
+            series.need_all(self.started.elapsed());
+        }
+        CONTINUE
     }
 
     fn list(&self, process: Process, descriptor: i32) -> Decision {

@@ -65,6 +65,10 @@ impl Supervisor {
         if is_first || self.successors.contains_key(&process) {
             return None;
         }
+        // After a failure nothing would end children that have no parent any more.
+        if process.children().iter().any(|child| !self.copies.contains(child)) {
+            return None;
+        }
         let parent = process.status()?.parent;
         (parent.waits_for_child() && self.check_driver(parent, process).is_ok()).then_some(parent)
     }
