@@ -181,6 +181,19 @@ impl Process {
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
+    /// Words of the command that the process executes.
+    pub(crate) fn command_line(self) -> Vec<String> {
+        let text = fs::read(format!("/proc/{}/cmdline", self.0)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.trim_end_matches('\0').split('\0').map(str::to_owned).collect()
+    }
+
+    /// Whether a lock is held by a descriptor, which a copy of the process shares.
+    pub(crate) fn holds_lock(self, number: RawFd) -> bool {
+        let text = fs::read_to_string(format!("/proc/{}/fdinfo/{number}", self.0)).unwrap_or_default();
+        text.lines().any(|line| line.starts_with("lock:"))
+    }
+
     /// Flags and position of a descriptor.
     pub(crate) fn descriptor_state(self, number: RawFd) -> Option<DescriptorState> {
         let text = fs::read_to_string(format!("/proc/{}/fdinfo/{number}", self.0)).ok()?;

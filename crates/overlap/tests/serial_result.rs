@@ -246,6 +246,36 @@ fn the_end_of_a_make_in_a_directory_is_taken_back_if_one_of_its_commands_fails()
 }
 
 #[test]
+fn numbers_and_locks_of_shells_around_a_make_are_those_of_the_serial_build() {
+    let functions: String = (0..300).map(|n| format!("int s{n}(int x) {{ return x * {n}; }}\n")).collect();
+    let makefile = "%.o: %.c\n\tgcc -O1 -c $<\n";
+    let mut files = vec![
+        file("a/bad.c", &format!("{functions}int bad(\n")),
+        file("a/good.c", &functions),
+        file("b/good.c", &functions),
+    ];
+    files.extend(["a/Makefile", "b/Makefile"].map(|name| file(name, makefile)));
+    for (name, script) in [
+        (
+            "number",
+            "trap 'echo fatal; exit 7' TERM; export TOP=$$; ( make -C a bad.o || kill -s TERM $TOP ); \
+             echo not reached; touch end",
+        ),
+        (
+            "locks",
+            "( flock -n 9 || { echo locked; exit 1; }; make -C a good.o; : ) 9<lock; \
+             ( flock -n 9 || { echo locked; exit 1; }; make -C b good.o; : ) 9<lock",
+        ),
+    ] {
+        let mut files = files.clone();
+        files.push(file("lock", ""));
+        files.push(file("top.sh", script));
+        let command = words(&["bash", "-c", "sh top.sh; echo end $?"]);
+        compare(&Build { name, files, command, deferred: 1 });
+    }
+}
+
+#[test]
 fn outputs_of_before_a_failure_come_back() {
     let mut files = broken_sources(4, 1);
     files.push(file("a2.o", "an old object\n"));

@@ -1,11 +1,13 @@
-//! The end of a driver. One that has jobs may end before them if its parent waits for it and can be
-//! copied: the parent goes on, and its copy is kept for the case that a job fails and the driver
-//! ends with another status. Any other driver waits for its jobs.
+//! The end of a driver. A make that has jobs may end before them if its parent waits for it and can
+//! be copied: the parent goes on, and its copy is kept for the case that a job fails and the make
+//! ends with another status. So may the shell of its recipe line. Any other driver waits for its
+//! jobs: a signal may be sent to its number, and its traps run when it ends.
 
 use std::io;
 
 use super::decision::{CONTINUE, Decision};
 use super::deferral::positions;
+use super::observation::is_make;
 use super::{Checkpoint, Supervisor};
 use crate::jobs::JobId;
 use crate::process::Process;
@@ -50,7 +52,10 @@ impl Supervisor {
         let Some(&instruction) = self.instructions.get(&parent) else { return Ok(false) };
         let positions = positions(parent);
         let Ok(stopped) = Tracee::seize(parent) else { return Ok(false) };
-        stopped.wait_for_stop()?;
+        // It may be killed just now.
+        if stopped.wait_for_stop().is_err() {
+            return Ok(false);
+        }
         let Ok(copy) = self.copy_driver(&stopped, instruction) else { return Ok(false) };
         let checkpoint = self.checkpoint(parent, process, copy, positions);
         self.jobs.pass_on(process, parent);
@@ -69,7 +74,16 @@ impl Supervisor {
         if process.children().iter().any(|child| !self.copies.contains(child)) {
             return None;
         }
+        // Its copies would keep a lock after its end.
+        if process.descriptors().into_iter().any(|number| process.holds_lock(number)) {
+            return None;
+        }
         let parent = process.status()?.parent;
+        let is_make = |process: Process| process.program().is_some_and(|program| is_make(&program));
+        let is_plain = || is_make(parent) && is_plain_line(&process.command_line());
+        if !is_make(process) && !is_plain() {
+            return None;
+        }
         (parent.waits_for_child() && self.check_driver(parent, process).is_ok()).then_some(parent)
     }
 
@@ -122,5 +136,15 @@ impl Supervisor {
         if self.has_exited(checkpoint.driver) {
             self.forget_copies(checkpoint.driver);
         }
+    }
+}
+
+/// Whether a command is a shell with a line that neither sets traps nor tells its number.
+fn is_plain_line(command: &[String]) -> bool {
+    match command {
+        [_, option, line] if option == "-c" || option == "-ec" => {
+            !["$$", "PPID", "trap"].iter().any(|word| line.contains(word))
+        }
+        _ => false,
     }
 }
