@@ -218,7 +218,8 @@ impl Jobs {
         let lengths = self.path_lengths();
         let length = |id: &JobId| lengths.get(id).copied().unwrap_or_default();
         let rest: u64 = self.waiting().map(|(_, job)| job.source_size).sum();
-        let longest = ready.max_by_key(length)?;
+        // Of equal chains the first in the serial order.
+        let longest = ready.rev().max_by_key(length)?;
         Some(if length(&longest) * at_once as u64 >= rest { longest } else { first })
     }
 
@@ -442,6 +443,8 @@ mod tests {
             jobs.set_progress(expected, Progress::Succeeded);
         }
         assert_eq!(jobs.next_ready(Order::ToEnd { at_once: 2 }), None);
+        let equal = [1, 2].map(|_| jobs.defer(job(&[], &[]), 0, DRIVER, 0));
+        assert_eq!(jobs.next_ready(Order::ToEnd { at_once: 2 }), Some(equal[0]));
     }
 
     #[test]
