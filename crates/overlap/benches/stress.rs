@@ -13,6 +13,8 @@
 mod builds;
 #[path = "../tests/comparison/mod.rs"]
 mod comparison;
+#[path = "stress/random.rs"]
+mod random;
 
 use std::env;
 use std::fs;

@@ -40,6 +40,8 @@ pub(crate) enum Call {
     Read,
     /// Reaches another program by a socket, whose address is at this one.
     Connect { address: u64 },
+    /// Sends a signal to the process with this number; `None` for one that a descriptor names.
+    Signal { target: Option<i32> },
     /// Opens files by other means than calls.
     Ring,
     /// Nothing that concerns the order.
@@ -127,6 +129,12 @@ pub(crate) fn decode(call: &Notification) -> Call {
         libc::SYS_connect => Call::Connect { address: argument(1) },
         // Without an address it sends through a connection.
         libc::SYS_sendto if argument(4) != 0 => Call::Connect { address: argument(4) },
+        // No signal: it asks whether the process is there.
+        libc::SYS_kill | libc::SYS_rt_sigqueueinfo | libc::SYS_pidfd_send_signal if argument(1) == 0 => {
+            Call::Other
+        }
+        libc::SYS_kill | libc::SYS_rt_sigqueueinfo => Call::Signal { target: Some(argument(0) as i32) },
+        libc::SYS_pidfd_send_signal => Call::Signal { target: None },
         libc::SYS_io_uring_setup => Call::Ring,
         _ => Call::Other,
     }

@@ -11,7 +11,8 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use crate::calls::FCHMODAT2;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, c_long, sock_filter};
 
-/// Calls that start and end processes, that reach others, and that open files by other means.
+/// Calls that start and end processes, that reach others, and that open files by other means. Those
+/// to threads are left out: programs signal their own threads with them.
 const PROCESSES: &[c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -19,6 +20,9 @@ const PROCESSES: &[c_long] = &[
     libc::SYS_wait4,
     libc::SYS_connect,
     libc::SYS_sendto,
+    libc::SYS_kill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_pidfd_send_signal,
     libc::SYS_io_uring_setup,
 ];
 

@@ -6,11 +6,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::iter;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::calls::PathArgument;
 use crate::recipe::absolute;
@@ -230,27 +233,54 @@ impl Process {
         (stat.ppid > 0).then_some(Self(stat.ppid))
     }
 
-    /// Child processes, including those that have ended and are not yet waited for.
+    /// Child processes of the first thread, including those that have ended and are not yet waited
+    /// for.
     pub(crate) fn children(self) -> Vec<Self> {
-        let text = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0)).unwrap_or_default();
+        self.children_of(self.0)
+    }
+
+    fn children_of(self, thread: i32) -> Vec<Self> {
+        let text = fs::read_to_string(format!("/proc/{}/task/{thread}/children", self.0)).unwrap_or_default();
         text.split_whitespace().filter_map(|number| number.parse().ok().map(Self)).collect()
+    }
+
+    fn threads(self) -> Vec<i32> {
+        let Ok(entries) = fs::read_dir(format!("/proc/{}/task", self.0)) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
     /// All processes below this one.
     pub(crate) fn descendants(self) -> Vec<Self> {
-        let mut all = self.children();
+        let mut all = vec![self];
         let mut next = 0;
         while next < all.len() {
-            all.extend(all[next].children());
+            let process = all[next];
+            all.extend(process.threads().into_iter().flat_map(|thread| process.children_of(thread)));
             next += 1;
         }
-        all
+        all.split_off(1)
     }
 
     /// Whether the process runs or could run.
     pub(crate) fn is_alive(self) -> bool {
         let state = procfs::process::Process::new(self.0).and_then(|process| process.stat());
         state.is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X' | 'x'))
+    }
+
+    /// Status of a process that has ended, as `wait4` returns it. After somebody has waited for the
+    /// process its descriptor tells the status on Linux 6.15 and later.
+    pub(crate) fn end_status(self, descriptor: BorrowedFd<'_>) -> Option<i32> {
+        let stat = procfs::process::Process::new(self.0).and_then(|process| process.stat());
+        let ended = stat.ok().filter(|stat| stat.state == 'Z').and_then(|stat| stat.exit_code);
+        ended.or_else(|| status_behind(descriptor))
+    }
+
+    /// Time since the process was started, in ticks of the kernel's clock.
+    pub(crate) fn age(self) -> Option<Duration> {
+        let stat = procfs::process::Process::new(self.0).and_then(|process| process.stat()).ok()?;
+        let start = Duration::from_secs_f64(stat.starttime as f64 / procfs::ticks_per_second() as f64);
+        let now = Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;
+        Some(now.saturating_sub(start))
     }
 
     /// Number of the system call in which the process sleeps.
@@ -288,6 +318,30 @@ impl Process {
             let _ = kill_process(pid, signal);
         }
     }
+}
+
+/// `struct pidfd_info` of `linux/pidfd.h`, in its first form.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct PidfdInfo {
+    mask: u64,
+    control_group: u64,
+    numbers: [u32; 11],
+    exit_code: i32,
+}
+
+/// `PIDFD_INFO_EXIT`.
+const EXIT_CODE: u64 = 1 << 3;
+/// `PIDFS_IOCTL_MAGIC` and the number of `PIDFD_GET_INFO`.
+const GET_INFO: (u8, u8) = (0xff, 11);
+
+#[allow(unsafe_code)]
+fn status_behind(descriptor: BorrowedFd<'_>) -> Option<i32> {
+    const REQUEST: Opcode = opcode::read_write::<PidfdInfo>(GET_INFO.0, GET_INFO.1);
+    let mut info = PidfdInfo { mask: EXIT_CODE, ..PidfdInfo::default() };
+    // SAFETY: the request reads and writes a live structure of the size that it names.
+    unsafe { ioctl(descriptor, Updater::<REQUEST, PidfdInfo>::new(&mut info)) }.ok()?;
+    (info.mask & EXIT_CODE != 0).then_some(info.exit_code)
 }
 
 /// The memory of a process, read in parts that end with a page.

@@ -113,6 +113,8 @@ pub(crate) enum WaitReason {
     Input,
     /// It would have reached another program or machine, which cannot be taken back.
     Connection,
+    /// It would have sent a signal, which cannot be taken back.
+    Signal,
     /// A driver would have ended before its commands.
     Exit,
     /// As many commands were deferred as one build may have.

@@ -195,6 +195,7 @@ fn purpose(reason: &WaitReason, directory: &Path) -> String {
         WaitReason::Write(path) => format!("to change {}", shown(path)),
         WaitReason::Input => "to read its standard input".to_owned(),
         WaitReason::Connection => "to reach another program".to_owned(),
+        WaitReason::Signal => "to send a signal".to_owned(),
         WaitReason::Limit => "to start a command".to_owned(),
         WaitReason::Exit => "to end".to_owned(),
         WaitReason::Makefile => "to read its makefile".to_owned(),

@@ -2,11 +2,13 @@
 //! commands, and settles them in the serial order.
 //!
 //! Deciding about a call is in `decision`, deferring a command in `deferral`, and the end of a
-//! driver in `exit`. The way back after a failure is in `rollback`, and the view of used files in
-//! `observation`. Nothing here prints but the text of the build itself.
+//! driver in `exit`. The way back after a failure is in `rollback`, and the end by a signal in
+//! `ending`. The view of used files is in `observation`. Nothing here prints but the text of the
+//! build itself.
 
 mod decision;
 mod deferral;
+mod ending;
 mod exit;
 mod observation;
 mod rollback;
@@ -40,9 +42,6 @@ use crate::{HazardSearch, Options, Schedule};
 
 /// Numbers of CPUs of an estimate.
 const ESTIMATED_CPUS: [usize; 3] = [2, 4, 8];
-
-/// Time that processes get to end after a signal, before they are killed.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// The first process of the build with the filter on it, before the command is executed.
 pub(crate) struct Build {
@@ -98,6 +97,15 @@ struct Replaced {
     parent: Option<Box<(Checkpoint, Replaced)>>,
 }
 
+/// A process that has made a call.
+#[derive(Debug)]
+struct Caller {
+    /// Address behind the `syscall` of its last call.
+    instruction: u64,
+    /// Time from the start of the build to its first call.
+    first_call: Duration,
+}
+
 /// A driver's copy that goes on after a failure.
 #[derive(Debug)]
 struct Successor {
@@ -128,8 +136,8 @@ pub(crate) struct Supervisor {
     held: Vec<Held>,
     /// Calls of running jobs that wait for an earlier job.
     held_in_jobs: Vec<(JobId, Notification)>,
-    /// Address behind a `syscall` in the code of each process that has called.
-    instructions: HashMap<Process, u64>,
+    /// Processes that have made a call.
+    callers: HashMap<Process, Caller>,
     /// Stopped and ended copies of drivers.
     copies: BTreeSet<Process>,
     /// Each driver's copies that have ended and are not yet waited for.
@@ -142,6 +150,8 @@ pub(crate) struct Supervisor {
     has_callers: bool,
     /// Reason for which nothing is deferred any more.
     passed_through: Option<&'static str>,
+    /// Signal by which the build ends before its time.
+    ending: Option<Signal>,
     /// `None` if nobody asked for hazards.
     observation: Option<Observation>,
     /// `None` if commands run beside the build.
@@ -176,13 +186,14 @@ impl Supervisor {
             successors: HashMap::new(),
             held: Vec::new(),
             held_in_jobs: Vec::new(),
-            instructions: HashMap::new(),
+            callers: HashMap::new(),
             copies: BTreeSet::new(),
             ended_copies: HashMap::new(),
             uncopied: BTreeSet::new(),
             made: Vec::new(),
             has_callers: true,
             passed_through: None,
+            ending: None,
             observation,
             series: (options.schedule == Schedule::Series).then(SerialSteps::default),
             started: Instant::now(),
@@ -231,7 +242,7 @@ impl Supervisor {
                 self.end_job(job)?;
             }
             for process in ready.successors {
-                self.end_successor(process, None)?;
+                self.end_killed_successor(process)?;
             }
             for job in ready.observed {
                 self.observe_job(job);
@@ -289,8 +300,8 @@ impl Supervisor {
     /// Order in which jobs start at present.
     fn order(&self) -> Order {
         let needs_all = |held: &Held| {
-            use WaitReason::{Connection, Exit, Input, Write};
-            matches!(held.reason, Connection | Exit | Input | Write(_))
+            use WaitReason::{Connection, Exit, Input, Signal, Write};
+            matches!(held.reason, Connection | Exit | Input | Signal | Write(_))
         };
         if !self.held.is_empty() && self.held.iter().all(needs_all) {
             Order::ToEnd { at_once: self.max_running }
@@ -424,7 +435,9 @@ impl Supervisor {
     }
 
     fn handle(&mut self, call: Notification) -> io::Result<()> {
-        self.instructions.insert(Process(call.pid), call.instruction);
+        let instruction = call.instruction;
+        let now = || Caller { instruction, first_call: self.started.elapsed() };
+        self.callers.entry(Process(call.pid)).or_insert_with(now).instruction = instruction;
         self.record.calls += 1;
         self.decide_and_answer(call, None)
     }
@@ -450,7 +463,7 @@ impl Supervisor {
                 }
                 self.build.listener.answer(&call, answer);
             }
-            Decision::Deferred => {}
+            Decision::Deferred | Decision::Repeated => {}
         }
         if let Some(held) = held {
             self.record.waits.push(Wait {
@@ -464,66 +477,17 @@ impl Supervisor {
         Ok(())
     }
 
+    /// Address behind a `syscall` in the code of a process.
+    fn instruction(&self, process: Process) -> Option<u64> {
+        self.callers.get(&process).map(|caller| caller.instruction)
+    }
+
     /// The processes of the build: those below the first driver, and copies that go on elsewhere
     /// after the end of their driver.
     fn processes(&self) -> Vec<Process> {
         let root = Process(self.build.root.id() as i32);
         let tops = [root].into_iter().chain(self.successors.keys().copied());
         tops.flat_map(|top| top.descendants().into_iter().chain([top])).collect()
-    }
-
-    /// Ends the build, its deferred commands and the stopped copies after a signal or an error.
-    fn end_everything(&mut self, signal: Option<Signal>) {
-        let signal = signal.unwrap_or(Signal::TERM);
-        for running in self.running.values() {
-            running.signal(signal);
-        }
-        for process in self.processes() {
-            if !self.copies.contains(&process) {
-                process.signal(signal);
-            }
-        }
-        // The calls of processes that go on to end must be answered.
-        let deadline = Instant::now() + GRACE;
-        for held in self.held.drain(..) {
-            self.build.listener.answer(&held.call, Answer::Continue);
-        }
-        while Instant::now() < deadline && !matches!(self.build.root.try_wait(), Ok(Some(_))) {
-            let mut polled = [PollFd::new(&self.build.listener, PollFlags::IN)];
-            let tick = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-            if poll(&mut polled, Some(&tick)).is_ok_and(|ready| ready > 0)
-                && let Some(call) = self.build.listener.receive()
-            {
-                self.build.listener.answer(&call, Answer::Continue);
-            }
-        }
-        for process in self.processes() {
-            process.kill();
-        }
-        let exits = std::mem::take(&mut self.early_exits).into_iter().map(|exit| exit.checkpoint);
-        for checkpoint in std::mem::take(&mut self.checkpoints).into_values().chain(exits) {
-            checkpoint.copy.discard();
-        }
-        for (_, successor) in self.successors.drain() {
-            successor.replaced.discard();
-        }
-        // What was finished out of order stays; what was under way is as before.
-        for (_, running) in std::mem::take(&mut self.running) {
-            let _ = running.undo();
-        }
-        let _ = self.build.root.wait();
-        let _ = self.build.output.drain();
-    }
-}
-
-impl Replaced {
-    /// Ends the stopped processes and the copies.
-    fn discard(self) {
-        self.stopped.into_iter().for_each(Tracee::discard);
-        if let Some(parent) = self.parent {
-            parent.0.copy.discard();
-            parent.1.discard();
-        }
     }
 }
 

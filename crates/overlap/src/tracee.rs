@@ -21,6 +21,13 @@ const SYSCALL_INSTRUCTION: [u8; 2] = [0x0f, 0x05];
 /// Number of the stop of `PTRACE_INTERRUPT`, above the signal in the status.
 const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
 
+/// Memory below the stack pointer that a function may use, and more, in bytes.
+const SCRATCH: u64 = 4096;
+/// Size of a set of signals of the kernel, in bytes.
+const MASK_SIZE: u64 = 8;
+/// `struct sigaction` of the kernel.
+type KernelAction = [u64; 4];
+
 /// Time between two looks at a process that is about to stop.
 const STOP_PAUSE: Duration = Duration::from_micros(10);
 
@@ -94,6 +101,45 @@ impl Tracee {
         let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
         request(libc::PTRACE_CONT, self.process, 0, signal as u64)?;
         Ok(Stop::NotYet)
+    }
+
+    /// Changes the first argument of the call in which the process was interrupted, which then
+    /// begins again.
+    pub(crate) fn set_first_argument(&self, value: u64) -> io::Result<()> {
+        self.set_registers(&user_regs_struct { rdi: value, ..restarted(self.registers()?) })
+    }
+
+    /// Lets the stopped process end with the status of another, as `wait4` returns it, instead of
+    /// its call. Its own handlers of signals do not run any more.
+    pub(crate) fn end_like(self, status: i32, instruction: u64) -> io::Result<()> {
+        let signal = if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 };
+        // Its stack is needed no more.
+        let address = (self.registers()?.rsp - SCRATCH) & !15;
+        self.process.write(address, &[0; size_of::<KernelAction>()])?;
+        if signal == libc::SIGKILL {
+            self.discard();
+            return Ok(());
+        }
+        if signal != 0 {
+            self.call(instruction, libc::SYS_rt_sigaction, [signal as u64, address, 0, MASK_SIZE])?;
+        }
+        let blocked = if signal == 0 { u64::MAX } else { !(1 << (signal - 1)) };
+        self.process.write(address, &blocked.to_ne_bytes())?;
+        let mask = [libc::SIG_SETMASK as u64, address, 0, MASK_SIZE];
+        self.call(instruction, libc::SYS_rt_sigprocmask, mask)?;
+        if signal == 0 {
+            return self.exit(libc::WEXITSTATUS(status), instruction);
+        }
+        self.process.signal_number(signal);
+        Ok(())
+    }
+
+    /// Lets the process perform a call at `instruction`.
+    fn call(&self, instruction: u64, number: i64, arguments: [u64; 4]) -> io::Result<i64> {
+        let [rdi, rsi, rdx, r10] = arguments;
+        let rip = instruction - SYSCALL_INSTRUCTION.len() as u64;
+        let (rax, orig_rax) = (number as u64, NO_CALL);
+        self.run_call(&user_regs_struct { rip, rax, orig_rax, rdi, rsi, rdx, r10, ..self.registers()? })
     }
 
     /// Lets the stopped process end with this status instead of its call, by `exit`, which the

@@ -98,6 +98,34 @@ fn signals_end_the_build_and_put_outputs_of_unfinished_commands_back() {
 }
 
 #[test]
+fn a_signal_after_a_failure_in_a_directory_runs_the_traps_above_it() {
+    if skips() {
+        return;
+    }
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("sub")).expect("a folder");
+        write(folder.path(), "sub/bad.c", "int bad(\n");
+        let line = "gcc -c bad.c || { touch ../started; sleep 60; touch ../survived; }";
+        write(folder.path(), "sub/Makefile", &format!("all:\n\t{line}\n"));
+        let script = "trap 'touch cleaned; exit 3' INT TERM\nmake -C sub || touch failed\nsleep 60\n";
+        write(folder.path(), "build.sh", script);
+        let mut child = Command::new(PROGRAM)
+            .args(["--quiet", "--", "bash", "-c", "sh build.sh; echo $? > status"])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the build starts");
+        wait_until("the copy goes on", || folder.path().join("started").exists());
+        send(child.id() as i32, signal);
+        assert_eq!(child.wait().expect("its status").code(), Some(status));
+        let exists = |name: &str| folder.path().join(name).exists();
+        assert_eq!(["cleaned", "survived", "failed"].map(exists), [true, false, false]);
+    }
+}
+
+#[test]
 fn nothing_outlives_a_killed_supervisor() {
     if skips() {
         return;
@@ -145,6 +173,52 @@ fn a_mistake_is_told_in_one_line_before_anything_starts() {
     assert_eq!(status, Some(126), "{text}");
     assert!(text.contains("already watches"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+/// A filter that lets one system call fail, as containers do.
+fn forbid(number: libc::c_long, error: i32) -> [libc::sock_filter; 4] {
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | error as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+#[test]
+#[allow(unsafe_code)]
+fn a_kernel_or_a_container_that_forbids_it_is_told_in_one_line() {
+    if skips() {
+        return;
+    }
+    for (number, error, expected) in [
+        (libc::SYS_seccomp, libc::EPERM, "cannot watch the build"),
+        (libc::SYS_seccomp, libc::ENOSYS, "cannot watch the build"),
+        (libc::SYS_ptrace, libc::EPERM, "cannot trace the build"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let code = forbid(number, error);
+        let install = move || {
+            let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
+            // SAFETY: the program describes an array of the closure, which the kernel copies.
+            let result = unsafe {
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+                libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+            };
+            if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        };
+        let mut command = Command::new(PROGRAM);
+        command.args(["--", "touch", "started"]).current_dir(folder.path());
+        // SAFETY: between fork and exec the closure makes system calls only.
+        unsafe { command.pre_exec(install) };
+        let output = command.output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(126), "{text}");
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(!folder.path().join("started").exists());
+    }
 }
 
 #[test]

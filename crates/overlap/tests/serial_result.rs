@@ -276,6 +276,50 @@ fn numbers_and_locks_of_shells_around_a_make_are_those_of_the_serial_build() {
 }
 
 #[test]
+fn a_signal_to_the_number_of_a_script_reaches_it_after_a_failure() {
+    for shell in ["dash", "bash"] {
+        for (name, script) in [
+            (
+                "signal-itself",
+                "trap 'echo caught; exit 3' TERM\ngcc -c a1.c || kill $$\ngcc -c a2.c\necho after\n",
+            ),
+            ("signal-killed", "gcc -c a0.c; gcc -c a1.c || kill -9 $$\ngcc -c a2.c\necho after\n"),
+            (
+                "signal-child",
+                "trap 'echo caught' TERM\ngcc -c a1.c || sh -c \"kill $$\"\ngcc -c a2.c\necho after\n",
+            ),
+            ("signal-parent", "gcc -c a1.c || kill -INT $PPID\necho after\n"),
+            ("signal-early", "gcc -c a0.c; gcc -c a1.c; kill $PPID\n"),
+        ] {
+            for broken in [0, 1, 2] {
+                let mut files = broken_sources(3, broken);
+                files.push(file("build.sh", script));
+                files.push(file("outer.sh", &format!("{shell} build.sh; echo $?; touch end\n")));
+                let command = words(&["sh", "-c", "sh outer.sh; echo end $?"]);
+                compare(&Build { name, files, command, deferred: 1 });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_that_leaves_the_tree_of_the_build_does_not_survive_what_undoes_its_start() {
+    let daemon = "(sh -c 'sleep 0.3; echo $0 >> log' $1 > /dev/null 2>&1 &)\n";
+    let script = "sh daemon.sh kept; gcc -c long.c; sh daemon.sh undone; gcc -c a0.c; sleep 0.6; cat log\n";
+    let functions: String = (0..600).map(|n| format!("int s{n}(int x) {{ return x * {n}; }}\n")).collect();
+    for (name, script) in
+        [("stray-failure", format!("set -e\n{script}")), ("stray-success", script.to_owned())]
+    {
+        let mut files = sources(1);
+        files.push(file("long.c", &format!("{functions}int bad(\n")));
+        files.push(file("daemon.sh", daemon));
+        files.push(file("build.sh", &script));
+        let command = words(&["sh", "-c", "sh build.sh; echo $?; sleep 0.6"]);
+        compare(&Build { name, files, command, deferred: 1 });
+    }
+}
+
+#[test]
 fn outputs_of_before_a_failure_come_back() {
     let mut files = broken_sources(4, 1);
     files.push(file("a2.o", "an old object\n"));

@@ -1,6 +1,7 @@
 //! The builds whose results must be those of the serial run every time.
 
 use crate::comparison::{Build, MAKEFILE, broken_sources, directories, file, sources, words};
+use crate::random::random_tree;
 
 /// A row of the table: a build, or some of one kind that take turns.
 pub(crate) struct Row {
@@ -13,8 +14,12 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = makefiles();
     rows.extend(scripts());
     rows.extend(failures());
+    rows.push(Row { title: "random trees", builds: (0..RANDOM_TREES).map(random_tree).collect() });
     rows
 }
+
+/// Number of random trees, which take turns.
+const RANDOM_TREES: u64 = 50;
 
 /// Functions of a source whose compilation takes several times as long as that of the others. A
 /// command that does not wait for it starts too early.

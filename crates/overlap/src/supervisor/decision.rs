@@ -18,6 +18,7 @@ use crate::process::Process;
 use crate::promise;
 use crate::recipe::absolute;
 use crate::record::WaitReason;
+use crate::tracee::Tracee;
 
 /// Most symbolic links that are followed from one name, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -34,6 +35,8 @@ pub(super) enum Decision {
     Hold(WaitReason),
     /// Its command is deferred, and its process ends.
     Deferred,
+    /// It is made again, with another argument.
+    Repeated,
 }
 
 /// The kernel performs the call.
@@ -67,6 +70,7 @@ impl Supervisor {
             Call::Change { path } | Call::Rename { from: path, .. } => {
                 Ok(self.write(process, path, |path| path.symlink_metadata().is_ok()))
             }
+            Call::Signal { target } => self.signal(process, target),
             Call::Ring => {
                 self.passed_through.get_or_insert("a program uses io_uring, whose files cannot be seen");
                 Ok(CONTINUE)
@@ -177,8 +181,30 @@ impl Supervisor {
         if !reaches_other {
             return CONTINUE;
         }
+        self.after_all(WaitReason::Connection)
+    }
+
+    /// Sends a signal. One to a process for which a copy goes on reaches the copy.
+    fn signal(&mut self, process: Process, target: Option<i32>) -> io::Result<Decision> {
+        let decision = self.after_all(WaitReason::Signal);
+        let copy = target.and_then(|target| self.copy_for(Process(target)));
+        match (decision, copy) {
+            (Decision::Answer(Answer::Continue), Some(copy)) => {
+                // It may be killed just now.
+                let Ok(caller) = Tracee::seize(process) else { return Ok(CONTINUE) };
+                if caller.wait_for_stop().is_ok() {
+                    caller.set_first_argument(copy.0 as u64)?;
+                }
+                Ok(Decision::Repeated)
+            }
+            (decision, _) => Ok(decision),
+        }
+    }
+
+    /// Lets an effect that cannot be taken back go on once all jobs have ended.
+    fn after_all(&mut self, reason: WaitReason) -> Decision {
         if !self.jobs.is_empty() {
-            return Decision::Hold(WaitReason::Connection);
+            return Decision::Hold(reason);
         }
         if let Some(series) = &mut self.series {
             series.need_all(self.started.elapsed());
@@ -274,7 +300,7 @@ impl Supervisor {
         CONTINUE
     }
 
-    fn wait(&mut self, process: Process, status: u64) -> Decision {
+    pub(super) fn wait(&mut self, process: Process, status: u64) -> Decision {
         let answer = self.successors.get_mut(&process).and_then(|successor| successor.answer.take());
         match answer {
             Some((child, value)) if status == 0 || process.write(status, &value.to_ne_bytes()).is_ok() => {

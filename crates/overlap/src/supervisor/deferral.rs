@@ -146,7 +146,7 @@ impl Supervisor {
         let deferred = Deferred::new(invocation, child, umask, targets);
         self.build.output.drain()?;
         let positions = positions(driver);
-        let Some(&instruction) = self.instructions.get(&driver) else {
+        let Some(instruction) = self.instruction(driver) else {
             return Ok(Err("its parent has made no system call yet"));
         };
         let Ok(stopped_driver) = Tracee::seize(driver) else { return Ok(Err(UNTRACEABLE)) };
@@ -172,7 +172,7 @@ impl Supervisor {
             self.copy_driver(&stopped_driver, instruction)?
         };
         drop(stopped_driver);
-        self.instructions.remove(&child);
+        self.callers.remove(&child);
         if let Some(series) = &mut self.series {
             series.defer(self.started.elapsed(), &meaning.effects, driver);
         }

@@ -29,9 +29,9 @@ impl Supervisor {
         match self.jobs.last_of(process) {
             Some(last) if !self.exit_early(process, last)? => return Ok(Decision::Hold(WaitReason::Exit)),
             Some(_) => {}
-            None => self.end_successor(process, Some(status))?,
+            None => self.end_successor(process, (status & 0xff) << 8)?,
         }
-        self.instructions.remove(&process);
+        self.callers.remove(&process);
         self.uncopied.remove(&process);
         self.forget_copies(process);
         Ok(CONTINUE)
@@ -49,7 +49,7 @@ impl Supervisor {
     /// it may.
     fn exit_early(&mut self, process: Process, last: JobId) -> io::Result<bool> {
         let Some(parent) = self.waiting_parent(process) else { return Ok(false) };
-        let Some(&instruction) = self.instructions.get(&parent) else { return Ok(false) };
+        let Some(instruction) = self.instruction(parent) else { return Ok(false) };
         let positions = positions(parent);
         let Ok(stopped) = Tracee::seize(parent) else { return Ok(false) };
         // It may be killed just now.

@@ -10,16 +10,19 @@ use std::time::{Duration, Instant};
 use rustix::fs::{SeekFrom, seek};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use super::{Checkpoint, Replaced, Successor, Supervisor};
+use super::{Caller, Checkpoint, Replaced, Successor, Supervisor};
 use crate::execution::Running;
 use crate::jobs::JobId;
 use crate::listener::Answer;
-use crate::process::Process;
+use crate::process::{Process, Status};
 use crate::record::CommandResult;
 use crate::tracee::Tracee;
 
 /// Time limit for killed processes to end. They disappear at once unless a device blocks them.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Ages of processes are known to this.
+const TICK: Duration = Duration::from_millis(10);
 
 impl Supervisor {
     /// Goes back to the deferral of a failed command, which is the first of the serial order.
@@ -49,13 +52,13 @@ impl Supervisor {
         self.discard_exits(|_| true);
         let kept: Vec<Process> =
             parents.iter().chain([&checkpoint]).map(|kept| kept.copy.process()).collect();
-        let descendants: Vec<Process> =
-            driver.descendants().into_iter().filter(|process| !kept.contains(process)).collect();
-        for process in &descendants {
+        let below = driver.descendants().into_iter().chain(self.strays_since(id, checkpoint.child));
+        let undone: Vec<Process> = below.filter(|process| !kept.contains(process)).collect();
+        for process in &undone {
             process.kill();
         }
         stopped.wait_for_stop()?;
-        wait_until_ended(&descendants)?;
+        wait_until_ended(&undone)?;
 
         // A call that waits would keep its job from ending by itself.
         for (job, call) in &self.held_in_jobs {
@@ -88,8 +91,8 @@ impl Supervisor {
         // Processes that did not survive wait for no answer.
         let listener = &self.build.listener;
         self.held.retain(|held| listener.is_valid(&held.call));
-        for process in &descendants {
-            self.instructions.remove(process);
+        for process in &undone {
+            self.callers.remove(process);
         }
         if let Some(observation) = &mut self.observation {
             observation.roll_back(id);
@@ -104,6 +107,31 @@ impl Supervisor {
         self.go_on(checkpoint, status, replaced)
     }
 
+    /// Processes that have left the build's tree, as daemons do, and were started after the process
+    /// of a deferred command, with those below them.
+    fn strays_since(&self, id: JobId, child: Process) -> Vec<Process> {
+        let now = self.started.elapsed();
+        let since_deferral = now.saturating_sub(self.record.commands[id.0].deferred);
+        let own = Process(std::process::id() as i32);
+        let is_top = |process: &Process| {
+            *process == own || self.successors.contains_key(process) || self.copies.contains(process)
+        };
+        let is_stray = |(process, caller): &(&Process, &Caller)| {
+            // Ages are known to a tick. Numbers rise, up to the largest, and begin again. A process
+            // with the number of another that was killed is younger than the call of that one.
+            let since_call = now.saturating_sub(caller.first_call);
+            let is_of_age = |age: Duration| age <= since_deferral + TICK && age + TICK >= since_call;
+            let is_outside = |status: Status| {
+                status.leader == **process && !is_top(process) && !status.ancestors().iter().any(is_top)
+            };
+            **process > child
+                && process.age().is_some_and(is_of_age)
+                && process.status().is_some_and(is_outside)
+        };
+        let strays = self.callers.iter().filter(is_stray).map(|(process, _)| *process);
+        strays.flat_map(|stray| stray.descendants().into_iter().chain([stray])).collect()
+    }
+
     /// Lets the copy of a driver go on with the status of the child that it waits for.
     fn go_on(&mut self, checkpoint: Checkpoint, status: i32, replaced: Replaced) -> io::Result<()> {
         let Checkpoint { child, copy, place, .. } = checkpoint;
@@ -112,33 +140,67 @@ impl Supervisor {
         let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
         self.successors.insert(process, Successor { replaced, descriptor, answer: Some((child, status)) });
         self.copies.remove(&process);
+        if let Some(signal) = self.ending {
+            process.signal(signal);
+        }
         if let Some((observation, place)) = self.observation.as_mut().zip(place) {
             observation.add_copy(process, place);
         }
         copy.resume()
     }
 
-    /// Ends the processes for which a copy went on. `status` is that of its `exit`; without it the
-    /// copy was killed.
-    pub(super) fn end_successor(&mut self, process: Process, status: Option<i32>) -> io::Result<()> {
+    /// Ends the processes for which a copy went on. `status` is that of the copy, in the form of
+    /// `wait4`.
+    pub(super) fn end_successor(&mut self, process: Process, status: i32) -> io::Result<()> {
         let Some(successor) = self.successors.remove(&process) else { return Ok(()) };
         let Replaced { stopped, parent } = successor.replaced;
         let mut stopped = stopped.into_iter();
         if let Some(parent) = parent {
             stopped.for_each(Tracee::discard);
             let (checkpoint, replaced) = *parent;
-            let status = status.map_or(libc::SIGKILL, |status| (status & 0xff) << 8);
             return self.go_on(checkpoint, status, replaced);
         }
         if let Some(first) = stopped.next() {
-            let instruction = self.instructions.remove(&first.process());
-            match (status, instruction) {
-                (Some(status), Some(instruction)) => first.exit(status, instruction)?,
-                _ => first.discard(),
+            match self.callers.remove(&first.process()) {
+                Some(caller) => first.end_like(status, caller.instruction)?,
+                None => first.discard(),
             }
         }
         stopped.for_each(Tracee::discard);
         Ok(())
+    }
+
+    /// Ends the processes for which a copy went on that has ended without a call of `exit_group`.
+    pub(super) fn end_killed_successor(&mut self, process: Process) -> io::Result<()> {
+        let Some(successor) = self.successors.get(&process) else { return Ok(()) };
+        let status = process.end_status(successor.descriptor.as_fd());
+        self.end_successor(process, status.unwrap_or(libc::SIGKILL))
+    }
+
+    /// The copy that goes on, or will go on, for a process.
+    pub(super) fn copy_for(&self, process: Process) -> Option<Process> {
+        let mut successors = self.successors.iter();
+        successors.find_map(|(copy, successor)| successor.replaced.copy_for(process, *copy))
+    }
+}
+
+impl Replaced {
+    /// The copy for one of these processes, of which the first ones have this one.
+    fn copy_for(&self, process: Process, copy: Process) -> Option<Process> {
+        if self.stopped.iter().any(|stopped| stopped.process() == process) {
+            return Some(copy);
+        }
+        let (checkpoint, above) = self.parent.as_deref()?;
+        above.copy_for(process, checkpoint.copy.process())
+    }
+
+    /// Ends the stopped processes and the copies.
+    pub(super) fn discard(self) {
+        self.stopped.into_iter().for_each(Tracee::discard);
+        if let Some(parent) = self.parent {
+            parent.0.copy.discard();
+            parent.1.discard();
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -72,7 +73,8 @@ impl Build {
         let (own, others): (Vec<&str>, Vec<&str>) =
             stderr.lines().partition(|line| line.starts_with("overlap: "));
         BuildResult {
-            status: output.status.code(),
+            // As shells tell it.
+            status: output.status.code().or_else(|| Some(128 + output.status.signal()?)),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: others.join("\n"),
             tree,
