@@ -68,9 +68,9 @@ bench-page: build ## Measure the speed of a report page (1 minute, quiet machine
 	@tools/viewer.sh install
 	@tools/bench-page.sh
 
-bench-overlap: build ## Compare `morecores overlap -- make` with `make -j2` on seven projects (20 minutes, quiet machine)
+bench-overlap: build ## Compare `morecores overlap -- make` with `make -j2` on seven projects (40 minutes, quiet machine; ROUNDS=12, COST_ROUNDS=40, ONLY=zlib)
 	@tools/install-deps.sh kernel-study bench-overlap
-	@tools/bench-overlap.sh
+	@ROUNDS='$(ROUNDS)' COST_ROUNDS='$(COST_ROUNDS)' ONLY='$(ONLY)' tools/bench-overlap.sh
 
 # Ends with status 1 if any run under overlap has another result than the serial build.
 stress-overlap: cargo install-deps ## Compare results of `morecores overlap` with serial ones, many times (30 minutes; RUNS=100, ONLY=script)

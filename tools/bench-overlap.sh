@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # Compares `morecores overlap -- make` with `make -j2` and `make` on two CPUs: lua, zlib, bzip2,
 # libpng and cdparanoia from Debian's sources, the kernel's lib/, and a generated project of 40
-# files. Debian builds cdparanoia without -j. The three builds of a round run one after the other,
-# and rounds are repeated: ROUNDS=5.
+# files. Debian builds cdparanoia without -j. The builds of a round run one after the other, in
+# random order, and rounds are repeated: ROUNDS=12. ONLY=zlib selects projects by a part of their
+# names.
 #
-# Prints the median speedup over `make` of each, the median ratio of the two within a round, and how
-# many CPUs each keeps busy: CPU time of all processes divided by elapsed time.
+# Prints the speedup of each over `make`, by medians; the median ratio of the two within a round,
+# with its interval; how many CPUs each keeps busy, which is the CPU time of all processes divided
+# by the elapsed time; and how much more CPU time overlap takes.
 #
-# Before that it compares the CPU time of `make` and of overlap with one job on one CPU, in random
-# order within a round: of two projects whose commands are deferred, and of one whose commands are
-# not. Their builds are short, and their rounds many: COST_ROUNDS=20.
+# Before that it compares the CPU time of `make` and of overlap with one job on one CPU: of two
+# projects whose commands are deferred, and of one whose commands are not. COST_ROUNDS=40.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 root=$PWD
 overlap=${CARGO_TARGET_DIR:-$root/target}/release/morecores-overlap
-rounds=${ROUNDS:-5}
-cost_rounds=${COST_ROUNDS:-20}
+rounds=${ROUNDS:-12}
+cost_rounds=${COST_ROUNDS:-40}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -65,7 +66,7 @@ MAKEFILE
 generate_undeferred() {
     mkdir "$work/undeferred"
     local page line
-    for page in {1..100}; do
+    for page in {1..40}; do
         for line in {1..1500}; do echo "Page *$page* holds line $line of _text_ & <numbers>."; done >"$work/undeferred/$page.txt"
     done
     cat >"$work/undeferred/convert.pl" <<'PERL'
@@ -118,33 +119,47 @@ median='
             for (j = i + 1; j <= count; j++)
                 if (values[j] < values[i]) { swap = values[i]; values[i] = values[j]; values[j] = swap }
         return count % 2 ? values[(count + 1) / 2] : (values[count / 2] + values[count / 2 + 1]) / 2
+    }
+    # Rank of the lower end of an interval of 95% for the median, by the sign test. The upper end
+    # has the same rank from above. Below six values it is their range.
+    function low(count,    rank) {
+        rank = int((count - 1.96 * sqrt(count)) / 2) + 1
+        return rank < 1 ? 1 : rank
     }'
 
 # bench NAME CLEAN COMMAND...: the rounds of one project on two CPUs, in its directory.
 bench() {
-    local name=$1 clean=$2 round serial parallel overlapped
+    local name=$1 clean=$2 round kind kinds serial parallel overlapped
     shift 2
+    [[ $name == *"${ONLY:-}"* ]] || return 0
     for ((round = 0; round < rounds; round++)); do
-        $clean >/dev/null 2>&1
-        serial=$(timed taskset -c 0,1 "$@")
-        $clean >/dev/null 2>&1
-        parallel=$(timed taskset -c 0,1 "$@" -j2)
-        $clean >/dev/null 2>&1
-        overlapped=$(timed taskset -c 0,1 "$overlap" --jobs 2 -- "$@")
+        # Builds in series are long, and only the speedups need them.
+        kinds=(parallel overlapped)
+        ((round % 3)) || kinds+=(serial)
+        for kind in $(shuf -e "${kinds[@]}"); do
+            $clean >/dev/null 2>&1
+            case $kind in
+                serial) serial=$(timed taskset -c 0,1 "$@") ;;
+                parallel) parallel=$(timed taskset -c 0,1 "$@" -j2) ;;
+                overlapped) overlapped=$(timed taskset -c 0,1 "$overlap" --jobs 2 -- "$@") ;;
+            esac
+        done
         echo "$serial $parallel $overlapped"
     done | awk -v name="$name" "$median"'
         {
-            serial[NR] = $1; parallel[NR] = $1 / $3; overlapped[NR] = $1 / $5; ratio[NR] = $3 / $5
+            if (NR % 3 == 1) serial[++serials] = $1
+            parallel[NR] = $3; overlapped[NR] = $5; ratio[NR] = $3 / $5
             busy_parallel[NR] = $4 / $3; busy_overlapped[NR] = $6 / $5
-            busy_ratio[NR] = busy_overlapped[NR] / busy_parallel[NR]
+            busy_ratio[NR] = busy_overlapped[NR] / busy_parallel[NR]; more[NR] = 100 * ($6 / $4 - 1)
         }
         END {
+            make = median(serial, serials)
             printf "%-12s make %6.2f s   make -j2 %.2f times   overlap %.2f times   overlap to -j2", \
-                name, median(serial, NR), median(parallel, NR), median(overlapped, NR)
-            middle = median(ratio, NR)
-            printf " %.3f (%.3f to %.3f in %d rounds)", middle, ratio[1], ratio[NR], NR
-            printf "   busy CPUs: -j2 %.2f, overlap %.2f (ratio %.2f)\n", \
-                median(busy_parallel, NR), median(busy_overlapped, NR), median(busy_ratio, NR)
+                name, make, make / median(parallel, NR), make / median(overlapped, NR)
+            middle = median(ratio, NR); rank = low(NR)
+            printf " %.3f (95%% %.3f to %.3f, %d rounds)", middle, ratio[rank], ratio[NR + 1 - rank], NR
+            printf "   busy CPUs: -j2 %.2f, overlap %.2f (ratio %.2f)   CPU time %+.1f%%\n", \
+                median(busy_parallel, NR), median(busy_overlapped, NR), median(busy_ratio, NR), median(more, NR)
         }'
 }
 
@@ -152,6 +167,7 @@ bench() {
 cost() {
     local name=$1 clean=$2 round kind serial overlapped calls
     shift 2
+    [[ $name == *"${ONLY:-}"* ]] || return 0
     for ((round = 0; round < cost_rounds; round++)); do
         for kind in $(shuf -e serial overlapped); do
             $clean >/dev/null 2>&1
@@ -169,11 +185,9 @@ cost() {
             deferred = $5; calls[NR] = $6 / $2
         }
         END {
-            middle = median(more, NR)
-            # An interval of 95% for the median, by the order statistics of the sign test.
-            rank = int((NR - 1.96 * sqrt(NR)) / 2); if (rank < 0) rank = 0
+            middle = median(more, NR); rank = low(NR)
             printf "%-12s 1 CPU: make %6.2f s of CPU time   overlap %+.1f%% (95%% %+.1f%% to %+.1f%%, %d rounds)", \
-                name, median(serial, NR), middle, more[rank + 1], more[NR - rank], NR
+                name, median(serial, NR), middle, more[rank], more[NR + 1 - rank], NR
             printf "   elapsed %+.1f%%   %d commands deferred, %d calls seen a second\n", \
                 median(more_elapsed, NR), deferred, median(calls, NR)
         }'
@@ -194,8 +208,8 @@ for archive in *.orig.tar.*; do tar -xf "$archive"; done
     cp configure.sub config.sub
     CFLAGS='-g -O2 -fPIC' LDFLAGS=-fPIC sh ./configure >/dev/null 2>&1
 )
-generate_project generated 150
-generate_project small 15
+generate_project generated 60
+generate_project small 8
 generate_undeferred
 
 (cd small && cost generated "make clean" make)
