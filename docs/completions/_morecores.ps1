@@ -43,6 +43,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks and show each beside its published results')
             [CompletionResult]::new('locks', 'locks', [CompletionResultType]::ParameterValue, 'Measure the cost of locks, and advise which to use when')
             [CompletionResult]::new('tune-spin', 'tune-spin', [CompletionResultType]::ParameterValue, 'Show how long a lock should spin on this machine before it sleeps, with the measurements')
+            [CompletionResult]::new('mark', 'mark', [CompletionResultType]::ParameterValue, 'Mark a program that works only on one CPU, or on a few')
+            [CompletionResult]::new('launch', 'launch', [CompletionResultType]::ParameterValue, 'Start a program on as many CPUs as its mark allows')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages, the reference or the completions, from the definitions of this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -311,6 +313,24 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'morecores;mark' {
+            [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'Mark the programs for at most N CPUs')
+            [CompletionResult]::new('--clear', '--clear', [CompletionResultType]::ParameterName, 'Remove the marks of the programs')
+            [CompletionResult]::new('--renew', '--renew', [CompletionResultType]::ParameterName, 'Mark all programs of the list again whose files were replaced')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;launch' {
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'morecores;generate' {
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
@@ -379,6 +399,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks and show each beside its published results')
             [CompletionResult]::new('locks', 'locks', [CompletionResultType]::ParameterValue, 'Measure the cost of locks, and advise which to use when')
             [CompletionResult]::new('tune-spin', 'tune-spin', [CompletionResultType]::ParameterValue, 'Show how long a lock should spin on this machine before it sleeps, with the measurements')
+            [CompletionResult]::new('mark', 'mark', [CompletionResultType]::ParameterValue, 'Mark a program that works only on one CPU, or on a few')
+            [CompletionResult]::new('launch', 'launch', [CompletionResultType]::ParameterValue, 'Start a program on as many CPUs as its mark allows')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages, the reference or the completions, from the definitions of this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -429,6 +451,12 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;tune-spin' {
+            break
+        }
+        'morecores;help;mark' {
+            break
+        }
+        'morecores;help;launch' {
             break
         }
         'morecores;help;generate' {

@@ -37,8 +37,14 @@ _morecores() {
             morecores,help)
                 cmd="morecores__subcmd__help"
                 ;;
+            morecores,launch)
+                cmd="morecores__subcmd__launch"
+                ;;
             morecores,locks)
                 cmd="morecores__subcmd__locks"
+                ;;
+            morecores,mark)
+                cmd="morecores__subcmd__mark"
                 ;;
             morecores,predict)
                 cmd="morecores__subcmd__predict"
@@ -115,8 +121,14 @@ _morecores() {
             morecores__subcmd__help,help)
                 cmd="morecores__subcmd__help__subcmd__help"
                 ;;
+            morecores__subcmd__help,launch)
+                cmd="morecores__subcmd__help__subcmd__launch"
+                ;;
             morecores__subcmd__help,locks)
                 cmd="morecores__subcmd__help__subcmd__locks"
+                ;;
+            morecores__subcmd__help,mark)
+                cmd="morecores__subcmd__help__subcmd__mark"
                 ;;
             morecores__subcmd__help,predict)
                 cmd="morecores__subcmd__help__subcmd__predict"
@@ -164,7 +176,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-v -h -V --verbose --help --version run trace show predict what-if advise events export compare report serve topology doctor suite locks tune-spin generate help"
+            opts="-v -h -V --verbose --help --version run trace show predict what-if advise events export compare report serve topology doctor suite locks tune-spin mark launch generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -410,7 +422,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if advise events export compare report serve topology doctor suite locks tune-spin generate help"
+            opts="run trace show predict what-if advise events export compare report serve topology doctor suite locks tune-spin mark launch generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -563,7 +575,35 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        morecores__subcmd__help__subcmd__launch)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         morecores__subcmd__help__subcmd__locks)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__mark)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -717,6 +757,20 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        morecores__subcmd__launch)
+            opts="-v -h --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         morecores__subcmd__locks)
             opts="-r -o -w -q -v -h --lock --threads --hold --think --runs --quick --seed --out --resume --json --csv --markdown --hyperfine-json --bencher --github-benchmark --openmetrics --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -757,6 +811,24 @@ _morecores() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__mark)
+            opts="-v -h --cpus --clear --renew --json --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cpus)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

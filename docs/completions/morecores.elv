@@ -40,6 +40,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand suite 'Study the classic SMP benchmarks and show each beside its published results'
             cand locks 'Measure the cost of locks, and advise which to use when'
             cand tune-spin 'Show how long a lock should spin on this machine before it sleeps, with the measurements'
+            cand mark 'Mark a program that works only on one CPU, or on a few'
+            cand launch 'Start a program on as many CPUs as its mark allows'
             cand generate 'Write the man pages, the reference or the completions, from the definitions of this help'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
@@ -291,6 +293,22 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'morecores;mark'= {
+            cand --cpus 'Mark the programs for at most N CPUs'
+            cand --clear 'Remove the marks of the programs'
+            cand --renew 'Mark all programs of the list again whose files were replaced'
+            cand --json 'Print JSON'
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;launch'= {
+            cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'morecores;generate'= {
             cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
@@ -350,6 +368,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand suite 'Study the classic SMP benchmarks and show each beside its published results'
             cand locks 'Measure the cost of locks, and advise which to use when'
             cand tune-spin 'Show how long a lock should spin on this machine before it sleeps, with the measurements'
+            cand mark 'Mark a program that works only on one CPU, or on a few'
+            cand launch 'Start a program on as many CPUs as its mark allows'
             cand generate 'Write the man pages, the reference or the completions, from the definitions of this help'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
@@ -384,6 +404,10 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;locks'= {
         }
         &'morecores;help;tune-spin'= {
+        }
+        &'morecores;help;mark'= {
+        }
+        &'morecores;help;launch'= {
         }
         &'morecores;help;generate'= {
             cand man 'Write one man page for morecores and one for each subcommand'

@@ -9,8 +9,10 @@ mod doctor;
 mod events;
 mod export;
 mod generate;
+mod launch;
 mod literal_n;
 mod locks;
+mod mark;
 mod predict;
 mod report;
 mod run;
@@ -36,7 +38,9 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use events::{EventTable, EventsArgs};
 pub(crate) use export::{ExportArgs, ExportFormat};
 pub(crate) use generate::{Generate, GenerateArgs};
+pub(crate) use launch::LaunchArgs;
 pub(crate) use locks::{LocksArgs, TuneSpinArgs};
+pub(crate) use mark::MarkArgs;
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
@@ -163,6 +167,7 @@ Examples:
   morecores serve                                     all studies of a directory, in a browser
   morecores suite                                     the classic SMP benchmarks, then and now
   morecores locks --quick                             cost of each lock here, and advice
+  morecores mark --cpus 1 ./old-server                a program that works on one CPU only
   morecores topology                                  CPUs of this machine, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
 
@@ -184,6 +189,8 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     Locks(LocksArgs),
     TuneSpin(TuneSpinArgs),
+    Mark(MarkArgs),
+    Launch(LaunchArgs),
     #[command(hide = true)]
     Generate(GenerateArgs),
 }

@@ -91,6 +91,8 @@ fn dispatch(command: &Command) -> Result<u8> {
         Command::Suite(args) => commands::suite::suite(args),
         Command::Locks(_) => Err(programs::missing("locks")),
         Command::TuneSpin(_) => Err(programs::missing("tune-spin")),
+        Command::Mark(args) => commands::mark::mark(args),
+        Command::Launch(args) => commands::launch::launch(args),
         Command::Generate(args) => commands::generate::generate(args),
     }
 }

@@ -5,6 +5,7 @@ mod from_scratch;
 mod time;
 mod trace_phase;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::path::Path;
@@ -37,6 +38,7 @@ use self::trace_phase::{TraceOutcome, TracePhase, missing_traces, timed_runs};
 use super::display::Bar;
 use super::input;
 use super::loaded_study::{LoadedStudy, Purpose};
+use super::marks;
 use super::memory_speed;
 use super::progress::{Progress, RunningResults};
 use super::recorder::{StudyRecorder, new_header};
@@ -76,12 +78,14 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let mut host = host::read();
     let RunOptions { command, mut plan, input_limit, notes, study } = RunOptions::new(args, &host.topology)?;
     let environment = Environment::from_this_process(&plan);
+    let mut mark_notes = BTreeSet::new();
     for point in &plan.points {
         program::image(&command, point, &environment)?;
+        mark_notes.extend(marks::note(&program::file(&command, point, &environment)?, point.cpus));
     }
     refuse_where_not_traceable(&command, &plan)?;
     let (input, note) = input::open(&mut plan.input, input_limit)?;
-    let notes = notes.into_iter().chain(note);
+    let notes = notes.into_iter().chain(note).chain(mark_notes);
     host.memory_speed = memory_speed::for_study(&host.topology, &plan);
     let header = new_header(command, plan, host);
     let writer = study.create(|path| StudyWriter::create(path, header.clone()))?;

@@ -1,0 +1,73 @@
+//! Marks of programs: the list in the state directory of this user, and the mark that counts for a
+//! program.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use morecores_mark::{self as mark, MarkError, Registry};
+
+use crate::state_file;
+
+/// Name of the list.
+const FILE: &str = "marks.json";
+
+/// The list with its file; `None` if this user has no directory for it.
+fn file() -> Option<PathBuf> {
+    state_file::path(FILE)
+}
+
+/// The list of marked programs; empty if there is none yet.
+pub(crate) fn load() -> Result<Registry> {
+    let Some(path) = file() else { return Ok(Registry::default()) };
+    match fs::read_to_string(&path) {
+        Ok(text) => Registry::parse(&text).with_context(|| path.display().to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Registry::default()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Keeps the list of marked programs.
+pub(crate) fn store(registry: &Registry) -> Result<()> {
+    let path = file().context("cannot keep the list of marked programs: set HOME or XDG_STATE_HOME")?;
+    state_file::write(&path, &registry.to_text()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Number of CPUs for which a program is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Its file has the mark.
+    OfFile(NonZeroUsize),
+    /// Its file was replaced. The list has this number.
+    OfList(NonZeroUsize),
+}
+
+impl Mark {
+    pub(crate) fn cpus(self) -> NonZeroUsize {
+        let (Self::OfFile(cpus) | Self::OfList(cpus)) = self;
+        cpus
+    }
+}
+
+/// The mark of a program by its file, else by the list.
+pub(crate) fn find(program: &Path, registry: &Registry) -> Result<Option<Mark>, MarkError> {
+    let of_list = || registry.cpus(program).map(Mark::OfList);
+    Ok(mark::read(program)?.map(Mark::OfFile).or_else(of_list))
+}
+
+/// Note that a program is to run on more CPUs than it is marked for. A mark or a list that cannot
+/// be read is no reason against a measurement.
+pub(crate) fn note(program: &Path, cpus: u32) -> Option<String> {
+    let found = find(program, &load().unwrap_or_default()).ok()??;
+    let marked = usize::from(found.cpus());
+    if cpus as usize <= marked {
+        return None;
+    }
+    let unit = if marked == 1 { "CPU" } else { "CPUs" };
+    Some(format!(
+        "{} is marked for {marked} {unit}: it may fail on more. `morecores mark --clear {0}` removes the mark",
+        program.display()
+    ))
+}
