@@ -120,10 +120,15 @@ median='
                 if (values[j] < values[i]) { swap = values[i]; values[i] = values[j]; values[j] = swap }
         return count % 2 ? values[(count + 1) / 2] : (values[count / 2] + values[count / 2 + 1]) / 2
     }
-    # Rank of the lower end of an interval of 95% for the median, by the sign test. The upper end
-    # has the same rank from above. Below six values it is their range.
-    function low(count,    rank) {
-        rank = int((count - 1.96 * sqrt(count)) / 2) + 1
+    # Rank of the lower end of an interval of at least 95% for the median, by the binomial
+    # distribution of the values below it. The upper end has the same rank from above. Below six
+    # values the interval is their range, and less certain.
+    function low(count,    rank, probability, sum) {
+        sum = probability = 0.5 ^ count
+        for (rank = 0; sum <= 0.025; sum += probability) {
+            probability *= (count - rank) / (rank + 1)
+            rank++
+        }
         return rank < 1 ? 1 : rank
     }'
 

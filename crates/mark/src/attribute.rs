@@ -1,7 +1,7 @@
 //! The extended attribute that is the mark.
 
 use std::io;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::XattrFlags;
@@ -56,7 +56,7 @@ pub enum MarkError {
 ///
 /// # Errors
 /// The file cannot be examined, or its mark is not a number.
-pub fn read(path: &Path) -> Result<Option<NonZeroUsize>, MarkError> {
+pub fn read(path: &Path) -> Result<Option<NonZeroU32>, MarkError> {
     let mut value = [0; MAX_VALUE];
     let length = match rustix::fs::getxattr(path, NAME, &mut value) {
         Ok(length) => length,
@@ -79,7 +79,7 @@ pub fn read(path: &Path) -> Result<Option<NonZeroUsize>, MarkError> {
 ///
 /// # Errors
 /// The file system has no such attributes, or the file may not be changed.
-pub fn write(path: &Path, cpus: NonZeroUsize) -> Result<(), MarkError> {
+pub fn write(path: &Path, cpus: NonZeroU32) -> Result<(), MarkError> {
     rustix::fs::setxattr(path, NAME, cpus.to_string().as_bytes(), XattrFlags::empty())
         .map_err(|error| refusal(path, error))
 }
@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("program");
         fs::copy("/bin/true", &path).expect("a copy");
-        if let Err(error) = write(&path, NonZeroUsize::MIN) {
+        if let Err(error) = write(&path, NonZeroU32::MIN) {
             report_skip(test, &error.to_string());
             return None;
         }
@@ -132,7 +132,7 @@ mod tests {
         let Some((_folder, path)) = program("a_mark_is_written_read_and_removed") else { return };
         assert_eq!(read(&path).expect("no mark"), None);
         for cpus in [1, 12] {
-            let cpus = NonZeroUsize::new(cpus).expect("a number");
+            let cpus = NonZeroU32::new(cpus).expect("a number");
             write(&path, cpus).expect("the mark");
             assert_eq!(read(&path).expect("the mark"), Some(cpus));
         }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn copies_with_attributes_keep_the_mark_and_others_lose_it() {
         let Some((folder, path)) = program("copies_with_attributes_keep_the_mark") else { return };
-        write(&path, NonZeroUsize::MIN).expect("the mark");
+        write(&path, NonZeroU32::MIN).expect("the mark");
         let copy = folder.path().join("copy");
         for (command, keeps) in [(&["cp", "-a"][..], true), (&["cp"], false), (&["install"], false)] {
             let _ = fs::remove_file(&copy);

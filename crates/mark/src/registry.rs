@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::attribute::{MarkError, read};
 /// symbolic link, which an upgrade may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Registry(BTreeMap<PathBuf, NonZeroUsize>);
+pub struct Registry(BTreeMap<PathBuf, NonZeroU32>);
 
 /// The text is no registry.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ impl Registry {
     }
 
     /// Enters a program.
-    pub fn insert(&mut self, path: PathBuf, cpus: NonZeroUsize) {
+    pub fn insert(&mut self, path: PathBuf, cpus: NonZeroU32) {
         self.0.insert(path, cpus);
     }
 
@@ -65,7 +65,7 @@ impl Registry {
     }
 
     /// Number of CPUs of the entry that leads to a program.
-    pub fn cpus(&self, program: &Path) -> Option<NonZeroUsize> {
+    pub fn cpus(&self, program: &Path) -> Option<NonZeroU32> {
         if let Some(cpus) = self.0.get(program) {
             return Some(*cpus);
         }
@@ -77,13 +77,13 @@ impl Registry {
     }
 
     /// Paths and numbers of CPUs, by path.
-    pub fn iter(&self) -> impl Iterator<Item = (&Path, NonZeroUsize)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Path, NonZeroU32)> {
         self.0.iter().map(|(path, cpus)| (path.as_path(), *cpus))
     }
 }
 
 /// State of a file that the registry has with this number of CPUs.
-pub fn state(path: &Path, cpus: NonZeroUsize) -> FileState {
+pub fn state(path: &Path, cpus: NonZeroU32) -> FileState {
     match read(path) {
         Ok(Some(found)) if found == cpus => FileState::Marked,
         _ if !path.exists() => FileState::Missing,
@@ -104,7 +104,7 @@ mod tests {
         let (file, link) = (folder.path().join("program-1"), folder.path().join("program"));
         fs::write(&file, "").expect("a file");
         symlink("program-1", &link).expect("a link");
-        let one = NonZeroUsize::MIN;
+        let one = NonZeroU32::MIN;
         let mut registry = Registry::default();
         registry.insert(link.clone(), one);
         let registry = Registry::parse(&registry.to_text()).expect("its own text");
@@ -131,6 +131,6 @@ mod tests {
 
     #[test]
     fn a_file_that_is_gone_is_missing() {
-        assert_eq!(state(Path::new("/no/such/program"), NonZeroUsize::MIN), FileState::Missing);
+        assert_eq!(state(Path::new("/no/such/program"), NonZeroU32::MIN), FileState::Missing);
     }
 }

@@ -275,7 +275,7 @@ impl Process {
         ended.or_else(|| status_behind(descriptor))
     }
 
-    /// Time since the process was started, in ticks of the kernel's clock.
+    /// Time since the start of the process, known to a tick of the kernel's clock.
     pub(crate) fn age(self) -> Option<Duration> {
         let stat = procfs::process::Process::new(self.0).and_then(|process| process.stat()).ok()?;
         let start = Duration::from_secs_f64(stat.starttime as f64 / procfs::ticks_per_second() as f64);

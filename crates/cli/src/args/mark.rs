@@ -1,7 +1,7 @@
 //! Options of `morecores mark`.
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 
 use clap::Args;
 
@@ -25,7 +25,7 @@ pub(crate) struct MarkArgs {
     pub(crate) programs: Vec<OsString>,
     /// Mark the programs for at most N CPUs
     #[arg(long, value_name = "N", requires = "programs", conflicts_with_all = ["clear", "renew"])]
-    pub(crate) cpus: Option<NonZeroUsize>,
+    pub(crate) cpus: Option<NonZeroU32>,
     /// Remove the marks of the programs
     #[arg(long, requires = "programs", conflicts_with = "renew")]
     pub(crate) clear: bool,

@@ -42,7 +42,7 @@ pub(crate) fn launch(args: &LaunchArgs) -> Result<u8> {
         let order = CpuOrder::from_policy(&machine, &machine.usable.cpus, Placement::default());
         let order: Vec<CpuId> = order.steps().iter().map(|step| step.cpu).collect();
         let current = CpuId(rustix::thread::sched_getcpu() as u32);
-        let cpus = launch_cpus(&order, current, found.cpus().get());
+        let cpus = launch_cpus(&order, current, found.cpus().get() as usize);
         process::set_affinity(0, &cpus).with_context(|| format!("cannot use CPUs {cpus} alone"))?;
     }
     let error = Command::new(&program).arg0(name).args(arguments).exec();

@@ -3,12 +3,13 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use morecores_mark::{self as mark, FileState, Registry};
 use morecores_measure::program::resolve;
+use morecores_report as report;
 use serde::Serialize;
 
 use super::marks::{self, Mark};
@@ -20,7 +21,7 @@ use crate::{exit, terminal};
 struct Shown {
     program: PathBuf,
     /// Number of CPUs; `None` without a mark.
-    cpus: Option<NonZeroUsize>,
+    cpus: Option<NonZeroU32>,
     /// `None` without a mark.
     state: Option<FileState>,
 }
@@ -62,7 +63,7 @@ fn path(name: &OsStr, registry: &Registry) -> Result<PathBuf> {
     }
 }
 
-fn set(registry: &mut Registry, programs: &[PathBuf], cpus: NonZeroUsize) -> Result<()> {
+fn set(registry: &mut Registry, programs: &[PathBuf], cpus: NonZeroU32) -> Result<()> {
     for program in programs {
         mark::write(program, cpus)?;
         registry.insert(program.clone(), cpus);
@@ -95,7 +96,7 @@ fn renew(registry: &Registry) -> Result<()> {
 }
 
 fn all(registry: &Registry) -> Vec<Shown> {
-    let shown = |(program, cpus): (&Path, NonZeroUsize)| Shown {
+    let shown = |(program, cpus): (&Path, NonZeroU32)| Shown {
         program: program.to_owned(),
         cpus: Some(cpus),
         state: Some(mark::state(program, cpus)),
@@ -118,7 +119,6 @@ fn some(registry: &Registry, programs: &[PathBuf]) -> Result<Vec<Shown>> {
 impl Shown {
     fn text(&self) -> String {
         let Some(cpus) = self.cpus else { return format!("{}: no mark", self.program.display()) };
-        let unit = if cpus == NonZeroUsize::MIN { "CPU" } else { "CPUs" };
         let state = match self.state {
             Some(FileState::Replaced) => {
                 "; its file was replaced and has no such mark, which `morecores mark --renew` writes again"
@@ -127,6 +127,6 @@ impl Shown {
             Some(FileState::Unreadable) => "; the file cannot be read",
             Some(FileState::Marked) | None => "",
         };
-        format!("{}: {cpus} {unit}{state}", self.program.display())
+        format!("{}: {}{state}", self.program.display(), report::cpus(cpus.get()))
     }
 }

@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use morecores_mark::{self as mark, MarkError, Registry};
+use morecores_report as report;
 
 use crate::state_file;
 
@@ -39,13 +40,13 @@ pub(crate) fn store(registry: &Registry) -> Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Its file has the mark.
-    OfFile(NonZeroUsize),
+    OfFile(NonZeroU32),
     /// Its file was replaced. The list has this number.
-    OfList(NonZeroUsize),
+    OfList(NonZeroU32),
 }
 
 impl Mark {
-    pub(crate) fn cpus(self) -> NonZeroUsize {
+    pub(crate) fn cpus(self) -> NonZeroU32 {
         let (Self::OfFile(cpus) | Self::OfList(cpus)) = self;
         cpus
     }
@@ -61,13 +62,12 @@ pub(crate) fn find(program: &Path, registry: &Registry) -> Result<Option<Mark>, 
 /// be read is no reason against a measurement.
 pub(crate) fn note(program: &Path, cpus: u32) -> Option<String> {
     let found = find(program, &load().unwrap_or_default()).ok()??;
-    let marked = usize::from(found.cpus());
-    if cpus as usize <= marked {
-        return None;
-    }
-    let unit = if marked == 1 { "CPU" } else { "CPUs" };
-    Some(format!(
-        "{} is marked for {marked} {unit}: it may fail on more. `morecores mark --clear {0}` removes the mark",
-        program.display()
-    ))
+    let marked = found.cpus().get();
+    (cpus > marked).then(|| {
+        format!(
+            "{} is marked for {}: it may fail on more. `morecores mark --clear {0}` removes the mark",
+            program.display(),
+            report::cpus(marked)
+        )
+    })
 }

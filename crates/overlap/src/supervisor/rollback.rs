@@ -170,7 +170,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Ends the processes for which a copy went on that has ended without a call of `exit_group`.
+    /// Ends the processes for which a copy went on, after the copy was killed by a signal.
     pub(super) fn end_killed_successor(&mut self, process: Process) -> io::Result<()> {
         let Some(successor) = self.successors.get(&process) else { return Ok(()) };
         let status = process.end_status(successor.descriptor.as_fd());
@@ -185,7 +185,8 @@ impl Supervisor {
 }
 
 impl Replaced {
-    /// The copy for one of these processes, of which the first ones have this one.
+    /// The copy for a process. `copy` goes on for the stopped processes here, and the copy of the
+    /// parent for those above.
     fn copy_for(&self, process: Process, copy: Process) -> Option<Process> {
         if self.stopped.iter().any(|stopped| stopped.process() == process) {
             return Some(copy);
