@@ -12,11 +12,14 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::effects::Origin;
 use crate::jobs::{Jobs, Timestamp};
 use crate::recipe::{Executable, Files, Format, Kind, absolute};
 
 /// Longest response file or source that is looked at, in bytes.
 const MAX_READ: u64 = 16 << 20;
+/// Most symbolic links that are followed from one name, as in the kernel.
+pub(crate) const MAX_LINKS: usize = 40;
 /// Nanoseconds of a second.
 const SECOND: Timestamp = 1_000_000_000;
 
@@ -43,6 +46,17 @@ impl Files for Disk<'_> {
             Err(_) if path.is_symlink() => Kind::File,
             Err(_) => Kind::Missing,
         })
+    }
+
+    fn kind_behind_links(&self, path: &Path) -> Option<Kind> {
+        let mut path = canonical(path);
+        for _ in 0..MAX_LINKS {
+            match self.jobs.pending(&path).map(|pending| pending.origin) {
+                Some(Origin::Link(target)) => path = target,
+                _ => return self.kind(&path),
+            }
+        }
+        None
     }
 
     fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable> {
@@ -93,6 +107,11 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
         },
         _ => path.to_owned(),
     }
+}
+
+/// Canonical name of the file to which a symbolic link leads, which need not be there.
+pub(crate) fn link_target(link: &Path) -> Option<PathBuf> {
+    Some(canonical(&absolute(link.parent()?, fs::read_link(link).ok()?.as_os_str())))
 }
 
 /// Time of the kernel's coarse clock, by which files get their times of change: that of its last

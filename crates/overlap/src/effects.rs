@@ -24,8 +24,19 @@ pub(crate) struct Write {
     pub(crate) path: PathBuf,
     /// The state of the name after the command.
     pub(crate) after: State,
-    /// The file that was moved to the name, with its state and its time of change.
-    pub(crate) moved_from: Option<PathBuf>,
+    /// The origin of the file.
+    pub(crate) origin: Origin,
+}
+
+/// The origin of the file of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The command writes it, or removes it.
+    Command,
+    /// This file was moved to the name, with its state and its time of change.
+    Moved(PathBuf),
+    /// It is a symbolic link to this file.
+    Link(PathBuf),
 }
 
 /// State of a name after the command that changes it.
@@ -64,15 +75,28 @@ pub(crate) struct Search {
 }
 
 impl Write {
-    /// A write that does not move a file.
+    /// A write of the command itself.
     pub(crate) fn new(path: PathBuf, after: State) -> Self {
-        Self { path, after, moved_from: None }
+        Self { path, after, origin: Origin::Command }
+    }
+
+    /// Whether other names may stand below this one: anything may stand behind a link.
+    pub(crate) fn may_be_directory(&self) -> bool {
+        matches!(self.after, State::Directory { .. }) || matches!(self.origin, Origin::Link(_))
+    }
+
+    /// Origin of the file after it has been moved. A link may lead elsewhere from another folder.
+    fn moved_origin(&self) -> Origin {
+        match &self.origin {
+            Origin::Link(_) => Origin::Command,
+            other => other.clone(),
+        }
     }
 
     /// Whether the write changes a path: its own name, or what lies in a directory that comes or
     /// goes.
     pub(crate) fn concerns(&self, path: &Path) -> bool {
-        let is_directory = matches!(self.after, State::Directory { .. } | State::Absent);
+        let is_directory = self.after == State::Absent || self.may_be_directory();
         // Bytes first: a path without doubles is compared part by part otherwise.
         let (text, own) = (path.as_os_str().as_bytes(), self.path.as_os_str().as_bytes());
         text.starts_with(own) && (text.len() == own.len() || (is_directory && path.starts_with(&self.path)))
@@ -150,18 +174,23 @@ impl Effects {
         self.search = self.search.or(later.search);
         for mut write in later.writes {
             self.writes.retain(|earlier| earlier.path != write.path);
-            let source = write.moved_from.as_ref();
-            let place = source.and_then(|path| self.writes.iter().position(|write| write.path == *path));
-            match place {
+            let is_source = |earlier: &Write| write.origin == Origin::Moved(earlier.path.clone());
+            match self.writes.iter().position(is_source) {
                 // The moved file keeps its time, and so its place.
                 Some(place) => {
                     let source = &self.writes[place];
-                    (write.after, write.moved_from) = (source.after, source.moved_from.clone());
+                    (write.after, write.origin) = (source.after, source.moved_origin());
                     self.writes.insert(place, write);
                 }
                 None => self.writes.push(write),
             }
         }
+    }
+
+    /// All paths that the command reads or writes.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let writes = self.writes.iter().map(|write| &write.path);
+        writes.chain(&self.reads).map(PathBuf::as_path)
     }
 
     /// The same effects with every path replaced.
@@ -174,8 +203,12 @@ impl Effects {
                 .into_iter()
                 .map(|write| Write {
                     path: replace(&write.path),
-                    moved_from: write.moved_from.as_deref().map(&mut replace),
-                    ..write
+                    after: write.after,
+                    origin: match write.origin {
+                        Origin::Command => Origin::Command,
+                        Origin::Moved(path) => Origin::Moved(replace(&path)),
+                        Origin::Link(path) => Origin::Link(replace(&path)),
+                    },
                 })
                 .collect(),
             search: self.search,
@@ -187,10 +220,7 @@ impl Effects {
     /// writes.
     #[must_use]
     pub(crate) fn conflict<'a>(&'a self, earlier: &'a Self) -> Option<Conflict<'a>> {
-        let names = |effects: &Self, write: &Write| {
-            let paths = effects.writes.iter().map(|write| &write.path).chain(&effects.reads);
-            paths.into_iter().any(|path| write.concerns(path))
-        };
+        let names = |effects: &Self, write: &Write| effects.paths().any(|path| write.concerns(path));
         // Of two commands that make a directory if it is missing, either may be the first.
         let is_of_both = |write: &&Write| {
             write.after == State::Directory { may_exist: true }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::effects::{Conflict, Effects, State};
+use crate::effects::{Conflict, Effects, Origin, State, Write};
 use crate::process::Process;
 
 /// Place of a job in the serial order.
@@ -27,14 +27,14 @@ pub(crate) enum Progress {
 }
 
 /// Order in which jobs start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The order of the serial build, which needs its first outputs first.
     Serial,
-    /// The serial order too, for a build that waits for all jobs. But the longest chain of jobs
-    /// begins once it is as long as its share of all that waits, if so many run at once: begun
-    /// later, it would run alone in the end.
-    ToEnd { at_once: usize },
+    /// First the jobs that the build waits for, in their serial order too. But their longest chain
+    /// begins once it is as long as its share of all of them that wait, if so many run at once:
+    /// begun later, it would run alone in the end.
+    Awaited { jobs: BTreeSet<JobId>, at_once: usize },
 }
 
 /// A deferred command.
@@ -70,6 +70,15 @@ pub(crate) struct Pending {
     pub(crate) after: State,
     /// The promised time of change.
     pub(crate) time: Timestamp,
+    /// The origin of the file.
+    pub(crate) origin: Origin,
+}
+
+impl Pending {
+    /// Whether the name, or one above it, will be a symbolic link.
+    pub(crate) fn is_link(&self) -> bool {
+        matches!(self.origin, Origin::Link(_))
+    }
 }
 
 /// An output with what was promised about it.
@@ -82,8 +91,8 @@ pub(crate) struct PromisedOutput {
     pub(crate) time: Timestamp,
     /// Whether make was told.
     pub(crate) is_told: bool,
-    /// Whether the file keeps the time of the file that was moved.
-    pub(crate) is_moved: bool,
+    /// The origin of the file.
+    pub(crate) origin: Origin,
 }
 
 /// All jobs that are not settled. A job is settled when it and all earlier ones have succeeded.
@@ -100,21 +109,21 @@ pub(crate) struct Jobs {
 struct PendingNames {
     /// Number of writes of each file name.
     files: HashMap<OsString, usize>,
-    /// Number of directories that are made: any name may be in one.
+    /// Number of directories and links that are made: any name may be in one.
     directories: usize,
 }
 
 impl PendingNames {
     fn add(&mut self, effects: &Effects) {
         for write in &effects.writes {
-            self.directories += usize::from(matches!(write.after, State::Directory { .. }));
+            self.directories += usize::from(write.may_be_directory());
             *self.files.entry(file_name(&write.path)).or_default() += 1;
         }
     }
 
     fn remove(&mut self, effects: &Effects) {
         for write in &effects.writes {
-            self.directories -= usize::from(matches!(write.after, State::Directory { .. }));
+            self.directories -= usize::from(write.may_be_directory());
             let name = file_name(&write.path);
             match self.files.get_mut(&name) {
                 Some(count) if *count > 1 => *count -= 1,
@@ -163,7 +172,10 @@ impl Jobs {
         let mut times = Vec::new();
         for write in &mut effects.writes {
             // A moved file keeps its time.
-            let moved = write.moved_from.as_deref().and_then(|path| self.pending(path));
+            let moved = match &write.origin {
+                Origin::Moved(path) => self.pending(path),
+                Origin::Command | Origin::Link(_) => None,
+            };
             let time = match moved {
                 Some(source) => {
                     write.after = source.after;
@@ -208,30 +220,49 @@ impl Jobs {
     }
 
     /// The next job to start, among those that wait for none: all that they follow have succeeded.
-    pub(crate) fn next_ready(&self, order: Order) -> Option<JobId> {
+    pub(crate) fn next_ready(&self, order: &Order) -> Option<JobId> {
         let has_succeeded =
             |id: &JobId| self.jobs.get(id).is_none_or(|job| job.progress == Progress::Succeeded);
         let is_ready = |job: &Job| job.waits_for.keys().all(has_succeeded);
         let ready = self.waiting().filter(|(_, job)| is_ready(job)).map(|(id, _)| *id);
-        let first = ready.clone().next()?;
-        let Order::ToEnd { at_once } = order else { return Some(first) };
-        let lengths = self.path_lengths();
+        let Order::Awaited { jobs, at_once } = order else { return ready.clone().next() };
+        let awaited = ready.clone().filter(|id| jobs.contains(id));
+        let Some(first) = awaited.clone().next() else { return ready.clone().next() };
+        let lengths = self.path_lengths(jobs);
         let length = |id: &JobId| lengths.get(id).copied().unwrap_or_default();
-        let rest: u64 = self.waiting().map(|(_, job)| job.source_size).sum();
+        let waiting = self.waiting().filter(|(id, _)| jobs.contains(id));
+        let rest: u64 = waiting.map(|(_, job)| job.source_size).sum();
         // Of equal chains the first in the serial order.
-        let longest = ready.rev().max_by_key(length)?;
-        Some(if length(&longest) * at_once as u64 >= rest { longest } else { first })
+        let longest = awaited.rev().max_by_key(length)?;
+        Some(if length(&longest) * *at_once as u64 >= rest { longest } else { first })
     }
 
     fn waiting(&self) -> impl DoubleEndedIterator<Item = (&JobId, &Job)> + Clone {
         self.jobs.iter().filter(|(_, job)| job.progress == Progress::Waiting)
     }
 
-    /// Length of the longest chain of jobs that begins with each waiting job, by the sizes of their
-    /// sources.
-    fn path_lengths(&self) -> BTreeMap<JobId, u64> {
+    /// All jobs that are not settled.
+    pub(crate) fn all(&self) -> BTreeSet<JobId> {
+        self.jobs.keys().copied().collect()
+    }
+
+    /// Some jobs with all that they wait for.
+    pub(crate) fn with_predecessors(&self, jobs: impl IntoIterator<Item = JobId>) -> BTreeSet<JobId> {
+        let mut found: BTreeSet<JobId> = jobs.into_iter().collect();
+        let mut latest = found.last().copied();
+        // What a job waits for is earlier.
+        while let Some(id) = latest {
+            found.extend(self.predecessors(id));
+            latest = found.range(..id).next_back().copied();
+        }
+        found
+    }
+
+    /// Length of the longest chain of jobs that begins with each waiting job, among some jobs and
+    /// by the sizes of their sources.
+    fn path_lengths(&self, jobs: &BTreeSet<JobId>) -> BTreeMap<JobId, u64> {
         let mut lengths: BTreeMap<JobId, u64> = BTreeMap::new();
-        for (id, job) in self.waiting().rev() {
+        for (id, job) in self.waiting().rev().filter(|(id, _)| jobs.contains(id)) {
             // All jobs that follow it are later.
             let length = lengths.entry(*id).or_default();
             *length += job.source_size;
@@ -282,7 +313,7 @@ impl Jobs {
                 after: write.after,
                 time: *time,
                 is_told: job.told.contains(&write.path),
-                is_moved: write.moved_from.is_some(),
+                origin: write.origin.clone(),
             })
             .collect()
     }
@@ -314,8 +345,27 @@ impl Jobs {
             // A file in a new directory is written after the directory.
             let index = job.effects.writes.iter().rposition(|write| write.concerns(path))?;
             let write = &job.effects.writes[index];
-            Some(Pending { job: *id, path: write.path.clone(), after: write.after, time: job.times[index] })
+            Some(Pending {
+                job: *id,
+                path: write.path.clone(),
+                after: write.after,
+                time: job.times[index],
+                origin: write.origin.clone(),
+            })
         })
+    }
+
+    /// A pending write with those behind it: the target if the name will be a symbolic link, and so
+    /// on. `None` if the last one is a link to a file that is not pending.
+    pub(crate) fn pending_chain(&self, first: Pending) -> Option<Vec<Pending>> {
+        let mut chain = vec![first];
+        while let Origin::Link(target) = &chain.last()?.origin {
+            // The links of a circle lead nowhere, and what is behind a link to a directory is not
+            // told.
+            let next = self.pending(target).filter(|next| next.path == *target && !chain.contains(next))?;
+            chain.push(next);
+        }
+        Some(chain)
     }
 
     /// Whether a job may find an output of an earlier job that has not ended.
@@ -340,12 +390,11 @@ impl Jobs {
             .any(|(_, job)| job.effects.writes.iter().any(|write| write.path.parent() == Some(directory)))
     }
 
-    /// The last unfinished job that changes a name in a directory.
-    pub(crate) fn pending_in(&self, directory: &Path) -> Option<JobId> {
-        self.unfinished()
-            .rev()
-            .find(|(_, job)| job.effects.writes.iter().any(|write| write.path.parent() == Some(directory)))
-            .map(|(id, _)| *id)
+    /// The unfinished jobs that change a name in a directory.
+    pub(crate) fn pending_in(&self, directory: &Path) -> impl Iterator<Item = JobId> {
+        let is_here = |write: &Write| write.path.parent() == Some(directory);
+        let here = self.unfinished().filter(move |(_, job)| job.effects.writes.iter().any(is_here));
+        here.map(|(id, _)| *id)
     }
 
     /// Whether a job may be pending whose output has this file name: a quick check before the
@@ -394,7 +443,7 @@ impl Jobs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effects::{Search, Write};
+    use crate::effects::Search;
 
     const DRIVER: Process = Process(1);
 
@@ -417,14 +466,14 @@ mod tests {
         let link = jobs.defer(job(&["/a.o", "/b.o"], &["/p"]), 0, DRIVER, 0);
         let c = jobs.defer(job(&["/c.c"], &["/c.o"]), 0, DRIVER, 0);
         for (expected, then) in [(a, Progress::Running), (b, Progress::Running), (c, Progress::Running)] {
-            assert_eq!(jobs.next_ready(Order::Serial), Some(expected));
+            assert_eq!(jobs.next_ready(&Order::Serial), Some(expected));
             jobs.set_progress(expected, then);
         }
-        assert_eq!(jobs.next_ready(Order::Serial), None);
+        assert_eq!(jobs.next_ready(&Order::Serial), None);
         jobs.set_progress(b, Progress::Succeeded);
-        assert_eq!(jobs.next_ready(Order::Serial), None);
+        assert_eq!(jobs.next_ready(&Order::Serial), None);
         jobs.set_progress(a, Progress::Succeeded);
-        assert_eq!(jobs.next_ready(Order::Serial), Some(link));
+        assert_eq!(jobs.next_ready(&Order::Serial), Some(link));
         assert_eq!(jobs.pending(Path::new("/a.o")), None);
         assert_eq!(jobs.pending(Path::new("/p")).map(|pending| pending.job), Some(link));
     }
@@ -437,14 +486,34 @@ mod tests {
         let first = jobs.defer(job(&["/c.in"], &["/c.c"]), 20, DRIVER, 0);
         let second = jobs.defer(job(&["/c.c"], &["/c.o"]), 20, DRIVER, 0);
         let link = jobs.defer(job(&["/a.o", "/b.o", "/c.o"], &["/p"]), 0, DRIVER, 0);
+        let order = Order::Awaited { jobs: jobs.all(), at_once: 2 };
         // The chain has 40 of 90, then 40 of 70.
         for expected in [a, first, b, second, link] {
-            assert_eq!(jobs.next_ready(Order::ToEnd { at_once: 2 }), Some(expected));
+            assert_eq!(jobs.next_ready(&order), Some(expected));
             jobs.set_progress(expected, Progress::Succeeded);
         }
-        assert_eq!(jobs.next_ready(Order::ToEnd { at_once: 2 }), None);
+        assert_eq!(jobs.next_ready(&order), None);
         let equal = [1, 2].map(|_| jobs.defer(job(&[], &[]), 0, DRIVER, 0));
-        assert_eq!(jobs.next_ready(Order::ToEnd { at_once: 2 }), Some(equal[0]));
+        let order = Order::Awaited { jobs: jobs.all(), at_once: 2 };
+        assert_eq!(jobs.next_ready(&order), Some(equal[0]));
+    }
+
+    #[test]
+    fn what_the_build_waits_for_starts_before_the_rest() {
+        let mut jobs = Jobs::default();
+        let other = jobs.defer(job(&["/a.c"], &["/a.o"]), 90, DRIVER, 0);
+        let source = jobs.defer(job(&["/b.in"], &["/b.c"]), 5, DRIVER, 0);
+        let object = jobs.defer(job(&["/b.c"], &["/b.o"]), 5, DRIVER, 0);
+        jobs.defer(job(&["/a.o", "/b.o"], &["/p"]), 0, DRIVER, 0);
+        let awaited = jobs.with_predecessors([object]);
+        assert_eq!(awaited, BTreeSet::from([source, object]));
+        let order = Order::Awaited { jobs: awaited, at_once: 2 };
+        for (expected, then) in [(source, Progress::Running), (other, Progress::Running)] {
+            assert_eq!(jobs.next_ready(&order), Some(expected));
+            jobs.set_progress(expected, then);
+        }
+        jobs.set_progress(source, Progress::Succeeded);
+        assert_eq!(jobs.next_ready(&order), Some(object));
     }
 
     #[test]
@@ -467,14 +536,40 @@ mod tests {
         let mut jobs = Jobs::default();
         jobs.defer(job(&["/a.c"], &["/tmp.o"]), 0, DRIVER, 1000);
         jobs.defer(job(&["/b.c"], &["/b.o"]), 0, DRIVER, 2000);
-        let moved = Write { moved_from: Some("/tmp.o".into()), ..Write::new("/a.o".into(), State::Other) };
+        let moved =
+            Write { origin: Origin::Moved("/tmp.o".into()), ..Write::new("/a.o".into(), State::Other) };
         let absent = Write::new("/tmp.o".into(), State::Absent);
         let effects =
             Effects { reads: vec!["/tmp.o".into()], writes: vec![absent, moved], ..Effects::default() };
         let id = jobs.defer(effects, 0, DRIVER, 3000);
-        let expected =
-            Pending { job: id, path: "/a.o".into(), after: State::Binary { mode: 0o666 }, time: 1000 };
-        assert_eq!(jobs.pending(Path::new("/a.o")), Some(expected));
+        let pending = jobs.pending(Path::new("/a.o"));
+        let facts = pending.map(|pending| (pending.job, pending.after, pending.time));
+        assert_eq!(facts, Some((id, State::Binary { mode: 0o666 }, 1000)));
+    }
+
+    #[test]
+    fn a_promised_link_leads_to_what_is_promised_of_its_target() {
+        let mut jobs = Jobs::default();
+        let link = |name: &str, target: &str| Effects {
+            reads: vec![target.into()],
+            writes: vec![Write {
+                origin: Origin::Link(target.into()),
+                ..Write::new(name.into(), State::Other)
+            }],
+            ..Effects::default()
+        };
+        let library = jobs.defer(job(&["/a.o"], &["/liba.so.1"]), 0, DRIVER, 1000);
+        jobs.defer(link("/liba.so", "/liba.so.1"), 0, DRIVER, 2000);
+        jobs.defer(link("/one", "/two"), 0, DRIVER, 3000);
+        jobs.defer(link("/two", "/one"), 0, DRIVER, 4000);
+        jobs.defer(link("/old", "/etc/passwd"), 0, DRIVER, 5000);
+        let behind = |path: &str| {
+            let chain = jobs.pending_chain(jobs.pending(Path::new(path))?)?;
+            chain.last().map(|pending| (pending.job, pending.time))
+        };
+        assert_eq!(behind("/liba.so"), Some((library, 1000)));
+        assert_eq!(behind("/liba.so.1"), Some((library, 1000)));
+        assert_eq!((behind("/one"), behind("/old")), (None, None));
     }
 
     #[test]

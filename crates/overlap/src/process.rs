@@ -209,17 +209,7 @@ impl Process {
 
     /// Parent, umask and threads; `None` if the process is gone.
     pub(crate) fn status(self) -> Option<Status> {
-        let status = procfs::process::Process::new(self.0).ok()?.status().ok()?;
-        Some(Status {
-            parent: Self(status.ppid),
-            leader: Self(status.tgid),
-            umask: status.umask?,
-            threads: status.threads,
-            tracer: (status.tracerpid != 0).then_some(Self(status.tracerpid)),
-            users: [status.euid, status.fuid, status.egid, status.fgid],
-            groups: status.groups,
-            capabilities: status.capeff,
-        })
+        Status::parse(&fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?)
     }
 
     /// The files, users and processes that the process sees, by the names of their namespaces.
@@ -420,6 +410,32 @@ pub(crate) struct Status {
 }
 
 impl Status {
+    /// Reads the fields in use. `procfs` parses all of them, for which a deferral would wait longer
+    /// than for the kernel's answer.
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+        let number = |name: &str| field(name)?.parse().ok();
+        // Real, effective, saved, and that for files.
+        let effective_and_files = |name: &str| {
+            let mut numbers = field(name)?.split_whitespace().skip(1).step_by(2);
+            let mut next = || numbers.next()?.parse().ok();
+            Some([next()?, next()?])
+        };
+        let tracer = number("TracerPid")?;
+        let ([user, user_of_files], [group, group_of_files]) =
+            (effective_and_files("Uid")?, effective_and_files("Gid")?);
+        Some(Self {
+            parent: Process(number("PPid")?),
+            leader: Process(number("Tgid")?),
+            umask: u32::from_str_radix(field("Umask")?, 8).ok()?,
+            threads: field("Threads")?.parse().ok()?,
+            tracer: (tracer != 0).then_some(Process(tracer)),
+            users: [user, user_of_files, group, group_of_files],
+            groups: field("Groups")?.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?,
+            capabilities: u64::from_str_radix(field("CapEff")?, 16).ok()?,
+        })
+    }
+
     /// Whether both processes may do the same.
     pub(crate) fn has_credentials_of(&self, other: &Self) -> bool {
         (self.users, &self.groups, self.capabilities) == (other.users, &other.groups, other.capabilities)
@@ -428,5 +444,34 @@ impl Status {
     /// Parent, its parent, and so on.
     pub(crate) fn ancestors(&self) -> BTreeSet<Process> {
         iter::successors(Some(self.parent), |process| process.parent()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_has_the_fields_of_its_process() {
+        let own = procfs::process::Process::myself().expect("this process");
+        let expected = own.status().expect("its status");
+        let status = Process(own.pid()).status().expect("its fields");
+        assert_eq!((status.parent, status.leader), (Process(expected.ppid), Process(expected.tgid)));
+        assert_eq!(Some(status.umask), expected.umask);
+        assert_eq!(status.tracer.map_or(0, |tracer| tracer.0), expected.tracerpid);
+        assert_eq!(status.users, [expected.euid, expected.fuid, expected.egid, expected.fgid]);
+        assert_eq!((status.groups, status.capabilities), (expected.groups, expected.capeff));
+    }
+
+    #[test]
+    fn users_are_the_effective_ones_and_those_for_files() {
+        let text = "Name:\tPPid:\nUmask:\t0027\nTgid:\t7\nPid:\t8\nPPid:\t6\nTracerPid:\t9\n\
+                    Uid:\t1\t2\t3\t4\nGid:\t11\t12\t13\t14\nGroups:\t4 24 \nThreads:\t2\n\
+                    CapEff:\t000001ffffffffff\n";
+        let status = Status::parse(text).expect("all fields");
+        assert_eq!((status.users, status.groups), ([2, 4, 12, 14], vec![4, 24]));
+        assert_eq!((status.umask, status.threads, status.tracer), (0o27, 2, Some(Process(9))));
+        assert_eq!((status.parent, status.leader), (Process(6), Process(7)));
+        assert_eq!(status.capabilities, 0x1ff_ffff_ffff);
     }
 }

@@ -33,6 +33,10 @@ use crate::effects::{Effects, State, Write};
 pub(crate) trait Files {
     /// The present kind of a path; `None` if it is about to change.
     fn kind(&self, path: &Path) -> Option<Kind>;
+    /// The same behind links that are about to be made.
+    fn kind_behind_links(&self, path: &Path) -> Option<Kind> {
+        self.kind(path)
+    }
     /// The file that a name in a command line executes; `None` for a name that is not found.
     fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable>;
     /// The contents of a small file; `None` if it cannot be read, or is about to change.
@@ -142,9 +146,7 @@ pub(crate) fn meaning(invocation: &Invocation, files: &dyn Files) -> Option<Mean
         [] => None,
     }?;
     // A deferred command has no standard input, and no terminal.
-    let mut paths =
-        meaning.effects.reads.iter().chain(meaning.effects.writes.iter().map(|write| &write.path));
-    let names_stream = paths.any(|path| is_of_kernel(path));
+    let names_stream = meaning.effects.paths().any(is_of_kernel);
     (!names_stream).then_some(meaning)
 }
 

@@ -29,8 +29,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serial_steps::SerialSteps;
 
-use crate::disk::{changed_since, set_time};
-use crate::effects::State;
+use crate::disk::{changed_since, link_target, set_time};
+use crate::effects::{Origin, State};
 use crate::execution::{Deferred, Ended, FileUses, Running};
 use crate::jobs::{JobId, Jobs, Order, Progress, PromisedOutput, Timestamp};
 use crate::listener::{Answer, Listener, Notification};
@@ -299,20 +299,26 @@ impl Supervisor {
 
     /// Order in which jobs start at present.
     fn order(&self) -> Order {
-        let needs_all = |held: &Held| {
-            use WaitReason::{Connection, Exit, Input, Signal, Write};
-            matches!(held.reason, Connection | Exit | Input | Signal | Write(_))
-        };
-        if !self.held.is_empty() && self.held.iter().all(needs_all) {
-            Order::ToEnd { at_once: self.max_running }
-        } else {
-            Order::Serial
+        let awaited = self.held.iter().map(|held| self.awaited(&held.reason));
+        let jobs: BTreeSet<JobId> = awaited.flatten().collect();
+        if jobs.is_empty() { Order::Serial } else { Order::Awaited { jobs, at_once: self.max_running } }
+    }
+
+    /// The jobs that must end before a held call can go on.
+    fn awaited(&self, reason: &WaitReason) -> BTreeSet<JobId> {
+        use WaitReason::{Connection, Directory, Exit, File, Input, Limit, Makefile, Signal, Write};
+        match reason {
+            Connection | Exit | Input | Makefile | Signal | Write(_) => self.jobs.all(),
+            File(path) => self.jobs.with_predecessors(self.pending(path, true).map(|pending| pending.job)),
+            Directory(directory) => self.jobs.with_predecessors(self.jobs.pending_in(directory)),
+            // The first job, with which the serial order begins.
+            Limit => BTreeSet::new(),
         }
     }
 
     fn start_ready(&mut self) -> io::Result<()> {
         while self.running.len() - self.blocked_jobs() < self.max_running
-            && let Some(id) = self.jobs.next_ready(self.order())
+            && let Some(id) = self.jobs.next_ready(&self.order())
             && let Some(deferred) = self.waiting.remove(&id)
         {
             let outputs: Vec<PathBuf> = self.jobs.outputs(id).into_iter().map(|output| output.path).collect();
@@ -346,6 +352,10 @@ impl Supervisor {
         self.jobs.set_progress(id, progress);
         self.ended.insert(id, ended);
         self.note_end(id, progress);
+        // To settle takes a while, in which the CPU would have no command.
+        if progress == Progress::Succeeded {
+            self.start_ready()?;
+        }
         self.settle()?;
         self.reconsider()
     }
@@ -396,7 +406,8 @@ impl Supervisor {
     /// Number of running jobs of which a call waits: others may run in their places, so that what
     /// they wait for can end.
     fn blocked_jobs(&self) -> usize {
-        self.held_in_jobs.iter().map(|(id, _)| id).collect::<BTreeSet<_>>().len()
+        let held = self.held_in_jobs.iter().map(|(id, _)| id);
+        held.filter(|id| self.running.contains_key(id)).collect::<BTreeSet<_>>().len()
     }
 
     /// Settles the jobs at the front of the serial order that have ended.
@@ -513,9 +524,11 @@ fn cpu_time() -> Duration {
 /// Whether an output is as make was told, if it was told anything.
 fn is_as_told(output: &PromisedOutput, start_time: Timestamp) -> bool {
     let changed = changed_since(&output.path, start_time);
-    match output.after {
+    match (&output.origin, output.after) {
         _ if !output.is_told => true,
-        State::Absent => changed.is_none(),
-        _ => changed.is_some_and(|changed| changed || output.is_moved),
+        (Origin::Link(target), _) => link_target(&output.path).as_ref() == Some(target),
+        (_, State::Absent) => changed.is_none(),
+        (Origin::Moved(_), _) => changed.is_some(),
+        (Origin::Command, _) => changed == Some(true),
     }
 }

@@ -333,3 +333,30 @@ fn a_removal_of_nothing_is_not_deferred_and_a_link_waits_for_no_program_of_anoth
     assert_eq!(texts, expected);
     assert!(!commands[3]["after"].as_array().expect("a list").contains(&1.into()), "{report:#}");
 }
+
+#[test]
+fn make_does_not_wait_for_a_link_to_a_pending_library() {
+    if skips() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let functions: String =
+        (0..500).map(|n| format!("int s{n}(int x) {{ return x * {n} / 7; }}\n")).collect();
+    fs::write(folder.path().join("slow.c"), functions).expect("a source");
+    let makefile = "\
+all: lib/liba.so slow.o
+lib/liba.so: slow.c
+\tmkdir -p lib
+\tgcc -O2 -shared -fPIC -o lib/liba.so.1 slow.c
+\t[ -e lib/liba.so ] || ln -s liba.so.1 lib/liba.so
+slow.o: slow.c lib/liba.so
+\tgcc -O2 -c slow.c
+";
+    fs::write(folder.path().join("Makefile"), makefile).expect("a makefile");
+    let report = record(folder.path(), &["--jobs", "2"]);
+    let waits = report["waits"].as_array().expect("a list");
+    assert!(waits.iter().all(|wait| wait["reason"] == "exit"), "{report:#}");
+    assert_eq!(report["commands"].as_array().map(Vec::len), Some(3), "{report:#}");
+    let again = Command::new("make").arg("-q").current_dir(folder.path()).status().expect("make starts");
+    assert!(again.success(), "make has nothing to do");
+}

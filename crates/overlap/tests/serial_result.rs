@@ -84,6 +84,32 @@ d.o: d.c c.o
 }
 
 #[test]
+fn a_promised_link_has_the_time_of_its_target_or_is_taken_back() {
+    // The names of the last two are there already: a file, and a link to another file.
+    let makefile = "\
+all: one.txt two.txt three.txt four.txt
+one.o two.o three.o four.o: a0.c
+\tgcc -c -o $@ a0.c
+one: one.o
+\t[ -e one ] || ln -s one.o one
+two: two.o
+\tln -sf one two
+three: three.o
+\t[ -e three ] || ln -s three.o three
+four: four.o
+\t[ -e four ] || ln -s four.o four
+%.txt: %
+\tgcc -c -o $@.o a0.c
+\techo $? > $@
+";
+    let mut files = sources(1);
+    files.push(file("three", "old\n"));
+    files.push(file("Makefile", makefile));
+    let line = "ln -s Makefile four; touch -d 2001-01-01 three Makefile; make; make";
+    compare(&Build { name: "promised-link", files, command: words(&["sh", "-c", line]), deferred: 8 });
+}
+
+#[test]
 fn a_header_that_is_generated_between_compilations_is_seen_by_the_later_ones() {
     let mut files = sources(3);
     files.push(file("b.c", "#include \"gen.h\"\nint value(void) { return VALUE; }\n"));
@@ -380,6 +406,30 @@ fn conditions_links_and_moves_are_those_of_the_serial_build() {
         (
             "absent",
             "gcc -c a0.c\nrm -f x.h\nsh -c 'rm -f y.o; gcc -c a1.c'\ngcc -c a0.c -o y.o\nrm -f a0.o\nrm -f a0.o z\nls\n",
+        ),
+        (
+            "link-above",
+            "mkdir dir; gcc -c a0.c; gcc -c a1.c; gcc -c a0.c -o x.o\nln -s dir b\ncp a0.c b/x.h\ncat dir/x.h\nls b\n",
+        ),
+        (
+            "link-above-object",
+            "mkdir dir; gcc -c a0.c; gcc -c a1.c; gcc -c a0.c -o x.o\nln -s dir b\ngcc -c a1.c -o b/y.o\nls dir\nmkdir -p b/sub\nls b\n",
+        ),
+        (
+            "link-behind",
+            "echo text > a.txt; gcc -c a0.c; gcc -c a1.c; gcc -c a0.c -o x.o\nln -s a.txt b\ncp a0.c b\ncat a.txt\ngcc -S a1.c -o b\ncat a.txt\nls -l b | wc -l\n",
+        ),
+        (
+            "link-in-link",
+            "mkdir dir; gcc -c a0.c; gcc -c a1.c; gcc -c a0.c -o x.o\nln -s dir b\nln -s x.o b\nls dir b; ln -s a0.c b/one; cat dir/one\n",
+        ),
+        (
+            "made-later",
+            "sh -c 'gcc -c bad.c -o x.o && mkdir -p out && cp a0.c out' || { sleep 0.1; ls; exit 4; }\nsh -c 'mkdir -p out && gcc -c a1.c -o out/b.o'\n",
+        ),
+        (
+            "made-by-both",
+            "sh -c 'mkdir -p out && gcc -c bad.c -o out/a.o' || { sleep 0.1; ls -d out; exit 4; }\nsh -c 'mkdir -p out && gcc -c a1.c -o out/b.o'\nsh -c 'mkdir -p out && gcc -c a1.c -o out/c.o'\n",
         ),
         (
             "replaced",

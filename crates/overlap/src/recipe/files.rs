@@ -2,7 +2,7 @@
 
 use super::filters::reads_input;
 use super::{Command, Kind, absolute};
-use crate::effects::{Effects, Search, State, Write};
+use crate::effects::{Effects, Origin, Search, State, Write};
 
 /// Arguments split into options, all of which are among `known`, and operands. `None` if another
 /// option stands there.
@@ -51,8 +51,8 @@ pub(super) fn move_effects(command: &Command) -> Option<Effects> {
     let mut effects = Effects::default();
     for (source, target) in pairs(command, &operands)? {
         effects.reads.push(command.path(&source));
-        let moved_from = Some(command.path(&source));
-        effects.writes.push(Write { moved_from, ..command.write(&target, State::Other) });
+        let origin = Origin::Moved(command.path(&source));
+        effects.writes.push(Write { origin, ..command.write(&target, State::Other) });
         effects.writes.push(command.write(&source, State::Absent));
     }
     Some(effects)
@@ -74,7 +74,8 @@ pub(super) fn copy_effects(command: &Command) -> Option<Effects> {
 pub(super) fn link_effects(command: &Command) -> Option<Effects> {
     let (options, operands) = split_options(command, "sfnv")?;
     let [target, name] = operands[..] else { return None };
-    if command.is_directory(name)? {
+    // It would be made in the directory.
+    if command.files.kind_behind_links(&command.path(name))? == Kind::Directory {
         return None;
     }
     // A hard link would share the time of its target.
@@ -83,8 +84,9 @@ pub(super) fn link_effects(command: &Command) -> Option<Effects> {
     }
     // The target of a link starts from the folder of the link. A reader of the link needs it.
     let folder = command.path(name).parent()?.to_owned();
-    let reads = vec![absolute(&folder, target.as_ref())];
-    Some(Effects { reads, writes: vec![command.write(name, State::Other)], search: Search::default() })
+    let target = absolute(&folder, target.as_ref());
+    let write = Write { origin: Origin::Link(target.clone()), ..command.write(name, State::Other) };
+    Some(Effects { reads: vec![target], writes: vec![write], search: Search::default() })
 }
 
 /// Effects of `rm [-f] FILE…`, without directories.

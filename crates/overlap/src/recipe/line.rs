@@ -20,7 +20,7 @@ use super::{
     programs, substitution, xargs,
 };
 use crate::disk::is_of_kernel;
-use crate::effects::{Effects, State, Write};
+use crate::effects::{Effects, Origin, State, Write};
 
 /// Commands that every shell has built in, and that the table of programs knows.
 const BUILT_IN: &[&str] = &["test", "[", "echo", "printf", "true", "false", ":"];
@@ -80,6 +80,10 @@ impl Files for Walk<'_> {
             None => self.files.kind(path),
             Some(write) => Kind::after(path, &write.path, write.after),
         }
+    }
+
+    fn kind_behind_links(&self, path: &Path) -> Option<Kind> {
+        if self.writes(path) { self.kind(path) } else { self.files.kind_behind_links(path) }
     }
 
     fn program(&self, name: &str, directory: &Path, search_path: &str) -> Option<Executable> {
@@ -347,8 +351,10 @@ impl Walk<'_> {
 
     fn add(&mut self, mut effects: Effects, certainty: Certainty) {
         if certainty == Certainty::Possible {
-            for write in effects.writes.iter_mut().filter(|write| write.moved_from.is_some()) {
-                (write.after, write.moved_from) = (State::Other, None);
+            for write in &mut effects.writes {
+                if matches!(write.origin, Origin::Moved(_)) {
+                    (write.after, write.origin) = (State::Other, Origin::Command);
+                }
             }
         }
         self.effects.append(effects);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::Supervisor;
 use super::observation::is_make;
 use crate::calls::{Call, PathArgument, decode};
-use crate::disk::{canonical, coarse_now, is_of_kernel};
+use crate::disk::{MAX_LINKS, canonical, coarse_now, is_of_kernel};
 use crate::effects::{Effects, State, Write};
 use crate::jobs::{JobId, Pending};
 use crate::listener::{Answer, Notification};
@@ -19,9 +19,6 @@ use crate::promise;
 use crate::recipe::absolute;
 use crate::record::WaitReason;
 use crate::tracee::Tracee;
-
-/// Most symbolic links that are followed from one name, as in the kernel.
-const MAX_LINKS: usize = 40;
 
 /// Folders with the sockets of programs that tell the names of users, and note nothing.
 const NAME_SERVICES: &[&str] = &["/run/nscd", "/var/run/nscd", "/run/systemd/userdb", "/var/lib/sss/pipes"];
@@ -152,12 +149,26 @@ impl Supervisor {
         // Only make asks for nothing but the time of a target.
         if let Some(buffer) = stat
             && process.program().is_some_and(|program| is_make(&program))
-            && let Some(answer) = promise::answer(process, &pending, buffer)
+            && let Some(chain) = self.promised_chain(&path, pending, follows_links)
+            && let Some(answer) = chain.last().and_then(|last| promise::answer(process, last, buffer))
         {
-            self.jobs.tell(pending.job, canonical(&path));
+            for told in chain {
+                self.jobs.tell(told.job, told.path);
+            }
             return Decision::Answer(answer);
         }
         Decision::Hold(WaitReason::File(path))
+    }
+
+    /// The pending writes on which the answer about a name depends; `None` if only the real file
+    /// can tell.
+    fn promised_chain(&self, path: &Path, pending: Pending, follows_links: bool) -> Option<Vec<Pending>> {
+        if !pending.is_link() {
+            return Some(vec![pending]);
+        }
+        // Not for a name below the link, or one that leads to it.
+        let is_link_itself = pending.path == canonical(path);
+        if follows_links && is_link_itself { self.jobs.pending_chain(pending) } else { None }
     }
 
     /// A read of the standard input. Positions in files are put back after a failure. What was read
@@ -223,7 +234,7 @@ impl Supervisor {
 
     fn list(&self, process: Process, descriptor: i32) -> Decision {
         let directory = process.descriptor(descriptor);
-        match directory.filter(|directory| self.jobs.pending_in(directory).is_some()) {
+        match directory.filter(|directory| self.jobs.pending_in(directory).next().is_some()) {
             Some(directory) => Decision::Hold(WaitReason::Directory(directory)),
             None => CONTINUE,
         }

@@ -15,7 +15,7 @@ use super::serial_steps::SerialSteps;
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
 use crate::disk::{Disk, canonical, is_of_kernel, precise_now};
-use crate::effects::{Effects, State, Write};
+use crate::effects::{Effects, Origin, State, Write};
 use crate::execution::Deferred;
 use crate::jobs::JobId;
 use crate::listener::Notification;
@@ -99,6 +99,10 @@ impl Supervisor {
             return Ok(CONTINUE);
         };
         let effects = meaning.effects.map_paths(canonical);
+        // The names of its files are known once the link is there.
+        if let Some(link) = self.link_on_the_way(&effects) {
+            return Ok(Decision::Hold(WaitReason::File(link)));
+        }
         // Beside other commands, which have ended already in a run in series.
         let has_others = !self.jobs.is_empty() || self.series.as_ref().is_some_and(SerialSteps::has_commands);
         let needs_deferral = meaning.weight == Weight::Heavy
@@ -126,6 +130,18 @@ impl Supervisor {
                 Ok(CONTINUE)
             }
         }
+    }
+
+    /// A pending link behind which a command reads or writes files.
+    fn link_on_the_way(&self, effects: &Effects) -> Option<PathBuf> {
+        let link = |path: &Path| self.jobs.pending(path).filter(|pending| pending.is_link());
+        let above = |path: &Path| link(path).filter(|link| link.path != path);
+        let written = |write: &Write| {
+            let replaces = write.after == State::Absent || matches!(write.origin, Origin::Link(_));
+            link(&write.path).filter(|_| !replaces)
+        };
+        let mut found = effects.paths().filter_map(above).chain(effects.writes.iter().filter_map(written));
+        found.next().map(|link| link.path)
     }
 
     fn defer(

@@ -1,16 +1,18 @@
 //! The way back after the failure of a deferred command: everything later is undone, and the copy
 //! of the driver goes on with the true status, as in the serial run.
 
-use std::fs;
+use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{SeekFrom, seek};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::{Caller, Checkpoint, Replaced, Successor, Supervisor};
+use crate::effects::State;
 use crate::execution::Running;
 use crate::jobs::JobId;
 use crate::listener::Answer;
@@ -40,6 +42,8 @@ impl Supervisor {
             self.jobs.settle(id);
             return self.build.output.finish(id, failed.text);
         };
+        // A later command that makes it too has perhaps found it missing.
+        let directories = self.made_directories(id);
         let later = self.jobs.cancel_from(id);
         for later in &later {
             self.record.commands[later.0].result = CommandResult::Undone;
@@ -82,6 +86,11 @@ impl Supervisor {
             // Only what is as it was made: a directory with files of others stays.
             let _ = if made.is_dir() { fs::remove_dir(&made) } else { fs::remove_file(&made) };
         }
+        for (directory, permissions) in directories {
+            if fs::create_dir(&directory).is_ok() {
+                fs::set_permissions(&directory, permissions)?;
+            }
+        }
         for kept in parents.iter().rev().chain([&checkpoint]) {
             restore_positions(kept.copy.process(), &kept.positions)?;
         }
@@ -105,6 +114,18 @@ impl Supervisor {
             replaced = Replaced { stopped: Vec::new(), parent: Some(Box::new((parent, replaced))) };
         }
         self.go_on(checkpoint, status, replaced)
+    }
+
+    /// Directories that a failed command has made, or found as it was to make them: those before
+    /// all its other outputs. It may have failed before it came to the rest.
+    fn made_directories(&self, id: JobId) -> Vec<(PathBuf, Permissions)> {
+        let outputs = self.jobs.outputs(id).into_iter();
+        let directories = outputs.take_while(|output| matches!(output.after, State::Directory { .. }));
+        let found = directories.filter_map(|output| {
+            let found = output.path.symlink_metadata().ok().filter(Metadata::is_dir)?;
+            Some((output.path, found.permissions()))
+        });
+        found.collect()
     }
 
     /// Processes that have left the build's tree, as daemons do, and were started after the process

@@ -163,7 +163,8 @@ impl BuildResult {
         differences
     }
 
-    /// Pairs of files whose times of change have another order.
+    /// Pairs of files whose times of change have another order. Equal times count as the same order:
+    /// two commands that a serial build runs within a tick of the clock may be apart in another.
     fn order_differences(&self, serial: &Self) -> Vec<String> {
         let files = |tree: &Tree| {
             let is_folder = |mode: u32| mode & libc::S_IFMT == libc::S_IFDIR;
@@ -176,7 +177,7 @@ impl BuildResult {
             for (second, second_time) in &files {
                 if first_time + TICKS < *second_time
                     && let (Some(first_own), Some(second_own)) = (own.get(first), own.get(second))
-                    && first_own >= second_own
+                    && first_own > second_own
                 {
                     differences.push(format!(
                         "{} must be older than {}, by {} ns; it is newer by {} ns",
