@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks bench-overlap stress-overlap accuracy exam validate-models study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks bench-mark bench-overlap stress-overlap accuracy exam validate-models study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,8 @@ install: ## Install the built programs, documents and C library below PREFIX (/u
 	@install -D -m 644 docs/completions/morecores.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/morecores
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions docs/completions/_morecores
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d docs/completions/morecores.fish
+	@install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	@sed 's|@PREFIX@|$(PREFIX)|' docs/systemd/morecores-mark.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/morecores-mark.service
 
 # Installs packages only if it can; see CONTRIBUTING.md.
 test: cargo ## Install the tests' packages and run all tests (SKIP=browser,servers leaves groups out)
@@ -85,6 +87,9 @@ bench-workloads: build ## Compare the workloads with libraries (15 minutes, quie
 # The locks run in one session with those of std, parking_lot and the C library.
 bench-locks: build ## Compare the locks with other libraries' (11 minutes, quiet machine; STUDY=DIR keeps the study)
 	@cargo bench --locked -p morecores --bench locks
+
+bench-mark: build ## Measure the cost of `morecores mark --enforce` (1 minute, quiet machine, root; ROUNDS=40)
+	@$(if $(ROUNDS),ROUNDS='$(ROUNDS)') cargo bench --locked -p morecores --bench mark
 
 # Also tests the programs and clocks that serve as the reference.
 accuracy: build ## Test traces against known truth (22 minutes, quiet machine, root; ACCURACY=FILE keeps the table)

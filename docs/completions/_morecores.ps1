@@ -315,8 +315,11 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;mark' {
             [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'Mark the programs for at most N CPUs')
+            [CompletionResult]::new('--enforce-part', '--enforce-part', [CompletionResultType]::ParameterName, 'A process behind `--enforce`')
             [CompletionResult]::new('--clear', '--clear', [CompletionResultType]::ParameterName, 'Remove the marks of the programs')
             [CompletionResult]::new('--renew', '--renew', [CompletionResultType]::ParameterName, 'Mark all programs of the list again whose files were replaced')
+            [CompletionResult]::new('--enforce', '--enforce', [CompletionResultType]::ParameterName, 'Keep marked programs on few CPUs at every start in the system, until Ctrl-C (root)')
+            [CompletionResult]::new('--cpuset', '--cpuset', [CompletionResultType]::ParameterName, 'Enforce by cpusets of cgroup version 1, which a program cannot leave, instead of the CPU affinity')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")')

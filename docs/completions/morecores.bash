@@ -822,7 +822,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__mark)
-            opts="-v -h --cpus --clear --renew --json --verbose --help"
+            opts="-v -h --cpus --clear --renew --enforce --cpuset --enforce-part --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -830,6 +830,10 @@ _morecores() {
             case "${prev}" in
                 --cpus)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --enforce-part)
+                    COMPREPLY=($(compgen -W "worker cpuset-worker inspector" -- "${cur}"))
                     return 0
                     ;;
                 *)

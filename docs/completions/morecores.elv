@@ -295,8 +295,11 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;mark'= {
             cand --cpus 'Mark the programs for at most N CPUs'
+            cand --enforce-part 'A process behind `--enforce`'
             cand --clear 'Remove the marks of the programs'
             cand --renew 'Mark all programs of the list again whose files were replaced'
+            cand --enforce 'Keep marked programs on few CPUs at every start in the system, until Ctrl-C (root)'
+            cand --cpuset 'Enforce by cpusets of cgroup version 1, which a program cannot leave, instead of the CPU affinity'
             cand --json 'Print JSON'
             cand -v 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
             cand --verbose 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'

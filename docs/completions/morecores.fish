@@ -250,8 +250,13 @@ complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -l json -
 complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand mark" -l cpus -d 'Mark the programs for at most N CPUs' -r
+complete -c morecores -n "__fish_morecores_using_subcommand mark" -l enforce-part -d 'A process behind `--enforce`' -r -f -a "worker\t''
+cpuset-worker\t'Worker that uses cpusets'
+inspector\t''"
 complete -c morecores -n "__fish_morecores_using_subcommand mark" -l clear -d 'Remove the marks of the programs'
 complete -c morecores -n "__fish_morecores_using_subcommand mark" -l renew -d 'Mark all programs of the list again whose files were replaced'
+complete -c morecores -n "__fish_morecores_using_subcommand mark" -l enforce -d 'Keep marked programs on few CPUs at every start in the system, until Ctrl-C (root)'
+complete -c morecores -n "__fish_morecores_using_subcommand mark" -l cpuset -d 'Enforce by cpusets of cgroup version 1, which a program cannot leave, instead of the CPU affinity'
 complete -c morecores -n "__fish_morecores_using_subcommand mark" -l json -d 'Print JSON'
 complete -c morecores -n "__fish_morecores_using_subcommand mark" -s v -l verbose -d 'Print events to standard error: -v limits, cgroups and sources, -vv also hooks and changes to the system; MORECORES_LOG=debug does the same (docs/recipes.md, "Report a bug")'
 complete -c morecores -n "__fish_morecores_using_subcommand mark" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -18,6 +18,7 @@ mod watch;
 pub(crate) mod advise;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod enforce;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod generate;

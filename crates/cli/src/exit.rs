@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::{self, ExitCode};
+use std::sync::{Mutex, PoisonError};
 
 use morecores_measure::executor::ExecuteError;
 use morecores_measure::program::ProgramError;
@@ -62,8 +63,52 @@ pub(crate) fn code(status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
+/// Right to end the process and to say why. It has one holder: a thread that fails because another
+/// one removes its files at the end must not report that failure as the end.
+#[derive(Debug)]
+struct EndClaim(Mutex<()>);
+
+impl EndClaim {
+    /// Takes the right for this thread. Waits forever if another thread has it.
+    fn take(&self) {
+        std::mem::forget(self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+static END_CLAIM: EndClaim = EndClaim(Mutex::new(()));
+
+/// Makes this thread the one that ends the process. A thread that calls this later waits until the
+/// process has ended.
+pub(crate) fn claim_end() {
+    END_CLAIM.take();
+}
+
 /// Ends the process, whatever its other threads are doing.
 pub(crate) fn now(status: u8) -> ! {
     log::keep();
     process::exit(i32::from(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn only_one_thread_ends_the_process() {
+        static END_CLAIM: EndClaim = EndClaim(Mutex::new(()));
+        let (send, taken) = channel();
+        for thread in 0..2 {
+            let send = send.clone();
+            thread::spawn(move || {
+                END_CLAIM.take();
+                send.send(thread)
+            });
+        }
+        taken.recv().expect("the first thread");
+        assert_eq!(taken.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
+    }
 }

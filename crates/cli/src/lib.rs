@@ -62,6 +62,7 @@ fn run_program<T: clap::Args>(
 
 /// Reports an error, writes the last log, and returns the exit status.
 fn finish(done: Result<u8>) -> ExitCode {
+    exit::claim_end();
     let status = done.unwrap_or_else(|error| {
         terminal::error(&error);
         exit::error_status(&error)

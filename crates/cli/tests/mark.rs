@@ -99,18 +99,22 @@ fn a_mistake_about_marks_is_told_in_one_line() {
 }
 
 #[test]
-fn a_file_system_without_attributes_is_told() {
-    let world = World::new();
+fn a_file_system_without_attributes_is_told_and_no_other_program_is_marked() {
+    let test = "a_file_system_without_attributes_is_told_and_no_other_program_is_marked";
+    let Some((world, program)) = world(test) else { return };
+    morecores(&world, &["mark", "--clear", &program]).success();
     fs::create_dir(world.path("plain")).expect("a folder");
     // The file system is this test's own.
     let script = "mount -t ramfs none plain && cp /bin/true plain/program && exec \"$@\"";
     let mut command = world.command("unshare");
     command.args(["-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_morecores")]);
-    command.args(["mark", "--cpus", "1", "plain/program"]).env("XDG_STATE_HOME", world.path("state"));
+    command.args(["mark", "--cpus", "1", &program, "plain/program"]);
+    command.env("XDG_STATE_HOME", world.path("state"));
     let ran = Ran::start_and_wait(command);
     if ran.stderr.starts_with("unshare") || ran.stderr.starts_with("mount") {
-        return report_skip("a_file_system_without_attributes_is_told", ran.stderr.trim_end());
+        return report_skip(test, ran.stderr.trim_end());
     }
     ran.refused(2, &["plain/program: its file system keeps no extended attributes", "taskset -c 0"]);
-    assert!(!world.path("state").exists());
+    morecores(&world, &["mark"]).success().says(&["no program is marked"]);
+    morecores(&world, &["mark", &program]).success().prints(&["old-server: no mark"]);
 }

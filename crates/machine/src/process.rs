@@ -26,6 +26,14 @@ pub fn command_name(process: u32) -> Option<String> {
     read_stat(process).map(|stat| stat.comm)
 }
 
+/// CPU on which a thread ran last; 0 is the calling thread. Absent if the number is unused.
+pub fn last_cpu(task: u32) -> Option<CpuId> {
+    if task == 0 {
+        return Some(CpuId(rustix::thread::sched_getcpu() as u32));
+    }
+    read_stat(task)?.processor.map(|cpu| CpuId(cpu.cast_unsigned()))
+}
+
 fn read_stat(task: u32) -> Option<Stat> {
     Stat::from_file(format!("/proc/{task}/stat")).ok()
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::num::NonZeroU32;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::XattrFlags;
@@ -73,6 +74,13 @@ pub fn read(path: &Path) -> Result<Option<NonZeroU32>, MarkError> {
         Ok(cpus) => Ok(Some(cpus)),
         Err(_) => Err(MarkError::Invalid { path: path.to_owned(), value: value.into_owned() }),
     }
+}
+
+/// The mark of an open file; `None` if it has none, or one that is not a number.
+pub(crate) fn read_open(file: BorrowedFd) -> Option<NonZeroU32> {
+    let mut value = [0; MAX_VALUE];
+    let length = rustix::fs::fgetxattr(file, NAME, &mut value).ok()?;
+    str::from_utf8(&value[..length]).ok()?.trim().parse().ok()
 }
 
 /// Marks a program for a number of CPUs.

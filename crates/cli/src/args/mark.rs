@@ -5,6 +5,8 @@ use std::num::NonZeroU32;
 
 use clap::Args;
 
+use crate::commands::enforce::Part;
+
 /// Mark a program that works only on one CPU, or on a few
 ///
 /// Some programs work on one CPU and fail on two. A mark keeps such a program on few CPUs:
@@ -32,6 +34,22 @@ pub(crate) struct MarkArgs {
     /// Mark all programs of the list again whose files were replaced
     #[arg(long, conflicts_with = "programs")]
     pub(crate) renew: bool,
+    /// Keep marked programs on few CPUs at every start in the system, until Ctrl-C (root)
+    ///
+    /// The kernel asks before it starts a marked program, and the program begins with its CPUs.
+    /// Other programs are not asked about. The children of a marked program have the same CPUs. A
+    /// program can change its own CPU affinity; `--cpuset` prevents that. Files that are replaced
+    /// are marked again. The marks are those of root's list (`sudo morecores mark --cpus 1
+    /// PROGRAM`). The service morecores-mark.service runs this command.
+    #[arg(long, conflicts_with_all = ["programs", "cpus", "clear", "renew", "json"])]
+    pub(crate) enforce: bool,
+    /// Enforce by cpusets of cgroup version 1, which a program cannot leave, instead of the CPU
+    /// affinity
+    #[arg(long, requires = "enforce")]
+    pub(crate) cpuset: bool,
+    /// A process behind `--enforce`
+    #[arg(long, hide = true, exclusive = true)]
+    pub(crate) enforce_part: Option<Part>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -42,4 +60,5 @@ Examples:
   morecores mark --cpus 1 ./old-server   it works on one CPU only
   morecores mark                         all marked programs
   morecores launch ./old-server          start it on one CPU
+  sudo morecores mark --enforce          every start, also by others
   morecores mark --clear ./old-server    it has been repaired";

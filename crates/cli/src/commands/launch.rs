@@ -5,14 +5,12 @@ use std::env;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use morecores_machine::placement::CpuOrder;
-use morecores_machine::{process, topology};
-use morecores_mark::{self as mark, launch_cpus};
+use anyhow::Result;
+use morecores_machine::topology;
+use morecores_mark as mark;
 use morecores_measure::program::{ProgramError, resolve};
-use morecores_study::{CpuId, Placement};
 
-use super::marks::{self, Mark};
+use super::marks::{self, Hold, Mark};
 use crate::args::LaunchArgs;
 use crate::terminal;
 
@@ -38,12 +36,7 @@ pub(crate) fn launch(args: &LaunchArgs) -> Result<u8> {
         }
     }
     if let Some(found) = found {
-        let machine = topology::read();
-        let order = CpuOrder::from_policy(&machine, &machine.usable.cpus, Placement::default());
-        let order: Vec<CpuId> = order.steps().iter().map(|step| step.cpu).collect();
-        let current = CpuId(rustix::thread::sched_getcpu() as u32);
-        let cpus = launch_cpus(&order, current, found.cpus().get() as usize);
-        process::set_affinity(0, &cpus).with_context(|| format!("cannot use CPUs {cpus} alone"))?;
+        marks::restrict(0, &topology::read(), found.cpus(), &Hold::Affinity)?;
     }
     let error = Command::new(&program).arg0(name).args(arguments).exec();
     Err(ProgramError::Refused { name: name.to_string_lossy().into_owned(), error }.into())

@@ -12,6 +12,7 @@ use morecores_measure::program::resolve;
 use morecores_report as report;
 use serde::Serialize;
 
+use super::enforce;
 use super::marks::{self, Mark};
 use crate::args::MarkArgs;
 use crate::{exit, terminal};
@@ -27,16 +28,23 @@ struct Shown {
 }
 
 pub(crate) fn mark(args: &MarkArgs) -> Result<u8> {
+    if args.enforce {
+        return enforce::watch(args.cpuset);
+    }
+    if let Some(part) = args.enforce_part {
+        return enforce::run(part);
+    }
     let mut registry = marks::load()?;
     // Every name is checked before the first change.
     let programs =
         args.programs.iter().map(|name| path(name, &registry)).collect::<Result<Vec<PathBuf>>>()?;
+    let mut status = exit::SUCCESS;
     if let Some(cpus) = args.cpus {
         set(&mut registry, &programs, cpus)?;
     } else if args.clear {
         clear(&mut registry, &programs)?;
-    } else if args.renew {
-        renew(&registry)?;
+    } else if args.renew && !renew(&registry) {
+        status = exit::BAD_INPUT;
     }
     let shown = if args.programs.is_empty() { all(&registry) } else { some(&registry, &programs)? };
     if args.json {
@@ -47,7 +55,7 @@ pub(crate) fn mark(args: &MarkArgs) -> Result<u8> {
     if shown.is_empty() {
         terminal::note("no program is marked");
     }
-    Ok(exit::SUCCESS)
+    Ok(status)
 }
 
 /// Absolute path of a program, which may be gone if it is in the list.
@@ -63,13 +71,29 @@ fn path(name: &OsStr, registry: &Registry) -> Result<PathBuf> {
     }
 }
 
+/// Marks all of the programs, or none of them.
 fn set(registry: &mut Registry, programs: &[PathBuf], cpus: NonZeroU32) -> Result<()> {
-    for program in programs {
-        mark::write(program, cpus)?;
-        registry.insert(program.clone(), cpus);
-        marks::store(registry)?;
+    let mut before = Vec::new();
+    let mut write_all = || -> Result<()> {
+        for program in programs {
+            let earlier = mark::read(program).ok().flatten();
+            mark::write(program, cpus)?;
+            before.push((program, earlier));
+            registry.insert(program.clone(), cpus);
+        }
+        marks::store(registry)
+    };
+    let done = write_all();
+    if done.is_err() {
+        for (program, earlier) in before {
+            // It was changed just now, and the first error is told.
+            let _ = match earlier {
+                Some(cpus) => mark::write(program, cpus),
+                None => mark::clear(program).map(drop),
+            };
+        }
     }
-    Ok(())
+    done
 }
 
 fn clear(registry: &mut Registry, programs: &[PathBuf]) -> Result<()> {
@@ -86,13 +110,18 @@ fn clear(registry: &mut Registry, programs: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-fn renew(registry: &Registry) -> Result<()> {
+/// Marks replaced files again. Returns whether all could be marked.
+fn renew(registry: &Registry) -> bool {
+    let mut is_complete = true;
     for (program, cpus) in registry.iter() {
-        if mark::state(program, cpus) == FileState::Replaced {
-            mark::write(program, cpus)?;
+        if mark::state(program, cpus) == FileState::Replaced
+            && let Err(error) = mark::write(program, cpus)
+        {
+            terminal::note(&error.to_string());
+            is_complete = false;
         }
     }
-    Ok(())
+    is_complete
 }
 
 fn all(registry: &Registry) -> Vec<Shown> {

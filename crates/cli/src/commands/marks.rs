@@ -1,5 +1,5 @@
-//! Marks of programs: the list in the state directory of this user, and the mark that counts for a
-//! program.
+//! Marks of programs: the list in the state directory of this user, the mark that counts for a
+//! program, and its effect on a thread.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,8 +7,13 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use morecores_mark::{self as mark, MarkError, Registry};
+use morecores_machine::cgroup::ProgramCpusets;
+use morecores_machine::placement::CpuOrder;
+use morecores_machine::process;
+use morecores_mark::{self as mark, MarkError, Registry, launch_cpus};
 use morecores_report as report;
+use morecores_study::topology::Topology;
+use morecores_study::{CpuId, Placement};
 
 use crate::state_file;
 
@@ -16,7 +21,7 @@ use crate::state_file;
 const FILE: &str = "marks.json";
 
 /// The list with its file; `None` if this user has no directory for it.
-fn file() -> Option<PathBuf> {
+pub(crate) fn file() -> Option<PathBuf> {
     state_file::path(FILE)
 }
 
@@ -56,6 +61,31 @@ impl Mark {
 pub(crate) fn find(program: &Path, registry: &Registry) -> Result<Option<Mark>, MarkError> {
     let of_list = || registry.cpus(program).map(Mark::OfList);
     Ok(mark::read(program)?.map(Mark::OfFile).or_else(of_list))
+}
+
+/// Way to keep a program on its CPUs.
+#[derive(Clone, Debug)]
+pub(crate) enum Hold {
+    /// The CPU affinity, which the program can change.
+    Affinity,
+    /// A cpuset, which it cannot leave.
+    Cpuset(ProgramCpusets),
+}
+
+/// Restricts a thread to as many of its CPUs as a mark allows; 0 is the calling thread. They are
+/// neighbours, from the CPU on that it used last. A thread with fewer keeps them.
+pub(crate) fn restrict(thread: u32, machine: &Topology, cpus: NonZeroU32, hold: &Hold) -> Result<()> {
+    let usable = process::affinity(thread).context("cannot read its CPUs")?;
+    let order = CpuOrder::from_policy(machine, &usable, Placement::default());
+    let order: Vec<CpuId> = order.steps().iter().map(|step| step.cpu).collect();
+    let current = process::last_cpu(thread).unwrap_or(CpuId(0));
+    let cpus = launch_cpus(&order, current, cpus.get() as usize);
+    match hold {
+        Hold::Affinity => {
+            process::set_affinity(thread, &cpus).with_context(|| format!("cannot use CPUs {cpus} alone"))
+        }
+        Hold::Cpuset(cpusets) => Ok(cpusets.hold(thread, &cpus)?),
+    }
 }
 
 /// Note that a program is to run on more CPUs than it is marked for. A mark or a list that cannot

@@ -99,6 +99,7 @@ impl EndAfterMeasuring {
 
     /// Ends the process.
     pub(super) fn end(&self, signal: i32) -> ! {
+        exit::claim_end();
         if let Some(directory) = &self.temporary {
             // Files that cannot be removed stay in the directory of temporary files, as after a
             // kill.
