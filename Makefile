@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks bench-mark bench-overlap stress-overlap accuracy exam validate-models study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks bench-mark bench-overlap stress-overlap judge-shake accuracy exam validate-models study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ build: cargo install-deps ## Build in release mode, into target/release
 install: ## Install the built programs, documents and C library below PREFIX (/usr/local)
 	@[ -x target/release/morecores ] || { echo "nothing is built yet: run make build first, not as root" >&2; exit 2; }
 	@DESTDIR=$(DESTDIR) tools/install-locks.sh target/release $(PREFIX)
-	@install -D -t $(DESTDIR)$(PREFIX)/bin target/release/morecores $(addprefix target/release/morecores-,lock-cell locks overlap tune-spin work)
+	@install -D -t $(DESTDIR)$(PREFIX)/bin target/release/morecores $(addprefix target/release/morecores-,lock-cell locks overlap shake tune-spin work)
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
 	@install -D -m 644 docs/completions/morecores.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/morecores
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions docs/completions/_morecores
@@ -73,6 +73,11 @@ bench-page: build ## Measure the speed of a report page (1 minute, quiet machine
 bench-overlap: build ## Compare `morecores overlap -- make` with `make -j2` on seven projects (40 minutes, quiet machine; ROUNDS=12, COST_ROUNDS=40, ONLY=zlib)
 	@tools/install-deps.sh kernel-study bench-overlap
 	@ROUNDS='$(ROUNDS)' COST_ROUNDS='$(COST_ROUNDS)' ONLY='$(ONLY)' tools/bench-overlap.sh
+
+# Ends with status 1 if a correct program failed.
+judge-shake: cargo install-deps ## Judge the verdicts of `morecores shake` on programs with a known fault (2 hours, quiet machine; JUDGEMENTS=30, PLAIN=3000, TWIN=2000, ONLY=dekker)
+	@tools/install-deps.sh shake judge-shake
+	@JUDGEMENTS='$(or $(JUDGEMENTS),30)' PLAIN='$(or $(PLAIN),3000)' TWIN='$(or $(TWIN),2000)' ONLY='$(ONLY)' cargo bench -q --locked -p morecores-shake --bench judge
 
 # Ends with status 1 if any run under overlap has another result than the serial build.
 stress-overlap: cargo install-deps ## Compare results of `morecores overlap` with serial ones, many times (30 minutes; RUNS=100, ONLY=script)

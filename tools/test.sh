@@ -3,10 +3,10 @@
 # `tools/test.sh -p morecores-locks`.
 #
 # Some tests need more programs than the build. These tests form groups: browser, servers, raytrace,
-# kernel-build, c-library, which are groups of tools/packages. Without arguments the script first
-# installs their packages if it can (as root or through sudo, with a network). Otherwise it skips
-# those tests. SKIP=browser,servers leaves groups out: nothing is installed for them, and their
-# tests are skipped.
+# kernel-build, c-library, shake, which are groups of tools/packages. Without arguments the script
+# first installs their packages if it can (as root or through sudo, with a network). Otherwise it
+# skips those tests. SKIP=browser,servers leaves groups out: nothing is installed for them, and
+# their tests are skipped.
 #
 # A test that cannot run here (no root, no cgroup, one CPU) must not pass silently. It appends one
 # line
@@ -21,7 +21,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-groups=(browser servers raytrace kernel-build c-library)
+groups=(browser servers raytrace kernel-build c-library shake)
 
 # The groups to leave out. The tests read them (crates/testkit/src/group.rs).
 read -ra left_out <<<"${SKIP:+${SKIP//,/ }}"

@@ -15,6 +15,7 @@ mod interval;
 mod joint;
 mod mean;
 mod noise;
+mod proportion;
 mod question;
 mod ratio;
 mod round_rule;
@@ -31,6 +32,7 @@ pub use interval::{Interval, Z95, median_interval};
 pub use joint::joint_intervals;
 pub use mean::{mean, mean_interval};
 pub use noise::noise_floor;
+pub use proportion::proportion_interval;
 pub use question::{Question, QuestionSample, worthwhile_speedup};
 pub use ratio::{
     paired_ratio_interval, paired_ratio_interval_with_alpha, ratio_interval, ratio_interval_with_alpha,

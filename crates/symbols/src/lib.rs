@@ -34,6 +34,7 @@ pub use debuginfod::{DebuginfodClient, FetchError};
 pub use definitions::{dynamic_linker, function_offsets};
 pub use error::SymbolError;
 pub use kernel::KernelSymbols;
+pub use name::source_name;
 pub use namespace::locate_in_other_namespace;
 pub use perf_map::PerfMap;
 pub use symbolizer::{DebugFile, Symbolizer};

@@ -12,7 +12,7 @@ const UNIQUE_ENDING: &str = ".lto_priv.";
 
 /// Name in the source language, without the version of the symbol. A name that is not mangled, or
 /// is too long when demangled, stays as it is.
-pub(crate) fn source_name(symbol: &str) -> String {
+pub fn source_name(symbol: &str) -> String {
     // Linkers write `name@@VERSION` into `.symtab`, also after a mangled name.
     let name = match symbol.split_once('@') {
         Some((name, _)) if !name.is_empty() => name,

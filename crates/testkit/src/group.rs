@@ -20,12 +20,14 @@ pub enum TestGroup {
     KernelBuild,
     /// Checks the lock library for C as its users do.
     CLibrary,
+    /// Searches programs for failures that depend on the order of threads.
+    Shake,
 }
 
 impl TestGroup {
     /// All groups, in the order of `tools/test.sh`.
-    pub const ALL: [Self; 5] =
-        [Self::Browser, Self::Servers, Self::Raytrace, Self::KernelBuild, Self::CLibrary];
+    pub const ALL: [Self; 6] =
+        [Self::Browser, Self::Servers, Self::Raytrace, Self::KernelBuild, Self::CLibrary, Self::Shake];
 
     /// Returns the name of the group in `tools/packages` and after `SKIP=`.
     pub const fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl TestGroup {
             Self::Raytrace => "raytrace",
             Self::KernelBuild => "kernel-build",
             Self::CLibrary => "c-library",
+            Self::Shake => "shake",
         }
     }
 

@@ -1,0 +1,243 @@
+//! Sites: the instructions at which threads are held. They are collected from Helgrind and from the
+//! code of the program, and runs with breakpoints keep those that are executed beside other
+//! threads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use iced_x86::Instruction;
+use rand::{Rng, RngExt};
+use serde::Serialize;
+
+use crate::code::CodePlace;
+use crate::disassembly::{self, Scope};
+use crate::first_runs::FirstRuns;
+use crate::helgrind::{self, HelgrindUse};
+use crate::holds::HoldPlan;
+use crate::instruction::{LONGEST, decode, is_plain_store, is_unlocked_update};
+use crate::runner::{Conditions, Runner};
+use crate::schedule::Schedule;
+use crate::search::Options;
+use crate::shared_data::find_shared_data;
+use crate::variables::find_shared_accesses;
+use crate::verdict::Priorities;
+
+/// Part of the time of the search that Helgrind gets at most. It slows a program by a factor of up
+/// to 100 (its manual); a report that is cut short has the races found so far.
+const HELGRIND_SHARE: u32 = 4;
+/// Runs that find the sites which the program executes.
+const COVERAGE_RUNS: usize = 3;
+/// Parts of the candidates in each of these runs, after a failure of one.
+const PARTS: usize = 4;
+/// Factor of the weight of a site that several threads execute.
+const SHARED_FACTOR: f64 = 2.0;
+/// Beginnings of the names of libraries below all programs. Their code is left out unless it races:
+/// it is large, and every program tests it.
+const COMMON_LIBRARIES: [&str; 8] =
+    ["ld-linux", "ld-musl", "libc.so", "libc-", "libm.so", "libpthread", "libstdc++", "libgcc_s"];
+
+/// Observation that makes an instruction a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// Helgrind reports it as a race, or watchpoints show that several threads use its variable.
+    Race,
+    /// It is the instruction after a race, or accesses memory near one.
+    NearRace,
+    /// It is a call that orders threads, or the instruction after it.
+    ThreadCall,
+    /// It is an atomic instruction, or the one after it.
+    Atomic,
+    /// Several threads access the same memory by it, or by it and others. One of them writes.
+    SharedData,
+    /// It accesses memory near such a call or instruction.
+    NearAccess,
+}
+
+impl Evidence {
+    /// Weight in the choice of the sites of a run. A race is the strongest evidence, and there are
+    /// few.
+    pub(crate) fn weight(self) -> f64 {
+        match self {
+            Self::Race => 8.0,
+            Self::NearRace | Self::SharedData => 4.0,
+            Self::ThreadCall => 2.0,
+            Self::Atomic | Self::NearAccess => 1.0,
+        }
+    }
+}
+
+impl From<disassembly::Reason> for Evidence {
+    fn from(reason: disassembly::Reason) -> Self {
+        match reason {
+            disassembly::Reason::Race => Self::Race,
+            disassembly::Reason::NearRace => Self::NearRace,
+            disassembly::Reason::ThreadCall => Self::ThreadCall,
+            disassembly::Reason::Atomic => Self::Atomic,
+            disassembly::Reason::NearAccess => Self::NearAccess,
+        }
+    }
+}
+
+/// Sites of a program, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct SiteTable {
+    pub(crate) places: Vec<CodePlace>,
+    pub(crate) evidence: Vec<Evidence>,
+    /// Numbers with the weights of their choice.
+    pub(crate) weights: Vec<(usize, f64)>,
+    /// Those of them that update memory without LOCK.
+    pub(crate) updates: Vec<(usize, f64)>,
+    /// Those that write memory without waiting for other CPUs.
+    pub(crate) stores: BTreeSet<usize>,
+    /// Number of candidates.
+    pub(crate) candidates: usize,
+    pub(crate) helgrind: HelgrindUse,
+    /// Whether threads with real-time priorities reached a site.
+    pub(crate) priorities: Option<Priorities>,
+}
+
+impl SiteTable {
+    /// Finds the sites of a program.
+    ///
+    /// # Errors
+    /// The program cannot be started or traced.
+    pub(crate) fn find(
+        runner: &Runner<'_>,
+        options: &Options,
+        first: &FirstRuns,
+        random: &mut impl Rng,
+    ) -> io::Result<Self> {
+        let (by_helgrind, helgrind) = find_races(runner, options)?;
+        let modules: Vec<&PathBuf> = first.modules.iter().filter(|module| !is_common(module)).collect();
+        let mut races = find_shared_accesses(runner, options, first, &modules, random)?;
+        races.extend(by_helgrind);
+        let shared = match helgrind {
+            HelgrindUse::Complete => BTreeSet::new(),
+            HelgrindUse::Missing | HelgrindUse::CutShort => {
+                find_shared_data(runner, options, first, &modules, random)?
+            }
+        };
+        let candidates: Vec<(CodePlace, Evidence)> =
+            candidates(&races, &shared, &first.modules).into_iter().collect();
+        let places: Vec<CodePlace> = candidates.iter().map(|(place, _)| place.clone()).collect();
+        let coverage = Coverage::measure(runner, options, first, &places, random)?;
+        let mut table = Self {
+            candidates: candidates.len(),
+            helgrind,
+            priorities: coverage.has_real_time.then_some(Priorities::RealTime),
+            ..Self::default()
+        };
+        for (number, (site, threads)) in coverage.threads.into_iter().enumerate() {
+            let (place, evidence) = &candidates[site];
+            let weight = evidence.weight() * if threads > 1 { SHARED_FACTOR } else { 1.0 };
+            table.weights.push((number, weight));
+            let instruction = instruction_at(place);
+            if instruction.as_ref().is_some_and(is_unlocked_update) {
+                table.updates.push((number, weight));
+            }
+            if instruction.as_ref().is_some_and(is_plain_store) {
+                table.stores.insert(number);
+            }
+            table.places.push(place.clone());
+            table.evidence.push(*evidence);
+        }
+        Ok(table)
+    }
+}
+
+/// Races by Helgrind; none without valgrind.
+fn find_races(runner: &Runner<'_>, options: &Options) -> io::Result<(BTreeSet<CodePlace>, HelgrindUse)> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    if !env::split_paths(&path).any(|folder| folder.join("valgrind").is_file()) {
+        return Ok((BTreeSet::new(), HelgrindUse::Missing));
+    }
+    let timeout = options.time / HELGRIND_SHARE;
+    let output = runner.output_files()?;
+    let cpus = options.cpus(Schedule::Cpus);
+    helgrind::find_races(&options.command, cpus, runner.directory(), timeout, output)
+}
+
+/// Candidates that the program executes while it has several threads.
+#[derive(Debug, Default)]
+struct Coverage {
+    /// Most threads that reached each candidate in one run.
+    threads: BTreeMap<usize, usize>,
+    has_real_time: bool,
+}
+
+impl Coverage {
+    fn measure(
+        runner: &Runner<'_>,
+        options: &Options,
+        first: &FirstRuns,
+        sites: &[CodePlace],
+        random: &mut impl Rng,
+    ) -> io::Result<Self> {
+        let mut coverage = Self::default();
+        // Data between instructions may look like some, and a breakpoint in data may spoil the run.
+        // Further runs with parts of the candidates then find those that threads do execute.
+        let mut parts = 1;
+        for attempt in 0..COVERAGE_RUNS * PARTS {
+            let part: Vec<usize> = (0..sites.len()).filter(|_| random.random_ratio(1, parts)).collect();
+            let plan = HoldPlan::without_holds(random.random(), &part, first.elapsed);
+            let run = runner.run(Conditions {
+                priorities: if coverage.has_real_time { Priorities::RealTime } else { Priorities::Ordinary },
+                ..Conditions::for_site_search(options, first, sites, plan)
+            })?;
+            coverage.has_real_time |= run.record.has_real_time;
+            for (site, threads) in &run.record.threads_at {
+                let most = coverage.threads.entry(*site).or_default();
+                *most = threads.len().max(*most);
+            }
+            if run.failure.is_some() {
+                parts = PARTS as u32;
+            } else if parts == 1 && attempt + 1 == COVERAGE_RUNS {
+                break;
+            }
+        }
+        Ok(coverage)
+    }
+}
+
+/// Candidates with their strongest evidence: `races` with the accesses near them, `shared`
+/// accesses, and those in the code of `modules` but the common libraries.
+fn candidates(
+    races: &BTreeSet<CodePlace>,
+    shared: &BTreeSet<CodePlace>,
+    modules: &BTreeSet<PathBuf>,
+) -> BTreeMap<CodePlace, Evidence> {
+    let mut found: BTreeMap<CodePlace, Evidence> = BTreeMap::new();
+    for module in modules {
+        let in_module = races.iter().filter(|place| place.file == *module).map(|place| place.offset);
+        let racing: BTreeSet<u64> = in_module.collect();
+        let scope = if is_common(module) { Scope::Races } else { Scope::All };
+        if scope == Scope::Races && racing.is_empty() {
+            continue;
+        }
+        let Ok(content) = fs::read(module) else { continue };
+        for (offset, reason) in disassembly::candidates(&content, &racing, scope) {
+            found.insert(CodePlace { file: module.clone(), offset }, reason.into());
+        }
+    }
+    for place in shared {
+        found.entry(place.clone()).or_insert(Evidence::SharedData);
+    }
+    found
+}
+
+/// Instruction at a place. Its address is its offset in the file.
+fn instruction_at(place: &CodePlace) -> Option<Instruction> {
+    let mut bytes = [0; LONGEST];
+    let read = File::open(&place.file).ok()?.read_at(&mut bytes, place.offset).ok()?;
+    decode(&bytes[..read], place.offset)
+}
+
+fn is_common(module: &Path) -> bool {
+    let name = module.file_name().unwrap_or_default().to_string_lossy();
+    COMMON_LIBRARIES.iter().any(|start| name.starts_with(start))
+}
