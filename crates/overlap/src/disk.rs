@@ -1,6 +1,7 @@
 //! The real disk: answers for the table of programs, canonical names of files, and the state of
 //! outputs before a deferred command changes them.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,7 +14,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::effects::Origin;
-use crate::jobs::{Jobs, Timestamp};
+use crate::jobs::{Jobs, Pending, Timestamp};
 use crate::recipe::{Executable, Files, Format, Kind, absolute};
 
 /// Longest response file or source that is looked at, in bytes.
@@ -29,15 +30,20 @@ pub(crate) struct Disk<'a> {
 }
 
 impl Disk<'_> {
-    fn is_pending(&self, path: &Path) -> bool {
-        self.jobs.pending(&canonical(path)).is_some()
+    /// The pending write of a name, and the name's canonical form, which takes long to find out.
+    fn pending(&self, path: &Path) -> Option<(PathBuf, Pending)> {
+        if !self.jobs.may_write(path.file_name()?) {
+            return None;
+        }
+        let path = canonical(path);
+        let pending = self.jobs.pending(&path)?;
+        Some((path, pending))
     }
 }
 
 impl Files for Disk<'_> {
     fn kind(&self, path: &Path) -> Option<Kind> {
-        let path = canonical(path);
-        if let Some(pending) = self.jobs.pending(&path) {
+        if let Some((path, pending)) = self.pending(path) {
             return Kind::after(&path, &pending.path, pending.after);
         }
         Some(match path.metadata() {
@@ -49,9 +55,9 @@ impl Files for Disk<'_> {
     }
 
     fn kind_behind_links(&self, path: &Path) -> Option<Kind> {
-        let mut path = canonical(path);
+        let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
-            match self.jobs.pending(&path).map(|pending| pending.origin) {
+            match self.pending(&path).map(|(_, pending)| pending.origin) {
                 Some(Origin::Link(target)) => path = target,
                 _ => return self.kind(&path),
             }
@@ -68,7 +74,7 @@ impl Files for Disk<'_> {
                 .map(|folder| absolute(directory, OsStr::new(folder)).join(name))
                 .find(|file| is_executable(file))?
         };
-        if self.is_pending(&candidate) || !is_executable(&candidate) {
+        if self.pending(&candidate).is_some() || !is_executable(&candidate) {
             return None;
         }
         let mut start = [0; 4];
@@ -79,12 +85,12 @@ impl Files for Disk<'_> {
     }
 
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
-        if self.is_pending(path) {
+        if self.pending(path).is_some() {
             return None;
         }
-        let mut text = Vec::new();
-        File::open(path).ok()?.take(MAX_READ).read_to_end(&mut text).ok()?;
-        (text.len() < MAX_READ as usize).then_some(text)
+        let found = path.metadata().ok()?;
+        let is_small = found.is_file() && found.len() < MAX_READ;
+        if is_small { fs::read(path).ok() } else { None }
     }
 
     fn names(&self, folder: &Path) -> Vec<OsString> {
@@ -100,12 +106,22 @@ fn is_executable(file: &Path) -> bool {
 /// The one name of a file: its directory without symbolic links, and its own name. A file whose
 /// directory is not there keeps the name it has.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => match parent.canonicalize() {
-            Ok(parent) => parent.join(name),
-            Err(_) => path.to_owned(),
-        },
-        _ => path.to_owned(),
+    CanonicalFolders::default().canonical(path)
+}
+
+/// Directories without symbolic links, for the files of one command: most lie in few directories.
+#[derive(Debug, Default)]
+pub(crate) struct CanonicalFolders(HashMap<PathBuf, Option<PathBuf>>);
+
+impl CanonicalFolders {
+    /// As the function of this name.
+    pub(crate) fn canonical(&mut self, path: &Path) -> PathBuf {
+        let Some((parent, name)) = path.parent().zip(path.file_name()) else { return path.to_owned() };
+        let folder = match self.0.get(parent) {
+            Some(folder) => folder,
+            None => self.0.entry(parent.to_owned()).or_insert_with(|| parent.canonicalize().ok()),
+        };
+        folder.as_ref().map_or_else(|| path.to_owned(), |folder| folder.join(name))
     }
 }
 

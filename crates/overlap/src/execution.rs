@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,9 @@ use crate::recipe::Invocation;
 /// Number of resource limits of Linux.
 const LIMITS: u32 = 16;
 
+/// Limits of the supervisor, which never changes them.
+static OWN_LIMITS: LazyLock<Vec<(u32, libc::rlimit)>> = LazyLock::new(|| limits(Process(0)));
+
 /// Whether a command shows its uses of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileUses {
@@ -48,9 +52,8 @@ pub(crate) struct Deferred {
 impl Deferred {
     /// The command of a process that is about to execute it.
     pub(crate) fn new(invocation: Invocation, process: Process, umask: u32, targets: Targets) -> Self {
-        let here = limits(Process(0));
         let differs = |(resource, limit): &(u32, libc::rlimit)| {
-            !here.iter().any(|(known, own)| {
+            !OWN_LIMITS.iter().any(|(known, own)| {
                 known == resource && own.rlim_cur == limit.rlim_cur && own.rlim_max == limit.rlim_max
             })
         };

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::iter;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -158,6 +158,15 @@ impl Process {
         name.map_or_else(|| self.0.to_string(), |name| name.to_string_lossy().into_owned())
     }
 
+    /// Content of a file in the process's folder of `/proc`; `None` if the process is gone.
+    fn text(self, name: &str) -> Option<String> {
+        // No file there tells its length, and `fs::read` begins with few bytes.
+        let mut text = Vec::with_capacity(PAGE_SIZE);
+        let file = File::open(format!("/proc/{}/{name}", self.0)).ok()?;
+        file.take(u64::MAX).read_to_end(&mut text).ok()?;
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
     /// Path behind a name in the process's folder of `/proc`; `None` if the process is gone.
     fn link(self, name: &str) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/{name}", self.0)).ok()
@@ -186,20 +195,19 @@ impl Process {
 
     /// Words of the command that the process executes.
     pub(crate) fn command_line(self) -> Vec<String> {
-        let text = fs::read(format!("/proc/{}/cmdline", self.0)).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
+        let text = self.text("cmdline").unwrap_or_default();
         text.trim_end_matches('\0').split('\0').map(str::to_owned).collect()
     }
 
     /// Whether a lock is held by a descriptor, which a copy of the process shares.
     pub(crate) fn holds_lock(self, number: RawFd) -> bool {
-        let text = fs::read_to_string(format!("/proc/{}/fdinfo/{number}", self.0)).unwrap_or_default();
+        let text = self.text(&format!("fdinfo/{number}")).unwrap_or_default();
         text.lines().any(|line| line.starts_with("lock:"))
     }
 
     /// Flags and position of a descriptor.
     pub(crate) fn descriptor_state(self, number: RawFd) -> Option<DescriptorState> {
-        let text = fs::read_to_string(format!("/proc/{}/fdinfo/{number}", self.0)).ok()?;
+        let text = self.text(&format!("fdinfo/{number}"))?;
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         Some(DescriptorState {
             position: field("pos:")?.parse().ok()?,
@@ -209,7 +217,7 @@ impl Process {
 
     /// Parent, umask and threads; `None` if the process is gone.
     pub(crate) fn status(self) -> Option<Status> {
-        Status::parse(&fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?)
+        Status::parse(&self.text("status")?)
     }
 
     /// The files, users and processes that the process sees, by the names of their namespaces.
@@ -230,7 +238,7 @@ impl Process {
     }
 
     fn children_of(self, thread: i32) -> Vec<Self> {
-        let text = fs::read_to_string(format!("/proc/{}/task/{thread}/children", self.0)).unwrap_or_default();
+        let text = self.text(&format!("task/{thread}/children")).unwrap_or_default();
         text.split_whitespace().filter_map(|number| number.parse().ok().map(Self)).collect()
     }
 
@@ -275,7 +283,7 @@ impl Process {
 
     /// Number of the system call in which the process sleeps.
     fn call(self) -> Option<i64> {
-        let text = fs::read_to_string(format!("/proc/{}/syscall", self.0)).ok()?;
+        let text = self.text("syscall")?;
         text.split_whitespace().next()?.parse().ok()
     }
 

@@ -14,7 +14,7 @@ use super::observation::is_make;
 use super::serial_steps::SerialSteps;
 use super::{Checkpoint, Supervisor};
 use crate::calls::PathArgument;
-use crate::disk::{Disk, canonical, is_of_kernel, precise_now};
+use crate::disk::{CanonicalFolders, Disk, is_of_kernel, precise_now};
 use crate::effects::{Effects, Origin, State, Write};
 use crate::execution::Deferred;
 use crate::jobs::JobId;
@@ -98,7 +98,8 @@ impl Supervisor {
             self.record.add_unknown(&invocation.arguments);
             return Ok(CONTINUE);
         };
-        let effects = meaning.effects.map_paths(canonical);
+        let mut folders = CanonicalFolders::default();
+        let effects = meaning.effects.map_paths(|path| folders.canonical(path));
         // The names of its files are known once the link is there.
         if let Some(link) = self.link_on_the_way(&effects) {
             return Ok(Decision::Hold(WaitReason::File(link)));
@@ -395,7 +396,7 @@ pub(super) fn positions(process: Process) -> Vec<(i32, u64)> {
     process
         .descriptors()
         .into_iter()
-        .filter(|number| process.descriptor(*number).is_some_and(|path| path.is_file()))
+        .filter(|number| process.descriptor(*number).is_some_and(|path| path.is_absolute() && path.is_file()))
         .filter_map(|number| Some((number, process.descriptor_state(number)?.position)))
         .collect()
 }

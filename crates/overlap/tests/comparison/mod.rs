@@ -163,8 +163,8 @@ impl BuildResult {
         differences
     }
 
-    /// Pairs of files whose times of change have another order. Equal times count as the same order:
-    /// two commands that a serial build runs within a tick of the clock may be apart in another.
+    /// Pairs of files whose times of change have another order. Equal times are no other order: two
+    /// commands that one serial build runs within a tick of the clock are further apart in another.
     fn order_differences(&self, serial: &Self) -> Vec<String> {
         let files = |tree: &Tree| {
             let is_folder = |mode: u32| mode & libc::S_IFMT == libc::S_IFDIR;
