@@ -29,7 +29,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command and show where its CPUs went')
-            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study of a command or of locks, as text or in a format for programs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study of a command or of locks, or a search of `shake`, as text or for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than exist here')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster')
             [CompletionResult]::new('advise', 'advise', [CompletionResultType]::ParameterValue, 'Say what would make a command faster on more CPUs, by its study')
@@ -388,7 +388,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         'morecores;help' {
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command and show where its CPUs went')
-            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study of a command or of locks, as text or in a format for programs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study of a command or of locks, or a search of `shake`, as text or for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than exist here')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster')
             [CompletionResult]::new('advise', 'advise', [CompletionResultType]::ParameterValue, 'Say what would make a command faster on more CPUs, by its study')

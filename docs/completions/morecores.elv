@@ -26,7 +26,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --version 'Print version'
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command and show where its CPUs went'
-            cand show 'Show a study of a command or of locks, as text or in a format for programs'
+            cand show 'Show a study of a command or of locks, or a search of `shake`, as text or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than exist here'
             cand what-if 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster'
             cand advise 'Say what would make a command faster on more CPUs, by its study'
@@ -357,7 +357,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help'= {
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command and show where its CPUs went'
-            cand show 'Show a study of a command or of locks, as text or in a format for programs'
+            cand show 'Show a study of a command or of locks, or a search of `shake`, as text or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than exist here'
             cand what-if 'Estimate the speedup from removing a lock or a disk wait, or from making a command faster'
             cand advise 'Say what would make a command faster on more CPUs, by its study'

@@ -7,6 +7,7 @@ import { answerBlock, shortAnswer } from "./parts/answer.ts";
 import { downloadView, footer, METHOD, studyDetails } from "./parts/details.ts";
 import { studyAddress, studyList } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
+import { searchParts } from "./parts/search.ts";
 import { benchmarkSection, comparisonSection, sortableTable, suiteSection } from "./parts/texts.ts";
 import { pointTable, runTable, traceTables } from "./parts/tables.ts";
 import { BOTTLES_KEY, bottles, bottlesInWords, shownTrace } from "./pictures/bottles.ts";
@@ -17,6 +18,7 @@ import { onPage } from "./pictures/setting.ts";
 import { stack, stackInWords, stackKey, stackLegend } from "./pictures/stack.ts";
 import type { Page } from "./record/Page.ts";
 import type { PageLocks } from "./record/PageLocks.ts";
+import type { PageSearch } from "./record/PageSearch.ts";
 import type { PageStudy } from "./record/PageStudy.ts";
 import type { TraceView } from "./record/TraceView.ts";
 import { timelineView } from "./timeline/view.ts";
@@ -154,19 +156,24 @@ function article([header, ...parts]: HTMLElement[]): HTMLElement {
 
 const studyArticle = (study: PageStudy, index: number) => article(studyParts(study, index));
 const lockArticle = (study: PageLocks, index: number) => article(lockParts(study, index));
+const searchArticle = (search: PageSearch, index: number) => article(searchParts(search, index));
 
-const studyCount = (page: Page) => `${page.studies.length + page.locks.length} studies`;
+/** Number of parts of a page that can stand alone. */
+const articleCount = (page: Page) => page.studies.length + page.locks.length + page.searches.length;
+const studyCount = (page: Page) => `${articleCount(page)} studies`;
 
 function sideBySide(page: Page): HTMLElement[] {
   const withCurve = page.studies.filter((study) => study.view.points.length > 0);
   return [
     h("nav", { "aria-label": "studies" }, h("h1", {}, studyCount(page)), h("ol", {},
       ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${shortAnswer(study.text.verdict)}`)),
-      ...page.locks.map((study, i) => h("li", {}, h("a", { href: `#locks-${i}-title` }, study.name), " locks")))),
+      ...page.locks.map((study, i) => h("li", {}, h("a", { href: `#locks-${i}-title` }, study.name), " locks")),
+      ...page.searches.map((search, i) => h("li", {}, h("a", { href: `#search-${i}-title` }, search.name), ` ${search.verdict}`)))),
     ...(page.comparison ? [comparisonSection(page.comparison)] : []),
     ...(page.studies.length > 1 ? [curveSection("together", withCurve)] : []),
     ...page.studies.map(studyArticle),
     ...page.locks.map(lockArticle),
+    ...page.searches.map(searchArticle),
   ];
 }
 
@@ -174,10 +181,12 @@ function sideBySide(page: Page): HTMLElement[] {
 function pageContents(page: Page): [string, HTMLElement[]] {
   const [study] = page.studies;
   const [locks] = page.locks;
+  const [search] = page.searches;
   if (page.benchmarks.length > 0) return ["then and now", suite(page)];
-  if (page.studies.length + page.locks.length > 1) return [studyCount(page), sideBySide(page)];
+  if (articleCount(page) > 1) return [studyCount(page), sideBySide(page)];
   if (study) return [study.text.command, studyParts(study, 0)];
   if (locks) return [locks.command, lockParts(locks, 0)];
+  if (search) return [search.command, searchParts(search, 0)];
   return ["studies", studyList(page.listed)];
 }
 

@@ -341,6 +341,23 @@ export async function lockTables(page) {
   assert.deepEqual(await names(), ["pthread-normal"]);
 }
 
+/** Checks a search of `shake`: its conclusion, its first failure, its rates and its sites. */
+export async function search(page) {
+  await readAll(page);
+  assert.match(await page.title(), /^server --selftest/);
+  const sections = await page.locator("main > section h2").allInnerTexts();
+  assert.deepEqual(sections, ["Does it fail under another order of its threads?", "Rates of failure", "Every figure", "How it was searched"]);
+  const answer = await page.locator("section").first().innerText();
+  assert.match(answer, /It is not thread-safe[^]*in run 17[^]*waits for `table`, which thread 1 holds[^]*thread 2 in server/);
+  const picture = page.locator("section[id$=rates] .picture");
+  assert.equal(await picture.locator("g.rates circle, g[aria-label=dot] circle").count(), 3, "a circle for each schedule");
+  assert.match(await picture.getAttribute("aria-label"), /1 CPU, threads held: 3 of 30 \(/);
+  const table = page.locator(".table", { hasText: "inc dword ptr" }).last();
+  assert.match(await table.innerText(), /server\.c:12[^]*race[^]*90[^]*45[^]*11/);
+  assert.match(await page.locator("section[id$=how]").innerText(), /30 of 40 sites held[^]*cmp out expected[^]*Helgrind/);
+  assert.deepEqual(await violations(page), []);
+}
+
 /** Checks the view of locks as JSON. */
 export async function lockJson(page) {
   const view = await jsonOf(page);

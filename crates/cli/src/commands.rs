@@ -28,6 +28,7 @@ pub(crate) mod mark;
 pub(crate) mod predict;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod suite;

@@ -23,6 +23,7 @@ mod openmp;
 mod page;
 mod points;
 mod prediction;
+mod search;
 mod spin_tuning;
 mod stack;
 mod suite;
@@ -54,6 +55,7 @@ pub use page::{
     CommandStretches, Stretches, benchmark_text, comparison_text, page_html, page_locks, page_study,
     page_timeline, suite_text,
 };
+pub use search::page_search;
 pub use spin_tuning::spin_tuning_report;
 pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{

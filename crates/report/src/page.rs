@@ -72,7 +72,7 @@ pub fn suite_text(summary: SuiteSummary) -> SuiteText {
     }
 }
 
-fn page_table(table: Table) -> PageTable {
+pub(crate) fn page_table(table: Table) -> PageTable {
     let column = |column: Column| PageColumn {
         header: column.title(),
         figures: matches!(column.kind, ColumnKind::Figure(_)),

@@ -11,11 +11,12 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use iced_x86::Instruction;
+use morecores_findings::CodePlace;
 use nix::libc::{self, user_regs_struct};
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 
-use crate::code::{CodeMap, CodePlace};
+use crate::code::CodeMap;
 use crate::instruction::{
     BREAKPOINT, EXECUTION_SIZE, Execution, LONGEST, Split, decode, first_memory_address, perform_call,
 };

@@ -1,29 +1,13 @@
 //! Code of a process: the places of its instructions in files, which are the same in every run, and
 //! their addresses in one address space.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use morecores_findings::CodePlace;
 use morecores_study::trace::CodeAddress;
 use nix::unistd::Pid;
 use procfs::process::{MMPermissions, MMapPath, MemoryMaps, Process};
-use serde::{Deserialize, Serialize};
-
-/// Place of an instruction in a file that processes map as code.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct CodePlace {
-    /// Path of the file.
-    pub file: PathBuf,
-    /// Offset of the instruction's first byte in the file.
-    pub offset: u64,
-}
-
-impl fmt::Display for CodePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}+{:#x}", self.file.display(), self.offset)
-    }
-}
 
 /// File that an address space maps as code.
 #[derive(Clone, Debug, PartialEq, Eq)]

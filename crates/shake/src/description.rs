@@ -6,49 +6,17 @@ use std::iter;
 use std::path::PathBuf;
 
 use iced_x86::{Formatter, Instruction, IntelFormatter, OpKind, SymbolResolver, SymbolResult};
+use morecores_findings::{CodePlace, Description, StackDescription, WaitDescription};
 use morecores_study::trace::{Mapping, Module, SourceLine, SourcePlace, Tid};
 use morecores_symbols::{Symbolizer, source_name};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
-use serde::Serialize;
 
-use crate::code::CodePlace;
 use crate::imports::Imports;
 use crate::instruction::{LONGEST, decode, is_call};
 use crate::tracer::{LockWait, ThreadStack};
 
 /// Folders with the sources of standard libraries: of Rust, and of C++ as GCC and LLVM have them.
 const LIBRARY_SOURCES: [&str; 3] = ["/rustc/", "/include/c++/", "/library/std/src/"];
-
-/// Site as people read it. A part that the file does not tell is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Description {
-    /// Name of the function.
-    pub function: Option<String>,
-    /// Line in the source code.
-    pub source: Option<SourceLine>,
-    /// Instruction in Intel's notation.
-    pub instruction: Option<String>,
-}
-
-/// Stack of a thread, as people read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct StackDescription {
-    /// Number of the thread in its process, from 1, in the order of creation.
-    pub thread: usize,
-    /// Code of each frame, the innermost first.
-    pub frames: Vec<Description>,
-}
-
-/// Thread that waits forever, as people read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct WaitDescription {
-    /// Number of the thread in its process, from 1, in the order of creation.
-    pub thread: usize,
-    /// Name of the lock or condition with the offset in it, if it is a variable of a file.
-    pub lock: Option<String>,
-    /// Number of the thread that holds it, if it is a mutex of glibc.
-    pub holder: Option<usize>,
-}
 
 /// Describes places. It keeps the files that it has read.
 #[derive(Debug, Default)]

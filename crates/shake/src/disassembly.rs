@@ -65,7 +65,7 @@ pub(crate) fn candidates(file: &[u8], races: &BTreeSet<u64>, scope: Scope) -> BT
         imports.sections().iter().map(|section| (section, decode(section))).collect();
     // The address of a calling frame lies inside its call.
     let has_race = |section: &CodeSection<'_>, instruction: &Instruction| {
-        let offset = instruction.ip() - section.address + section.offset;
+        let offset = section.offset_at(instruction.ip());
         races.range(offset..offset + instruction.len() as u64).next().is_some()
     };
     let racing = sections.iter().flat_map(|(section, code)| {
@@ -74,7 +74,6 @@ pub(crate) fn candidates(file: &[u8], races: &BTreeSet<u64>, scope: Scope) -> BT
     let variables: Vec<Range<u64>> = racing.collect();
     let mut found = BTreeMap::new();
     for (section, code) in &sections {
-        let offset = |index: usize| code[index].ip() - section.address + section.offset;
         let reason = |index: usize| match &code[index] {
             access if has_race(section, access) || uses_any(access, &variables) => Some(Reason::Race),
             _ if scope == Scope::Races => None,
@@ -82,7 +81,7 @@ pub(crate) fn candidates(file: &[u8], races: &BTreeSet<u64>, scope: Scope) -> BT
             instruction => is_atomic(instruction).then_some(Reason::Atomic),
         };
         for (index, reason) in select(code, reason) {
-            let offset = offset(index);
+            let offset = section.offset_at(code[index].ip());
             found
                 .entry(offset)
                 .and_modify(|known: &mut Reason| *known = reason.min(*known))
@@ -109,15 +108,12 @@ pub(crate) fn written_variables(file: &[u8]) -> BTreeMap<u64, WrittenVariable> {
     let Ok(file) = object::File::parse(file) else { return BTreeMap::new() };
     let mut factory = InstructionInfoFactory::new();
     let mut found = BTreeMap::new();
-    for section in Imports::read(&file).sections() {
-        for instruction in decode(section) {
-            let Some(Range { start, end }) = variable(&instruction) else { continue };
-            let size = end - start;
-            let is_written = writes(&mut factory, &instruction);
-            if is_written && matches!(size, 1 | 2 | 4 | 8) && start % size == 0 {
-                let user_offset = instruction.ip() - section.address + section.offset;
-                found.insert(start, WrittenVariable { size, user_offset, user_address: instruction.ip() });
-            }
+    for (user_offset, instruction) in instructions(&Imports::read(&file)) {
+        let Some(Range { start, end }) = variable(&instruction) else { continue };
+        let size = end - start;
+        let is_written = writes(&mut factory, &instruction);
+        if is_written && matches!(size, 1 | 2 | 4 | 8) && start % size == 0 {
+            found.insert(start, WrittenVariable { size, user_offset, user_address: instruction.ip() });
         }
     }
     found
@@ -129,13 +125,10 @@ pub(crate) fn indirect_accesses(file: &[u8]) -> BTreeMap<u64, bool> {
     let Ok(file) = object::File::parse(file) else { return BTreeMap::new() };
     let mut factory = InstructionInfoFactory::new();
     let mut found = BTreeMap::new();
-    for section in Imports::read(&file).sections() {
-        for instruction in decode(section) {
-            let is_indirect = !instruction.is_ip_rel_memory_operand() && is_shared_access(&instruction);
-            if is_indirect && instruction.flow_control() == FlowControl::Next {
-                let offset = instruction.ip() - section.address + section.offset;
-                found.insert(offset, writes(&mut factory, &instruction));
-            }
+    for (offset, instruction) in instructions(&Imports::read(&file)) {
+        let is_indirect = !instruction.is_ip_rel_memory_operand() && is_shared_access(&instruction);
+        if is_indirect && instruction.flow_control() == FlowControl::Next {
+            found.insert(offset, writes(&mut factory, &instruction));
         }
     }
     found
@@ -153,14 +146,17 @@ fn writes(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> bo
 /// Offsets of the instructions that end at these offsets of a file.
 pub(crate) fn instructions_before(file: &[u8], ends: &BTreeSet<u64>) -> BTreeSet<u64> {
     let Ok(file) = object::File::parse(file) else { return BTreeSet::new() };
-    let mut found = BTreeSet::new();
-    for section in Imports::read(&file).sections() {
-        let offset = |address: u64| address - section.address + section.offset;
-        let code = decode(section).into_iter();
-        let before = code.filter(|instruction| ends.contains(&offset(instruction.next_ip())));
-        found.extend(before.map(|instruction| offset(instruction.ip())));
-    }
-    found
+    instructions(&Imports::read(&file))
+        .filter(|(offset, instruction)| ends.contains(&(offset + instruction.len() as u64)))
+        .map(|(offset, _)| offset)
+        .collect()
+}
+
+/// Instructions in all code of a file, with their offsets in the file.
+fn instructions(imports: &Imports<'_>) -> impl Iterator<Item = (u64, Instruction)> {
+    imports.sections().iter().flat_map(|section| {
+        decode(section).into_iter().map(|instruction| (section.offset_at(instruction.ip()), instruction))
+    })
 }
 
 fn decode(section: &CodeSection<'_>) -> Vec<Instruction> {

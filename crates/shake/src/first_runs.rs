@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use morecores_findings::{Priorities, Schedule, Tally};
+
 use crate::ShakeError;
 use crate::holds::HoldPlan;
 use crate::runner::{Conditions, JudgedRun, Runner};
-use crate::schedule::{Schedule, Tally};
 use crate::search::{Options, OutputRule};
-use crate::verdict::Priorities;
 
 /// First runs on one CPU, and on all.
 pub(crate) const FIRST_RUNS: usize = 5;

@@ -8,14 +8,14 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use morecores_findings::{CodePlace, HelgrindUse};
 use nix::libc;
 use nix::sys::ptrace::Options;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use roxmltree::{Document, Node};
-use serde::Serialize;
 
-use crate::code::{CodeMap, CodePlace};
+use crate::code::CodeMap;
 use crate::launch::{self, OutputFiles};
 use crate::tracee::{self, NO_SIGNAL, Report};
 
@@ -23,19 +23,6 @@ use crate::tracee::{self, NO_SIGNAL, Report};
 const PAUSE: Duration = Duration::from_millis(2);
 /// File of valgrind that stands in for functions of the C library.
 const REPLACEMENTS: &str = "vgpreload";
-
-/// Part that Helgrind had in the choice of the sites.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HelgrindUse {
-    /// None: valgrind is not installed.
-    #[default]
-    Missing,
-    /// It saw a whole run.
-    Complete,
-    /// Its run did not end in time, or a signal ended it. Some programs crash in valgrind.
-    CutShort,
-}
 
 /// Places of the accesses that race, by Helgrind, in one run of the program that ends after
 /// `timeout` at the latest. `directory` receives the reports.

@@ -6,10 +6,9 @@
 
 use std::time::Duration;
 
+use morecores_findings::Schedule;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use crate::schedule::Schedule;
 
 /// Shortest hold, in seconds.
 const SHORTEST_S: f64 = 20e-6;
@@ -56,6 +55,18 @@ pub(crate) enum HoldKind {
     Together,
 }
 
+impl HoldKind {
+    /// Moment of the holds under a schedule, if there are any.
+    fn under(schedule: Schedule) -> Option<Self> {
+        match schedule {
+            Schedule::OneCpu | Schedule::Cpus => None,
+            Schedule::OneCpuHolds | Schedule::CpusHolds => Some(Self::Before),
+            Schedule::CpusSplits => Some(Self::Inside),
+            Schedule::CpusTogether => Some(Self::Together),
+        }
+    }
+}
+
 /// Plan of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct HoldPlan {
@@ -74,7 +85,7 @@ impl HoldPlan {
     /// Plan for a run that takes about `elapsed` under a schedule. One with holds and without sites
     /// holds threads at random instants.
     pub(crate) fn for_run(schedule: Schedule, seed: u64, sites: &[usize], elapsed: Duration) -> Self {
-        match schedule.hold_kind() {
+        match HoldKind::under(schedule) {
             None => Self::without_holds(seed, &[], elapsed),
             Some(kind) => Self::new(seed, kind, sites, elapsed),
         }

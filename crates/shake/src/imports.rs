@@ -13,6 +13,13 @@ pub(crate) struct CodeSection<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
+impl CodeSection<'_> {
+    /// Offset in the file of the byte at an address.
+    pub(crate) fn offset_at(&self, address: u64) -> u64 {
+        address - self.address + self.offset
+    }
+}
+
 /// Code of a file, and the pointers through which it calls imported functions.
 pub(crate) struct Imports<'a> {
     sections: Vec<CodeSection<'a>>,

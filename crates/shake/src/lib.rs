@@ -9,14 +9,13 @@
 //!
 //! Data flow: `helgrind` and `disassembly` propose `sites`; `holds` plans a run; `tracer` makes it,
 //! with breakpoints in an `address_space` and each `instruction` executed beside its place;
-//! `outcome` judges it; `search` decides which run comes next, and `study` keeps it; `verdict`
-//! concludes; `words` and `sarif` write.
+//! `outcome` judges it; `search` decides which run comes next. `morecores-findings` keeps the
+//! runs, concludes and writes.
 
 mod address_space;
 mod code;
 mod description;
 mod disassembly;
-mod findings;
 mod first_runs;
 mod helgrind;
 mod holds;
@@ -24,38 +23,24 @@ mod imports;
 mod instruction;
 mod launch;
 mod outcome;
+mod program;
 mod replay;
 mod runner;
-mod sarif;
-mod schedule;
 mod search;
 mod shared_data;
 mod sites;
 mod spin;
-mod study;
 mod tracee;
 mod tracer;
 mod variables;
-mod verdict;
-mod words;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 
-pub use code::CodePlace;
-pub use description::{Description, StackDescription, WaitDescription};
-pub use findings::{CoreFile, Findings, FirstFailure, SiteCounts, SiteEffect, SiteRecord};
-pub use helgrind::HelgrindUse;
-pub use outcome::Failure;
-pub use replay::{Replay, replay};
-pub use sarif::sarif;
-pub use schedule::{Schedule, Tally};
+use morecores_findings::{DirectoryError, Failure};
+
+pub use replay::replay;
 pub use search::{Options, OutputRule, search};
-pub use sites::Evidence;
-pub use tracer::End;
-pub use verdict::Verdict;
-pub use words::{replay_text, text};
 
 /// Reason for which a program could not be searched.
 #[derive(Debug, thiserror::Error)]
@@ -74,13 +59,8 @@ pub enum ShakeError {
     #[error("no process of the program creates a second thread; there is no order of threads to change")]
     NoThreads,
     /// The directory of the search cannot be used.
-    #[error("cannot use {}: {error}; choose another directory with -o", path.display())]
-    Directory {
-        /// Path of the directory.
-        path: PathBuf,
-        /// Reason.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
     /// The search has no run with this number.
     #[error("the search has no run {run}; its runs are 1 to {runs}")]
     NoRun {

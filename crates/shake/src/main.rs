@@ -11,9 +11,8 @@ use std::time::Duration;
 use std::{env, fs, io, iter};
 
 use clap::{Parser, ValueEnum};
-use morecores_shake::{
-    Findings, Options, OutputRule, Role, ShakeError, Verdict, replay, replay_text, role, sarif, search, text,
-};
+use morecores_findings::{Findings, Verdict, replay_text, sarif, text};
+use morecores_shake::{Options, OutputRule, Role, ShakeError, replay, role, search};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 

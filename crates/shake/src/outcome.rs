@@ -1,52 +1,12 @@
 //! Result of one run: whether it failed, and how. Pure.
 
-use std::fmt;
-
-use serde::Serialize;
+use morecores_findings::Failure;
 
 use crate::tracer::End;
 
 /// Texts of tools that find faults in a running program. Some let it end with success.
 const MESSAGES: [&str; 4] =
     ["ERROR: AddressSanitizer", "WARNING: ThreadSanitizer", "WARNING: MemorySanitizer", "runtime error:"];
-
-/// Failure of a run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Failure {
-    /// Exit status other than 0.
-    Status(i32),
-    /// Number of the signal that ended the program.
-    Signal(i32),
-    /// All threads slept until the time limit.
-    Deadlock,
-    /// Threads ran until the time limit.
-    Livelock,
-    /// The check of the user failed with this status.
-    Check(i32),
-    /// Standard output differs from that of every run on one CPU.
-    Output,
-    /// A message of a sanitizer.
-    Message(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(status) => write!(f, "exit status {status}"),
-            Self::Signal(number) => match nix::sys::signal::Signal::try_from(*number) {
-                Ok(signal) => write!(f, "{signal}"),
-                // Its names know no real-time signal.
-                Err(_) => write!(f, "signal {number}"),
-            },
-            Self::Deadlock => f.write_str("no end, all threads asleep (deadlock)"),
-            Self::Livelock => f.write_str("no end, threads running (livelock)"),
-            Self::Check(status) => write!(f, "check failed with status {status}"),
-            Self::Output => f.write_str("other output than on one CPU"),
-            Self::Message(text) => write!(f, "message `{text}`"),
-        }
-    }
-}
 
 /// Facts of a run from which its failure follows.
 #[derive(Clone, Copy, Debug)]
@@ -99,11 +59,5 @@ mod tests {
         assert_eq!(failure(End::Livelock, "", "", None), Some(Failure::Livelock));
         let found = failure(well, "a", "==1==WARNING: ThreadSanitizer: data race", None);
         assert!(matches!(found, Some(Failure::Message(_))), "{found:?}");
-    }
-
-    #[test]
-    fn signals_have_their_names() {
-        assert_eq!(Failure::Signal(11).to_string(), "SIGSEGV");
-        assert_eq!(Failure::Signal(34).to_string(), "signal 34");
     }
 }

@@ -7,17 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use morecores_findings::{CodePlace, Failure, Priorities};
 use tempfile::TempDir;
 
-use crate::code::CodePlace;
-use crate::first_runs::FirstRuns;
 use crate::holds::HoldPlan;
 use crate::launch::OutputFiles;
-use crate::outcome::{Facts, Failure, failure};
-use crate::schedule::Schedule;
-use crate::search::Options;
+use crate::outcome::{Facts, failure};
 use crate::tracer::{self, Observation, RunRecord, RunRequest};
-use crate::verdict::Priorities;
 
 /// Variable in which a check finds the file with the standard output of the run.
 const STDOUT_VARIABLE: &str = "SHAKE_STDOUT";
@@ -43,19 +39,6 @@ pub(crate) struct Conditions<'a> {
     pub(crate) priorities: Priorities,
     /// File for a core of a failed run.
     pub(crate) core: Option<&'a Path>,
-}
-
-impl<'a> Conditions<'a> {
-    /// Conditions of a run on several CPUs that looks for sites.
-    pub(crate) fn for_site_search(
-        options: &'a Options,
-        first: &FirstRuns,
-        sites: &'a [CodePlace],
-        plan: HoldPlan,
-    ) -> Self {
-        let cpus = options.cpus(Schedule::Cpus);
-        Self { cpus, sites, plan, timeout: first.timeout, priorities: Priorities::Ordinary, core: None }
-    }
 }
 
 /// Run with its failure, if it failed.

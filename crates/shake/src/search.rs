@@ -13,23 +13,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use morecores_findings::{
+    CORE, CoreFile, DirectoryWriter, Failure, Findings, FirstFailure, Header, HelgrindUse, Observations,
+    Priorities, RunLine, Schedule, SiteCounts, SiteEffect, SiteRecord, Tally, Verdict, verdict,
+};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::ShakeError;
 use crate::description::Describer;
-use crate::findings::{CoreFile, Findings, FirstFailure, SiteCounts, SiteEffect, SiteRecord};
 use crate::first_runs::{FIRST_RUNS, FirstRuns};
-use crate::helgrind::HelgrindUse;
 use crate::holds::{HoldPlan, choose_sites};
-use crate::outcome::Failure;
+use crate::program::Program;
 use crate::runner::{Conditions, JudgedRun, Runner};
-use crate::schedule::{Schedule, Tally};
 use crate::sites::SiteTable;
-use crate::study::{CORE, Header, RunLine, StudyWriter};
 use crate::tracer::RunRecord;
-use crate::verdict::{Observations, Priorities, Verdict, verdict};
 
 /// Failures after which the rates are known well enough, and the least number of rounds for them.
 const ENOUGH_FAILURES: u64 = 20;
@@ -93,7 +92,7 @@ pub enum OutputRule {
 /// [`ShakeError`].
 pub fn search(options: &Options, report: &mut dyn FnMut(&str)) -> Result<Findings, ShakeError> {
     let began = Instant::now();
-    let mut study = StudyWriter::create(&options.directory)?;
+    let mut study = DirectoryWriter::create(&options.directory)?;
     let mut runner = Runner::new(&options.command, options.check.as_deref())?;
     let first = FirstRuns::make(&runner, options)?;
     let (cpus, elapsed_ms) = (options.cpus.len(), first.elapsed.as_millis());
@@ -102,7 +101,8 @@ pub fn search(options: &Options, report: &mut dyn FnMut(&str)) -> Result<Finding
         runner.expect_stdout(stdout.clone());
     }
     let mut random = ChaCha8Rng::seed_from_u64(options.seed);
-    let sites = SiteTable::find(&runner, options, &first, &mut random)?;
+    let program = Program { runner: &runner, options, first: &first };
+    let sites = SiteTable::find(&program, &mut random)?;
     options.check_stop()?;
     let without = match sites.helgrind {
         HelgrindUse::Missing => " (install valgrind for more)",
@@ -183,7 +183,7 @@ struct Search<'a> {
     runner: Runner<'a>,
     first: FirstRuns,
     sites: SiteTable,
-    study: StudyWriter,
+    study: DirectoryWriter,
     random: ChaCha8Rng,
     began: Instant,
     runs: u64,
@@ -400,7 +400,7 @@ impl Search<'_> {
             sites: choice.sites.iter().map(|site| self.sites.places[*site].clone()).collect(),
             elapsed_s,
             holds: effective.len() as u64,
-            failure: run.failure.as_ref().map(ToString::to_string),
+            failure: run.failure.clone(),
         })?;
         let is_shown = !choice.schedule.has_holds() || !effective.is_empty();
         Ok((run, is_shown))

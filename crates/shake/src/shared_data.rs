@@ -5,18 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
+use morecores_findings::CodePlace;
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 
-use crate::code::CodePlace;
 use crate::disassembly;
-use crate::first_runs::FirstRuns;
 use crate::holds::HoldPlan;
-use crate::runner::{Conditions, Runner};
-use crate::search::Options;
+use crate::program::Program;
 use crate::tracer::Observation;
 
 /// Most breakpoints of one run. A run begins with some milliseconds for a thousand of them.
@@ -41,23 +39,20 @@ struct Access {
 /// # Errors
 /// The program cannot be started or traced.
 pub(crate) fn find_shared_data(
-    runner: &Runner<'_>,
-    options: &Options,
-    first: &FirstRuns,
-    modules: &[&PathBuf],
+    program: &Program<'_>,
     random: &mut impl Rng,
 ) -> io::Result<BTreeSet<CodePlace>> {
-    let deadline = Instant::now() + options.time / TIME_SHARE;
-    let mut accesses: Vec<Access> = modules.iter().flat_map(|module| accesses(module)).collect();
+    let deadline = Instant::now() + program.options.time / TIME_SHARE;
+    let mut accesses: Vec<Access> = program.modules().flat_map(|module| accesses(module)).collect();
     accesses.shuffle(random);
     let mut look = |accesses: &[Access], observation: Observation<'_>| {
         let places: Vec<CodePlace> = accesses.iter().map(|access| access.place.clone()).collect();
         let (numbers, seed): (Vec<usize>, u64) = ((0..places.len()).collect(), random.random());
         let plan = match observation {
-            Observation::Sites => HoldPlan::recording_data(seed, &numbers, first.elapsed),
-            _ => HoldPlan::without_holds(seed, &numbers, first.elapsed),
+            Observation::Sites => HoldPlan::recording_data(seed, &numbers, program.first.elapsed),
+            _ => HoldPlan::without_holds(seed, &numbers, program.first.elapsed),
         };
-        runner.observe(Conditions::for_site_search(options, first, &places, plan), observation)
+        program.runner.observe(program.conditions(&places, plan), observation)
     };
     // First those that threads execute, which are few; then these together.
     let mut executed: Vec<Access> = Vec::new();

@@ -7,24 +7,20 @@ use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use iced_x86::Instruction;
+use morecores_findings::{CodePlace, Evidence, HelgrindUse, Priorities, Schedule};
 use rand::{Rng, RngExt};
-use serde::Serialize;
 
-use crate::code::CodePlace;
 use crate::disassembly::{self, Scope};
-use crate::first_runs::FirstRuns;
-use crate::helgrind::{self, HelgrindUse};
+use crate::helgrind;
 use crate::holds::HoldPlan;
 use crate::instruction::{LONGEST, decode, is_plain_store, is_unlocked_update};
-use crate::runner::{Conditions, Runner};
-use crate::schedule::Schedule;
-use crate::search::Options;
+use crate::program::{Program, is_common};
+use crate::runner::Conditions;
 use crate::shared_data::find_shared_data;
 use crate::variables::find_shared_accesses;
-use crate::verdict::Priorities;
 
 /// Part of the time of the search that Helgrind gets at most. It slows a program by a factor of up
 /// to 100 (its manual); a report that is cut short has the races found so far.
@@ -35,39 +31,15 @@ const COVERAGE_RUNS: usize = 3;
 const PARTS: usize = 4;
 /// Factor of the weight of a site that several threads execute.
 const SHARED_FACTOR: f64 = 2.0;
-/// Beginnings of the names of libraries below all programs. Their code is left out unless it races:
-/// it is large, and every program tests it.
-const COMMON_LIBRARIES: [&str; 8] =
-    ["ld-linux", "ld-musl", "libc.so", "libc-", "libm.so", "libpthread", "libstdc++", "libgcc_s"];
 
-/// Observation that makes an instruction a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Evidence {
-    /// Helgrind reports it as a race, or watchpoints show that several threads use its variable.
-    Race,
-    /// It is the instruction after a race, or accesses memory near one.
-    NearRace,
-    /// It is a call that orders threads, or the instruction after it.
-    ThreadCall,
-    /// It is an atomic instruction, or the one after it.
-    Atomic,
-    /// Several threads access the same memory by it, or by it and others. One of them writes.
-    SharedData,
-    /// It accesses memory near such a call or instruction.
-    NearAccess,
-}
-
-impl Evidence {
-    /// Weight in the choice of the sites of a run. A race is the strongest evidence, and there are
-    /// few.
-    pub(crate) fn weight(self) -> f64 {
-        match self {
-            Self::Race => 8.0,
-            Self::NearRace | Self::SharedData => 4.0,
-            Self::ThreadCall => 2.0,
-            Self::Atomic | Self::NearAccess => 1.0,
-        }
+/// Weight of a site in the choice of the sites of a run. A race is the strongest evidence, and
+/// there are few.
+fn weight(evidence: Evidence) -> f64 {
+    match evidence {
+        Evidence::Race => 8.0,
+        Evidence::NearRace | Evidence::SharedData => 4.0,
+        Evidence::ThreadCall => 2.0,
+        Evidence::Atomic | Evidence::NearAccess => 1.0,
     }
 }
 
@@ -106,26 +78,18 @@ impl SiteTable {
     ///
     /// # Errors
     /// The program cannot be started or traced.
-    pub(crate) fn find(
-        runner: &Runner<'_>,
-        options: &Options,
-        first: &FirstRuns,
-        random: &mut impl Rng,
-    ) -> io::Result<Self> {
-        let (by_helgrind, helgrind) = find_races(runner, options)?;
-        let modules: Vec<&PathBuf> = first.modules.iter().filter(|module| !is_common(module)).collect();
-        let mut races = find_shared_accesses(runner, options, first, &modules, random)?;
+    pub(crate) fn find(program: &Program<'_>, random: &mut impl Rng) -> io::Result<Self> {
+        let (by_helgrind, helgrind) = find_races(program)?;
+        let mut races = find_shared_accesses(program, random)?;
         races.extend(by_helgrind);
         let shared = match helgrind {
             HelgrindUse::Complete => BTreeSet::new(),
-            HelgrindUse::Missing | HelgrindUse::CutShort => {
-                find_shared_data(runner, options, first, &modules, random)?
-            }
+            HelgrindUse::Missing | HelgrindUse::CutShort => find_shared_data(program, random)?,
         };
         let candidates: Vec<(CodePlace, Evidence)> =
-            candidates(&races, &shared, &first.modules).into_iter().collect();
+            candidates(&races, &shared, &program.first.modules).into_iter().collect();
         let places: Vec<CodePlace> = candidates.iter().map(|(place, _)| place.clone()).collect();
-        let coverage = Coverage::measure(runner, options, first, &places, random)?;
+        let coverage = Coverage::measure(program, &places, random)?;
         let mut table = Self {
             candidates: candidates.len(),
             helgrind,
@@ -134,7 +98,7 @@ impl SiteTable {
         };
         for (number, (site, threads)) in coverage.threads.into_iter().enumerate() {
             let (place, evidence) = &candidates[site];
-            let weight = evidence.weight() * if threads > 1 { SHARED_FACTOR } else { 1.0 };
+            let weight = weight(*evidence) * if threads > 1 { SHARED_FACTOR } else { 1.0 };
             table.weights.push((number, weight));
             let instruction = instruction_at(place);
             if instruction.as_ref().is_some_and(is_unlocked_update) {
@@ -151,11 +115,12 @@ impl SiteTable {
 }
 
 /// Races by Helgrind; none without valgrind.
-fn find_races(runner: &Runner<'_>, options: &Options) -> io::Result<(BTreeSet<CodePlace>, HelgrindUse)> {
+fn find_races(program: &Program<'_>) -> io::Result<(BTreeSet<CodePlace>, HelgrindUse)> {
     let path = env::var_os("PATH").unwrap_or_default();
     if !env::split_paths(&path).any(|folder| folder.join("valgrind").is_file()) {
         return Ok((BTreeSet::new(), HelgrindUse::Missing));
     }
+    let Program { runner, options, .. } = program;
     let timeout = options.time / HELGRIND_SHARE;
     let output = runner.output_files()?;
     let cpus = options.cpus(Schedule::Cpus);
@@ -171,23 +136,17 @@ struct Coverage {
 }
 
 impl Coverage {
-    fn measure(
-        runner: &Runner<'_>,
-        options: &Options,
-        first: &FirstRuns,
-        sites: &[CodePlace],
-        random: &mut impl Rng,
-    ) -> io::Result<Self> {
+    fn measure(program: &Program<'_>, sites: &[CodePlace], random: &mut impl Rng) -> io::Result<Self> {
         let mut coverage = Self::default();
         // Data between instructions may look like some, and a breakpoint in data may spoil the run.
         // Further runs with parts of the candidates then find those that threads do execute.
         let mut parts = 1;
         for attempt in 0..COVERAGE_RUNS * PARTS {
             let part: Vec<usize> = (0..sites.len()).filter(|_| random.random_ratio(1, parts)).collect();
-            let plan = HoldPlan::without_holds(random.random(), &part, first.elapsed);
-            let run = runner.run(Conditions {
+            let plan = HoldPlan::without_holds(random.random(), &part, program.first.elapsed);
+            let run = program.runner.run(Conditions {
                 priorities: if coverage.has_real_time { Priorities::RealTime } else { Priorities::Ordinary },
-                ..Conditions::for_site_search(options, first, sites, plan)
+                ..program.conditions(sites, plan)
             })?;
             coverage.has_real_time |= run.record.has_real_time;
             for (site, threads) in &run.record.threads_at {
@@ -235,9 +194,4 @@ fn instruction_at(place: &CodePlace) -> Option<Instruction> {
     let mut bytes = [0; LONGEST];
     let read = File::open(&place.file).ok()?.read_at(&mut bytes, place.offset).ok()?;
     decode(&bytes[..read], place.offset)
-}
-
-fn is_common(module: &Path) -> bool {
-    let name = module.file_name().unwrap_or_default().to_string_lossy();
-    COMMON_LIBRARIES.iter().any(|start| name.starts_with(start))
 }

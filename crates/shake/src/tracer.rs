@@ -17,6 +17,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use morecores_findings::{CodePlace, Priorities};
 use nix::errno::Errno;
 use nix::libc::{
     self, PTRACE_EVENT_CLONE, PTRACE_EVENT_EXEC, PTRACE_EVENT_FORK, PTRACE_EVENT_STOP, PTRACE_EVENT_VFORK,
@@ -29,12 +30,10 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
 
 use crate::address_space::{AddressSpace, HalfUpdate};
-use crate::code::CodePlace;
 use crate::holds::HoldPlan;
 use crate::launch::{self, OutputFiles};
 use crate::tracee::{self, NO_SIGNAL, Report};
 use crate::variables::DataPlace;
-use crate::verdict::Priorities;
 use core_file::Crash;
 use own_priority::OwnPriority;
 pub(crate) use stacks::ThreadStack;
@@ -79,7 +78,7 @@ pub(crate) enum Observation<'a> {
 
 /// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum End {
+pub(crate) enum End {
     /// Exit status.
     Exited(i32),
     /// Signal that ended the program.

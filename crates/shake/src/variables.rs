@@ -7,15 +7,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use morecores_findings::CodePlace;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::code::{CodeMap, CodePlace};
+use crate::code::CodeMap;
 use crate::disassembly;
-use crate::first_runs::FirstRuns;
 use crate::holds::HoldPlan;
-use crate::runner::{Conditions, Runner};
-use crate::search::Options;
+use crate::program::Program;
 use crate::tracer::{MOST_WATCHPOINTS, Observation};
 
 /// Most runs with watchpoints. Each watches four variables.
@@ -49,24 +48,21 @@ impl DataPlace {
 /// # Errors
 /// The program cannot be started or traced.
 pub(crate) fn find_shared_accesses(
-    runner: &Runner<'_>,
-    options: &Options,
-    first: &FirstRuns,
-    modules: &[&PathBuf],
+    program: &Program<'_>,
     random: &mut impl Rng,
 ) -> io::Result<BTreeSet<CodePlace>> {
-    let mut variables: Vec<DataPlace> = modules.iter().flat_map(|module| written_variables(module)).collect();
+    let mut variables: Vec<DataPlace> =
+        program.modules().flat_map(|module| written_variables(module)).collect();
     variables.shuffle(random);
     // Places after the accesses.
     let mut ends: BTreeMap<PathBuf, BTreeSet<u64>> = BTreeMap::new();
     let began = Instant::now();
     for watched in variables.chunks(MOST_WATCHPOINTS).take(MOST_RUNS) {
-        if began.elapsed() > options.time / TIME_SHARE {
+        if began.elapsed() > program.options.time / TIME_SHARE {
             break;
         }
-        let plan = HoldPlan::without_holds(0, &[], first.elapsed);
-        let conditions = Conditions::for_site_search(options, first, &[], plan);
-        let run = runner.observe(conditions, Observation::Variables(watched))?;
+        let plan = HoldPlan::without_holds(0, &[], program.first.elapsed);
+        let run = program.runner.observe(program.conditions(&[], plan), Observation::Variables(watched))?;
         for accesses in run.accesses.values() {
             let threads: BTreeSet<i32> = accesses.values().flatten().copied().collect();
             if threads.len() > 1 {

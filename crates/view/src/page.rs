@@ -28,6 +28,8 @@ pub struct Page {
     pub studies: Vec<PageStudy>,
     /// Studies of locks, in the order of the arguments.
     pub locks: Vec<PageLocks>,
+    /// Searches for failures that depend on the order of threads, in the order of the arguments.
+    pub searches: Vec<PageSearch>,
     /// Comparison of the first two studies, if one was requested.
     pub comparison: Option<ComparisonText>,
     /// Classic benchmarks, published and measured, if the page shows a suite.
@@ -46,6 +48,7 @@ impl Page {
             tool: tool.to_owned(),
             studies: Vec::new(),
             locks: Vec::new(),
+            searches: Vec::new(),
             comparison: None,
             benchmarks: Vec::new(),
             suite: None,
@@ -208,6 +211,45 @@ pub struct PageLocks {
     pub tables: Vec<PageTable>,
     /// Notices on reading the figures, the most serious first.
     pub notices: Vec<NoticeText>,
+}
+
+/// Data of one search for failures that depend on the order of threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PageSearch {
+    /// Name of the search's directory.
+    pub name: String,
+    /// Command as a person would type it.
+    pub command: String,
+    /// Conclusion, in sentences.
+    pub verdict: String,
+    /// The first failure in a sentence, if any run failed, and its details, one line each.
+    pub failure: Vec<String>,
+    /// Rates of failure, in the order of display.
+    pub rates: Vec<PageRate>,
+    /// Tables: the runs, the sites whose holds were compared, and all sites.
+    pub tables: Vec<PageTable>,
+    /// Stacks of all threads at the first failure, one line each.
+    pub stacks: Vec<String>,
+    /// Notes on the size and the conditions of the search.
+    pub notes: Vec<String>,
+}
+
+/// Rate of failure of some runs of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PageRate {
+    /// Conditions of the runs.
+    pub name: String,
+    /// Number of runs.
+    pub runs: u32,
+    /// Number of those that failed.
+    pub failed: u32,
+    /// Ends of the 95% interval of the share of failing runs, which holds at any time of the
+    /// search; 0 to 1.
+    pub interval: [f64; 2],
+    /// Counts and interval, as every report prints them.
+    pub text: String,
 }
 
 /// Text of a comparison.

@@ -3,6 +3,7 @@ import type { BenchmarkText } from "./BenchmarkText.ts";
 import type { ComparisonText } from "./ComparisonText.ts";
 import type { ListedStudy } from "./ListedStudy.ts";
 import type { PageLocks } from "./PageLocks.ts";
+import type { PageSearch } from "./PageSearch.ts";
 import type { PageStudy } from "./PageStudy.ts";
 import type { SuiteText } from "./SuiteText.ts";
 
@@ -26,6 +27,10 @@ studies: Array<PageStudy>,
  * Studies of locks, in the order of the arguments.
  */
 locks: Array<PageLocks>, 
+/**
+ * Searches for failures that depend on the order of threads, in the order of the arguments.
+ */
+searches: Array<PageSearch>, 
 /**
  * Comparison of the first two studies, if one was requested.
  */

@@ -17,8 +17,8 @@ use super::WorthArgs;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// Directories of the studies; or one directory of `morecores suite`, to show its benchmarks
-    /// beside the published results
+    /// Directories of the studies, and of the searches of `morecores shake`; or one directory of
+    /// `morecores suite`, to show its benchmarks beside the published results
     #[arg(required = true)]
     pub(crate) studies: Vec<PathBuf>,
     /// File of the page; `-` is standard output [default: report.html; no page with --plot]

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Show a study of a command or of locks, as text or in a format for programs
+/// Show a study of a command or of locks, or a search of `shake`, as text or for programs
 #[derive(Debug, Args)]
 #[command(after_help = EXIT)]
 pub(crate) struct ShowArgs {
-    /// Directory of the study
+    /// Directory of the study, or of the search
     pub(crate) study: PathBuf,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -20,6 +20,25 @@ pub(crate) struct ShowArgs {
     pub(crate) by: Option<Division>,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
+}
+
+impl ShowArgs {
+    /// Option that a search has no figures for, if one was chosen.
+    pub(crate) fn of_studies_only(&self) -> Option<&'static str> {
+        let options = [
+            (self.format.csv, "--csv"),
+            (self.format.markdown, "--markdown"),
+            (self.by.is_some(), "--by"),
+            (self.answer.worth.worth.is_some(), "--worth"),
+            (self.answer.exit_answer, "--exit-answer"),
+        ];
+        self.format.of_commands_only().or_else(|| chosen(options))
+    }
+}
+
+/// Name of the first option that was chosen.
+fn chosen<const COUNT: usize>(options: [(bool, &'static str); COUNT]) -> Option<&'static str> {
+    options.into_iter().find(|(is_chosen, _)| *is_chosen).map(|(_, option)| option)
 }
 
 /// Division of the time of traced runs.
@@ -83,13 +102,12 @@ pub(crate) struct FormatArgs {
 impl FormatArgs {
     /// Option of a format that describes runs of a command alone, if one was chosen.
     pub(crate) fn of_commands_only(&self) -> Option<&'static str> {
-        let formats = [
+        chosen([
             (self.hyperfine_json, "--hyperfine-json"),
             (self.bencher, "--bencher"),
             (self.github_benchmark, "--github-benchmark"),
             (self.openmetrics, "--openmetrics"),
-        ];
-        formats.into_iter().find(|(is_chosen, _)| *is_chosen).map(|(_, option)| option)
+        ])
     }
 }
 

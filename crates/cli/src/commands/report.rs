@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use morecores_findings::is_search;
 use morecores_report as words;
 use morecores_view::page::{Page, Picture};
 
 use super::benchmarks::{PublishedComparison, SuiteStudies};
 use super::page::{Depth, StudyOnPage, new_page, page_study};
+use super::search::add_search;
 use super::show::ShownStudy;
 use crate::args::ReportArgs;
 use crate::options::{PlotFormat, ReportOptions};
@@ -29,9 +31,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         Some(suite) => suite_page(suite, depth)?,
         None => studies_page(&args.studies, options.worth, depth)?,
     };
+    let has_others = !page.locks.is_empty() || !page.searches.is_empty();
     ensure!(
-        options.plots.is_empty() || page.locks.is_empty() || !page.studies.is_empty(),
-        "--plot draws studies of commands, but these are studies of locks: -o writes a page with their pictures"
+        options.plots.is_empty() || !has_others || !page.studies.is_empty(),
+        "--plot draws studies of commands, and there is none among these: -o writes a page with their pictures"
     );
     for plot in &options.plots {
         let svg = morecores_picture::svg(&page, plot.order)
@@ -62,6 +65,15 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 fn studies_page(paths: &[PathBuf], worth: Option<f64>, depth: Depth) -> Result<(Page, Vec<String>)> {
     let (mut page, mut unread) = (new_page(), Vec::new());
     for path in paths {
+        if is_search(path) {
+            ensure!(
+                worth.is_none(),
+                "--worth is for studies, but {} is a search: leave it out",
+                path.display()
+            );
+            add_search(&mut page, path)?;
+            continue;
+        }
         let mut shown = ShownStudy::read(path)?;
         shown.set_worth(worth)?;
         unread.extend(shown.add_to_page(&mut page, depth)?);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use morecores_catalogue::Benchmark;
+use morecores_findings::is_search;
 use morecores_lock_lab::locks_view;
 use morecores_report::{self as report, Style};
 use morecores_study::lock::LockStudy;
@@ -16,12 +17,16 @@ use morecores_view::page::{ListedState, ListedStudy, Page};
 
 use super::loaded_study::{LoadedStudy, Purpose, study_name};
 use super::page::{Depth, page_study};
+use super::search::show_search;
 use super::traced_run::{CUT_SHORT, has_cut_short_trace};
 use crate::args::{Division, FormatArgs, ShowArgs};
 use crate::options::{locks_command_line, worth};
 use crate::{exit, terminal};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
+    if is_search(&args.study) {
+        return show_search(args);
+    }
     let style = Style { wide: args.wide, ..terminal::style() };
     let worth = worth(&args.answer.worth)?;
     ensure!(

@@ -6,6 +6,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod locks;
+pub(crate) mod search;
 pub(crate) mod studies;
 
 use std::collections::BTreeSet;

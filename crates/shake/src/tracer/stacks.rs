@@ -6,13 +6,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use morecores_findings::CodePlace;
 use morecores_study::trace::{CodeAddress, Module};
 use morecores_symbols::{MappedFiles, Unwinder, UserRegisters};
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 use procfs::process::Process;
 
-use crate::code::{CodeMap, CodePlace};
+use crate::code::CodeMap;
 use crate::tracee;
 
 /// Time that a thread gets to stop. One in an uninterruptible sleep does not.

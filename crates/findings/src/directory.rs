@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ShakeError;
-use crate::code::CodePlace;
+use crate::failure::Failure;
 use crate::findings::Findings;
+use crate::place::CodePlace;
 use crate::schedule::Schedule;
 
 /// Version of the format.
@@ -26,63 +26,98 @@ const HEADER: &str = "search.json";
 const STDOUT: &str = "stdout";
 const RUNS: &str = "runs.jsonl";
 /// Name of the core of the first failure.
-pub(crate) const CORE: &str = "core";
+pub const CORE: &str = "core";
 const FINDINGS: &str = "findings.json";
 
 /// Program and conditions of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Header {
-    pub(crate) schema: String,
-    pub(crate) command: Vec<String>,
+pub struct Header {
+    /// Version of the format, [`Header::schema`].
+    pub schema: String,
+    /// The program with its arguments.
+    pub command: Vec<String>,
     /// Numbers of the CPUs of the runs on several CPUs.
-    pub(crate) cpus: Vec<usize>,
-    pub(crate) check: Option<String>,
-    pub(crate) seed: u64,
+    pub cpus: Vec<usize>,
+    /// Command that judges a run.
+    pub check: Option<String>,
+    /// Seed of every choice.
+    pub seed: u64,
     /// Elapsed time of a first run, in seconds.
-    pub(crate) elapsed_s: f64,
+    pub elapsed_s: f64,
     /// Time limit of a run, in seconds.
-    pub(crate) timeout_s: f64,
+    pub timeout_s: f64,
     /// Whether threads have real-time priorities.
-    pub(crate) real_time: bool,
+    pub real_time: bool,
 }
 
 impl Header {
-    pub(crate) fn schema() -> String {
+    /// Version of the format that this version writes.
+    pub fn schema() -> String {
         SCHEMA.to_owned()
     }
 }
 
 /// Run of a search: every choice in it, and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RunLine {
+pub struct RunLine {
     /// Number, from 1.
-    pub(crate) run: u64,
-    pub(crate) schedule: Schedule,
+    pub run: u64,
+    /// Conditions of the run.
+    pub schedule: Schedule,
     /// Seed of the times and lengths of the holds.
-    pub(crate) seed: u64,
-    pub(crate) sites: Vec<CodePlace>,
-    pub(crate) elapsed_s: f64,
+    pub seed: u64,
+    /// Places at which threads are held.
+    pub sites: Vec<CodePlace>,
+    /// Elapsed time, in seconds.
+    pub elapsed_s: f64,
     /// Number of holds that could change the order of threads.
-    pub(crate) holds: u64,
-    pub(crate) failure: Option<String>,
+    pub holds: u64,
+    /// Failure, if it failed.
+    pub failure: Option<Failure>,
+}
+
+/// Directory that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It cannot be created.
+    #[error("cannot use {}: {error}; choose another directory with -o", path.display())]
+    Create {
+        /// Path of the directory.
+        path: PathBuf,
+        /// Reason.
+        error: io::Error,
+    },
+    /// It holds no search that this version can read.
+    #[error("cannot read {} as a search: {error}", path.display())]
+    Read {
+        /// Path of the directory.
+        path: PathBuf,
+        /// Reason.
+        error: io::Error,
+    },
+}
+
+impl DirectoryError {
+    fn read(path: &Path, error: impl Into<io::Error>) -> Self {
+        Self::Read { path: path.to_owned(), error: error.into() }
+    }
 }
 
 /// Writer of a new directory.
 #[derive(Debug)]
-pub(crate) struct StudyWriter {
+pub struct DirectoryWriter {
     directory: PathBuf,
     runs: Option<File>,
 }
 
-impl StudyWriter {
+impl DirectoryWriter {
     /// Creates the directory.
     ///
     /// # Errors
     /// It exists already, or cannot be created.
-    pub(crate) fn create(directory: &Path) -> Result<Self, ShakeError> {
-        let created = fs::create_dir(directory);
-        let error = |error| ShakeError::Directory { path: directory.to_owned(), error };
-        created.map_err(error)?;
+    pub fn create(directory: &Path) -> Result<Self, DirectoryError> {
+        let error = |error| DirectoryError::Create { path: directory.to_owned(), error };
+        fs::create_dir(directory).map_err(error)?;
         Ok(Self { directory: directory.to_owned(), runs: None })
     }
 
@@ -90,7 +125,7 @@ impl StudyWriter {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub(crate) fn begin(&mut self, header: &Header, stdout: Option<&[u8]>) -> io::Result<()> {
+    pub fn begin(&mut self, header: &Header, stdout: Option<&[u8]>) -> io::Result<()> {
         self.write(HEADER, header)?;
         if let Some(stdout) = stdout {
             fs::write(self.directory.join(STDOUT), stdout)?;
@@ -103,7 +138,7 @@ impl StudyWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn append(&mut self, run: &RunLine) -> io::Result<()> {
+    pub fn append(&mut self, run: &RunLine) -> io::Result<()> {
         let Some(file) = &mut self.runs else { return Ok(()) };
         file.write_all((serde_json::to_string(run)? + "\n").as_bytes())
     }
@@ -112,7 +147,7 @@ impl StudyWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn finish(&self, findings: &Findings) -> io::Result<()> {
+    pub fn finish(&self, findings: &Findings) -> io::Result<()> {
         self.write(FINDINGS, findings)
     }
 
@@ -121,7 +156,7 @@ impl StudyWriter {
     }
 }
 
-impl Drop for StudyWriter {
+impl Drop for DirectoryWriter {
     fn drop(&mut self) {
         // A search that could not begin has nothing to keep.
         if self.runs.is_none() {
@@ -130,21 +165,44 @@ impl Drop for StudyWriter {
     }
 }
 
-/// Directory of an earlier search.
-#[derive(Debug)]
-pub(crate) struct Study {
-    pub(crate) header: Header,
-    pub(crate) stdout: Option<Vec<u8>>,
-    pub(crate) runs: Vec<RunLine>,
+/// Whether a directory is that of a search.
+pub fn is_search(directory: &Path) -> bool {
+    directory.join(HEADER).is_file()
 }
 
-impl Study {
+/// Findings of an ended search.
+///
+/// # Errors
+/// It has not ended, or this version cannot read its findings.
+pub fn read_findings(directory: &Path) -> Result<Findings, DirectoryError> {
+    let error = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            DirectoryError::read(directory, io::Error::other("it has no findings yet; let the search end"))
+        }
+        _ => DirectoryError::read(directory, error),
+    };
+    let text = fs::read_to_string(directory.join(FINDINGS)).map_err(error)?;
+    serde_json::from_str(&text).map_err(|error| DirectoryError::read(directory, error))
+}
+
+/// Earlier search.
+#[derive(Debug)]
+pub struct Search {
+    /// Program and conditions.
+    pub header: Header,
+    /// Output that every run must have, if there is such a rule.
+    pub stdout: Option<Vec<u8>>,
+    /// Runs that have ended.
+    pub runs: Vec<RunLine>,
+}
+
+impl Search {
     /// Reads the directory. A last line that was cut short is left out.
     ///
     /// # Errors
     /// It is no directory of a search, or one of a newer version.
-    pub(crate) fn read(directory: &Path) -> Result<Self, ShakeError> {
-        let error = |error| ShakeError::Directory { path: directory.to_owned(), error };
+    pub fn read(directory: &Path) -> Result<Self, DirectoryError> {
+        let error = |error| DirectoryError::read(directory, error);
         let text = fs::read_to_string(directory.join(HEADER)).map_err(error)?;
         let header: Header = serde_json::from_str(&text).map_err(io::Error::from).map_err(error)?;
         if header.schema != SCHEMA {
@@ -177,7 +235,7 @@ mod tests {
     fn a_run_is_read_back_and_a_cut_line_is_not() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("p.shake");
-        let mut writer = StudyWriter::create(&path).unwrap();
+        let mut writer = DirectoryWriter::create(&path).unwrap();
         writer.begin(&header(), Some(b"right")).unwrap();
         let run = RunLine {
             run: 1,
@@ -186,23 +244,23 @@ mod tests {
             sites: vec![CodePlace { file: "/p".into(), offset: 7 }],
             elapsed_s: 0.25,
             holds: 2,
-            failure: Some("SIGSEGV".to_owned()),
+            failure: Some(Failure::Signal(11)),
         };
         writer.append(&run).unwrap();
         writer.runs.as_ref().unwrap().write_all(b"{\"run\":2,").unwrap();
         drop(writer);
-        let study = Study::read(&path).unwrap();
-        assert_eq!((study.header, study.stdout), (header(), Some(b"right".to_vec())));
-        assert_eq!(study.runs, [run]);
+        let search = Search::read(&path).unwrap();
+        assert_eq!((search.header, search.stdout), (header(), Some(b"right".to_vec())));
+        assert_eq!(search.runs, [run]);
     }
 
     #[test]
     fn an_existing_directory_is_left_alone() {
         let home = tempfile::tempdir().unwrap();
-        let error = StudyWriter::create(home.path()).unwrap_err();
+        let error = DirectoryWriter::create(home.path()).unwrap_err();
         assert!(error.to_string().contains("choose another"), "{error}");
         assert!(home.path().exists());
-        drop(StudyWriter::create(&home.path().join("a")).unwrap());
+        drop(DirectoryWriter::create(&home.path().join("a")).unwrap());
         assert!(!home.path().join("a").exists(), "nothing was begun");
     }
 
@@ -211,7 +269,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let newer = Header { schema: "morecores.shake/2".to_owned(), ..header() };
         fs::write(home.path().join(HEADER), serde_json::to_string(&newer).unwrap()).unwrap();
-        let error = Study::read(home.path()).unwrap_err();
+        let error = Search::read(home.path()).unwrap_err();
         assert!(error.to_string().contains("morecores.shake/2"), "{error}");
     }
 }

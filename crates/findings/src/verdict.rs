@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use morecores_statistics::Interval;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Schedule, Tally};
 
 /// Conclusion of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// No run failed. That is a bound of the rate, never a proof.
@@ -36,8 +36,10 @@ pub enum Verdict {
 
 /// Whether threads of a real-time priority were held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Priorities {
+pub enum Priorities {
+    /// A thread of a real-time priority was held.
     RealTime,
+    /// No such thread was held.
     Ordinary,
 }
 
@@ -47,15 +49,16 @@ const DOMINANCE: f64 = 4.0;
 
 /// Runs and failures under each schedule, on which a verdict rests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Observations<'a> {
+pub struct Observations<'a> {
     /// All runs.
-    pub(crate) all: &'a BTreeMap<Schedule, Tally>,
+    pub all: &'a BTreeMap<Schedule, Tally>,
     /// Those with holds at the sites of the first failure alone. Their rates are comparable.
-    pub(crate) focused: &'a BTreeMap<Schedule, Tally>,
-    pub(crate) priorities: Priorities,
+    pub focused: &'a BTreeMap<Schedule, Tally>,
+    /// Priorities of the held threads.
+    pub priorities: Priorities,
     /// Whether rendezvous at a plain store made the program fail. Only its order with later reads
     /// differs between one CPU and several.
-    pub(crate) fails_at_store: bool,
+    pub fails_at_store: bool,
 }
 
 impl Observations<'_> {
@@ -101,7 +104,7 @@ impl Observations<'_> {
 }
 
 /// Concludes from the failures under each schedule.
-pub(crate) fn verdict(observations: &Observations<'_>) -> Verdict {
+pub fn verdict(observations: &Observations<'_>) -> Verdict {
     let failed = |schedule| observations.failed(schedule);
     if Schedule::ALL.into_iter().all(|schedule| failed(schedule) == 0) {
         return Verdict::NoFailure;
@@ -132,7 +135,7 @@ pub(crate) fn verdict(observations: &Observations<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Failure;
+    use crate::failure::Failure;
 
     fn verdict(tallies: &BTreeMap<Schedule, Tally>) -> Verdict {
         with_priorities(tallies, Priorities::Ordinary)

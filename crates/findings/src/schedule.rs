@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use morecores_statistics::{Interval, proportion_interval};
+use morecores_study::Quantity;
 use serde::{Deserialize, Serialize};
 
-use crate::holds::HoldKind;
-use crate::outcome::Failure;
+use crate::failure::Failure;
 
 /// Conditions of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -40,43 +40,28 @@ impl Schedule {
     }
 
     /// CPUs of a run, of all CPUs.
-    pub(crate) fn cpus(self, cpus: &[usize]) -> &[usize] {
+    pub fn cpus(self, cpus: &[usize]) -> &[usize] {
         if self.is_on_one_cpu() { &cpus[cpus.len().saturating_sub(1)..] } else { cpus }
-    }
-
-    /// Moment of the holds, if there are any.
-    pub(crate) fn hold_kind(self) -> Option<HoldKind> {
-        match self {
-            Self::OneCpu | Self::Cpus => None,
-            Self::OneCpuHolds | Self::CpusHolds => Some(HoldKind::Before),
-            Self::CpusSplits => Some(HoldKind::Inside),
-            Self::CpusTogether => Some(HoldKind::Together),
-        }
     }
 
     /// Whether threads are held.
     pub fn has_holds(self) -> bool {
-        self.hold_kind().is_some()
+        !matches!(self, Self::OneCpu | Self::Cpus)
     }
 }
 
 /// Runs and failures under one schedule.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Number of runs.
     pub runs: u64,
     /// Number of failures of each kind.
-    #[serde(serialize_with = "by_name")]
     pub failures: BTreeMap<Failure, u64>,
-}
-
-fn by_name<S: serde::Serializer>(failures: &BTreeMap<Failure, u64>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(failures.iter().map(|(failure, count)| (failure.to_string(), count)))
 }
 
 impl Tally {
     /// Adds a run.
-    pub(crate) fn add(&mut self, failure: Option<&Failure>) {
+    pub fn add(&mut self, failure: Option<&Failure>) {
         self.runs += 1;
         if let Some(failure) = failure {
             *self.failures.entry(failure.clone()).or_default() += 1;
@@ -98,28 +83,15 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Interval { lo, hi } = self.rate();
         match self.failed() {
-            0 => write!(f, "0 of {} (below {})", self.runs, Percent(hi)),
-            failed => write!(f, "{failed} of {} ({} to {})", self.runs, Percent(lo), Percent(hi)),
+            0 => write!(f, "0 of {} (below {})", self.runs, percent(hi)),
+            failed => write!(f, "{failed} of {} ({} to {})", self.runs, percent(lo), percent(hi)),
         }
     }
 }
 
-/// Share, written in percent with two digits.
-pub(crate) struct Percent(pub(crate) f64);
-
-impl fmt::Display for Percent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = self.0 * 100.0;
-        // Two digits, but none after the point from 10% on.
-        let decimals = if percent >= 9.95 || percent == 0.0 {
-            0
-        } else if percent >= 0.995 {
-            1
-        } else {
-            2
-        };
-        write!(f, "{percent:.decimals$}%")
-    }
+/// Share in percent.
+pub(crate) fn percent(share: f64) -> String {
+    Quantity::Share.text(share)
 }
 
 #[cfg(test)]
@@ -137,14 +109,5 @@ mod tests {
         assert!(text.starts_with("27 of 223 ("), "{text}");
         let none = Tally { runs: 436, ..Tally::default() };
         assert!(none.to_string().starts_with("0 of 436 (below 1."), "{none}");
-    }
-
-    #[test]
-    fn percentages_have_two_digits() {
-        let texts: Vec<String> = [0.0, 0.0042, 0.0123, 0.0999, 0.123, 1.0]
-            .into_iter()
-            .map(|share| Percent(share).to_string())
-            .collect();
-        assert_eq!(texts, ["0%", "0.42%", "1.2%", "10%", "12%", "100%"]);
     }
 }

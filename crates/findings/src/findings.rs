@@ -1,20 +1,48 @@
-//! Findings of a search, as data: the JSON of `--json`.
+//! Findings of a search, as data: the JSON of `findings.json`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::code::CodePlace;
-use crate::description::{Description, StackDescription, WaitDescription};
-use crate::helgrind::HelgrindUse;
-use crate::outcome::Failure;
+use crate::failure::Failure;
+use crate::place::{CodePlace, Description, StackDescription, WaitDescription};
 use crate::schedule::{Schedule, Tally};
-use crate::sites::Evidence;
 use crate::verdict::Verdict;
 
+/// Part that Helgrind had in the choice of the sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HelgrindUse {
+    /// None: valgrind is not installed.
+    #[default]
+    Missing,
+    /// It saw a whole run.
+    Complete,
+    /// Its run did not end in time, or a signal ended it. Some programs crash in valgrind.
+    CutShort,
+}
+
+/// Observation that makes an instruction a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// Helgrind reports it as a race, or watchpoints show that several threads use its variable.
+    Race,
+    /// It is the instruction after a race, or accesses memory near one.
+    NearRace,
+    /// It is a call that orders threads, or the instruction after it.
+    ThreadCall,
+    /// It is an atomic instruction, or the one after it.
+    Atomic,
+    /// Several threads access the same memory by it, or by it and others. One of them writes.
+    SharedData,
+    /// It accesses memory near such a call or instruction.
+    NearAccess,
+}
+
 /// Number of sites at each step of the selection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteCounts {
     /// Instructions in the code that may matter.
     pub candidates: usize,
@@ -27,7 +55,7 @@ pub struct SiteCounts {
 }
 
 /// Site of the search.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SiteRecord {
     /// Place in a file.
     pub place: CodePlace,
@@ -44,10 +72,9 @@ pub struct SiteRecord {
 }
 
 /// First failure of the search.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FirstFailure {
     /// Kind of failure.
-    #[serde(serialize_with = "as_text")]
     pub failure: Failure,
     /// Number of the run, from 1, the first runs not counted.
     pub run: u64,
@@ -64,7 +91,7 @@ pub struct FirstFailure {
 }
 
 /// Core of a program for a debugger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoreFile {
     /// It is in this file.
@@ -73,12 +100,8 @@ pub enum CoreFile {
     Failed(String),
 }
 
-fn as_text<S: serde::Serializer>(failure: &Failure, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(failure)
-}
-
 /// Effect of holds at one site or at several together, on several CPUs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SiteEffect {
     /// Schedule of the runs.
     pub schedule: Schedule,
@@ -89,7 +112,7 @@ pub struct SiteEffect {
 }
 
 /// Result of a search.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Findings {
     /// Conclusion.
     pub verdict: Verdict,
@@ -117,4 +140,15 @@ pub struct Findings {
     pub tallies: BTreeMap<Schedule, Tally>,
     /// Effects of the sites of the first failure.
     pub effects: Vec<SiteEffect>,
+}
+
+/// Result of the repetitions of a run.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// Number of the run in its search.
+    pub run: u64,
+    /// Its failure at that time.
+    pub failure: Option<Failure>,
+    /// Repetitions and their failures.
+    pub tally: Tally,
 }

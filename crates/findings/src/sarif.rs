@@ -51,12 +51,10 @@ fn result(findings: &Findings, effect: &SiteEffect) -> Value {
             }}))
         })
         .collect();
-    let sites: Vec<String> = effect.sites.iter().map(words::site_text).collect();
     let text = format!(
-        "{} Failed runs with a thread held {} {}: {}.",
+        "{} Failed runs with a thread held {}: {}.",
         words::verdict_text(findings),
-        words::moment(effect.schedule),
-        sites.join(" or "),
+        words::effect_text(effect, " or "),
         effect.tally
     );
     json!({ "ruleId": rule(findings), "level": "error", "message": { "text": text }, "locations": locations })
