@@ -34,7 +34,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let has_others = !page.locks.is_empty() || !page.searches.is_empty();
     ensure!(
         options.plots.is_empty() || !has_others || !page.studies.is_empty(),
-        "--plot draws studies of commands, and there is none among these: -o writes a page with their pictures"
+        "--plot draws studies of commands, but these are studies of locks or searches: -o writes a page with their pictures"
     );
     for plot in &options.plots {
         let svg = morecores_picture::svg(&page, plot.order)
