@@ -195,7 +195,9 @@ fn a_crash_leaves_a_core() {
     let directory = home.path().join("search").to_string_lossy().into_owned();
     let text = search(&["-o", &directory], &case("use-after-free", &[]).binary, 3);
     assert!(text.contains("SIGSEGV"), "{text}");
-    assert_eq!(threads_of_core(Path::new(&directory)), [11, 0]);
+    // The other worker may have ended before.
+    let signals = threads_of_core(Path::new(&directory));
+    assert!(matches!(signals[..], [11, 0] | [11, 0, 0]), "{signals:?}");
 }
 
 /// Checks that the core of a search has the memory of each thread's stack. Returns the signal of
