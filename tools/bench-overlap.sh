@@ -12,6 +12,9 @@
 #
 # Before that it compares the CPU time of `make` and of overlap with one job on one CPU: of two
 # projects whose commands are deferred, and of one whose commands are not. COST_ROUNDS=40.
+#
+# First of all it prints the time of one shown call: by itself, under a listener in C that does
+# nothing but let it go on, and under overlap. ONLY=call.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -214,6 +217,37 @@ cost() {
                 fastest, median(more_elapsed, NR), deferred, median(calls, NR)
         }'
 }
+
+# call_cost: elapsed time of one call that the filter shows and nothing delays, on one CPU.
+call_cost() {
+    [[ call == *"${ONLY:-}"* ]] || return 0
+    local program round kind alone bare overlapped
+    for program in stat-calls bare-listener; do
+        cc -O2 -o "$work/$program" "$root/crates/overlap/benches/$program.c"
+    done
+    local calls=("$work/stat-calls" 50000)
+    for ((round = 0; round < 11; round++)); do
+        for kind in $(shuf -e alone bare overlapped); do
+            case $kind in
+                alone) alone=$(taskset -c 0 "${calls[@]}") ;;
+                bare) bare=$(taskset -c 0 "$work/bare-listener" "${calls[@]}") ;;
+                overlapped) overlapped=$(taskset -c 0 "$overlap" --jobs 1 -- "${calls[@]}" 2>/dev/null) ;;
+            esac
+        done
+        echo "$alone $bare $overlapped"
+    done | awk "$median"'
+        { alone[NR] = $1; bare[NR] = $2; overlapped[NR] = $3; more[NR] = $3 - $2 }
+        END {
+            middle = median(more, NR); rank = low(NR)
+            printf "one call     1 CPU: alone %.2f us   bare listener %.2f us   overlap %.2f us", \
+                median(alone, NR), median(bare, NR), median(overlapped, NR)
+            printf "   overlap beyond the listener %.2f us (95%% %.2f to %.2f, %d rounds)\n", \
+                middle, more[rank], more[NR + 1 - rank], NR
+        }'
+}
+
+call_cost
+[[ ${ONLY:-} != call ]] || exit 0
 
 say "fetching and configuring the sources"
 fetch_sources lua5.4 zlib bzip2 libpng1.6 cdparanoia

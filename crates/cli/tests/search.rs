@@ -22,7 +22,7 @@ fn a_search_is_shown_in_words() {
         "thread 2 waits for `table`, which thread 1 holds",
         "thread 2 in server",
         "before `inc dword ptr [counter]` in `server`, server.c:12",
-        "120 runs in 61 s; 30 of 40 sites held, of 300 candidates; holds took 1.03 times as long; seed 7",
+        "120 runs in 61 s; 30 of 40 sites held, of 300 candidates; runs with holds took 1.03 times as long; seed 7",
     ]);
 }
 

@@ -98,17 +98,18 @@ pub fn evidence_text(evidence: Evidence) -> &'static str {
     match evidence {
         Evidence::Race => "race",
         Evidence::NearRace => "near a race",
-        Evidence::ThreadCall => "call about threads",
-        Evidence::Atomic => "atomic",
+        Evidence::ThreadCall => "thread function",
+        Evidence::Atomic => "atomic instruction",
         Evidence::SharedData => "shared memory",
-        Evidence::NearAccess => "near these",
+        Evidence::NearAccess => "near a thread function or an atomic",
     }
 }
 
 /// Size of the search in one line.
 pub fn summary_text(findings: &Findings) -> String {
     let sites = &findings.sites;
-    let slowdown = findings.slowdown.map(|factor| format!("; holds took {factor:.2} times as long"));
+    let slowdown =
+        findings.slowdown.map(|factor| format!("; runs with holds took {factor:.2} times as long"));
     format!(
         "{} runs in {:.0} s; {} of {} sites held, of {} candidates{}; seed {}",
         findings.runs,
@@ -135,8 +136,7 @@ pub fn verdict_text(findings: &Findings) -> String {
             )
         }
         Verdict::NotThreadSafe => {
-            "It is not thread-safe: it fails on one CPU too, if another thread runs at the \
-                                   wrong moment."
+            "It is not thread-safe: it fails on one CPU too, if another thread runs at the wrong moment."
                 .to_owned()
         }
         Verdict::UnlockedUpdate => format!(

@@ -114,7 +114,7 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
 pub(crate) struct CanonicalFolders(HashMap<PathBuf, Option<PathBuf>>);
 
 impl CanonicalFolders {
-    /// As the function of this name.
+    /// Canonical name of a file, as by the function [`canonical`].
     pub(crate) fn canonical(&mut self, path: &Path) -> PathBuf {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return path.to_owned() };
         let folder = match self.0.get(parent) {

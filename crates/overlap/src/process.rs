@@ -418,8 +418,8 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Reads the fields in use. `procfs` parses all of them, for which a deferral would wait longer
-    /// than for the kernel's answer.
+    /// Reads the fields in use from the text of the file. Every deferral needs two, and `procfs`
+    /// would parse all fields.
     fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
         let number = |name: &str| field(name)?.parse().ok();

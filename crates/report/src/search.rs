@@ -43,9 +43,9 @@ pub fn page_search(name: &str, header: &Header, result: &Findings) -> PageSearch
 fn helgrind_note(helgrind: HelgrindUse) -> Option<&'static str> {
     match helgrind {
         HelgrindUse::Complete => None,
-        HelgrindUse::Missing => Some("without valgrind, breakpoints show which memory threads share"),
+        HelgrindUse::Missing => Some("without valgrind, breakpoints showed which memory threads share"),
         HelgrindUse::CutShort => {
-            Some("Helgrind saw no whole run; breakpoints show which memory threads share")
+            Some("Helgrind's run was cut short, so breakpoints showed which memory threads share")
         }
     }
 }
@@ -90,8 +90,8 @@ fn tally_table(title: &str, conditions: &str, rows: &[(String, &Tally)]) -> Tabl
             Column::labels(conditions, rows.iter().map(|(name, _)| name.clone())),
             Column::figures(0, "runs", tallies().map(|tally| count_cell(tally.runs))),
             Column::figures(0, "failed", tallies().map(|tally| count_cell(tally.failed()))),
-            Column::figures(0, "from", tallies().map(|tally| share_cell(tally.rate().lo))),
-            Column::figures(0, "to", tallies().map(|tally| share_cell(tally.rate().hi))),
+            Column::figures(0, "rate from", tallies().map(|tally| share_cell(tally.rate().lo))),
+            Column::figures(0, "rate to", tallies().map(|tally| share_cell(tally.rate().hi))),
             Column::labels("failures", tallies().map(kinds)),
         ],
     )
@@ -113,7 +113,7 @@ fn site_table(sites: &[SiteRecord]) -> Table {
             name("instruction", text(|site| site.instruction.clone()).collect()),
             name("place", sites.iter().map(|site| site.place.to_string()).collect()),
             name(
-                "because",
+                "evidence",
                 sites.iter().map(|site| findings::evidence_text(site.evidence).to_owned()).collect(),
             ),
             Column::figures(0, "holds", count(|site| site.holds)),
