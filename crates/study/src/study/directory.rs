@@ -10,7 +10,6 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::error::{StudyError, io_error};
 use super::upgrade::{SchemaError, upgrade_header};
@@ -62,7 +61,7 @@ impl<S: Subject> StudyRecordWriter<S> {
 
     fn fill(new: &Path, path: &Path, header: StudyHeader<S>) -> Result<Self, StudyError> {
         write_header(new, &header)?;
-        let lines = open_lines::<S>(new)?;
+        let lines = lock_lines::<S>(new)?;
         fs::rename(new, path).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists
             | io::ErrorKind::DirectoryNotEmpty
@@ -81,7 +80,7 @@ impl<S: Subject> StudyRecordWriter<S> {
         // The header is read first, because nothing may be created in a directory that is no study
         // of this subject. The content is read under the lock.
         read_header::<S>(path)?;
-        let lines = open_lines::<S>(path)?;
+        let lines = lock_lines::<S>(path)?;
         Ok(ResumableStudy { study: read(path)?, path: path.to_owned(), lines })
     }
 
@@ -156,7 +155,7 @@ impl<S: Subject> ResumableStudy<S> {
         adjust: impl FnOnce(&mut StudyHeader<S>),
     ) -> Result<(StudyRecord<S>, StudyRecordWriter<S>), StudyError> {
         let Self { mut study, path, mut lines } = self;
-        end_last_line(&mut lines).map_err(io_error("read", &lines_file::<S>(&path)))?;
+        end_last_line(&mut lines).map_err(io_error("read", &path.join(LINES)))?;
         traces::clean(&path)?;
         study.header.closing = None;
         adjust(&mut study.header);
@@ -185,23 +184,22 @@ pub(super) fn read_any(path: &Path) -> Result<AnyStudy, StudyError> {
 
 /// Study with this header: reads its lines and the headers of its traces.
 fn with_content<S: Subject>(path: &Path, header: StudyHeader<S>) -> Result<StudyRecord<S>, StudyError> {
-    let (runs, damaged_lines) = read_lines(&lines_file::<S>(path))?;
+    let (runs, damaged_lines) = read_lines::<S>(path)?;
     let traces = traces::read_trace_headers(path)?;
     let (traces, damaged_traces) = (traces.whole, traces.damaged);
     Ok(StudyRecord { header, runs, damaged_lines, traces, damaged_traces })
 }
 
 /// Readable lines, in order, and the number of unreadable lines.
-fn read_lines<L: DeserializeOwned>(file: &Path) -> Result<(Vec<L>, usize), StudyError> {
+fn read_lines<S: Subject>(path: &Path) -> Result<(Vec<S::Run>, usize), StudyError> {
     let (mut lines, mut damaged) = (Vec::new(), 0);
-    let mut reader = match File::open(file) {
-        Ok(file) => BufReader::new(file),
+    let Some(file) = open_lines_file::<S>(path, OpenOptions::new().read(true))? else {
         // The writer was killed between the two files: nothing was measured in this study.
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((lines, damaged)),
-        Err(e) => return Err(io_error("read", file)(e)),
+        return Ok((lines, damaged));
     };
+    let mut reader = BufReader::new(file);
     let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).map_err(io_error("read", file))? > 0 {
+    while reader.read_until(b'\n', &mut line).map_err(io_error("read", &path.join(LINES)))? > 0 {
         match serde_json::from_slice(&line) {
             Ok(understood) => lines.push(understood),
             Err(_) if line.trim_ascii().is_empty() => {}
@@ -276,25 +274,32 @@ fn parse_header<S: Subject>(path: &Path, value: serde_json::Value) -> Result<Stu
     serde_json::from_value(value).map_err(|e| damaged_header(path, e.to_string()))
 }
 
-/// File of the runs, which may have another name in an earlier schema.
-fn lines_file<S: Subject>(path: &Path) -> PathBuf {
-    let lines = path.join(LINES);
-    let earlier = S::EARLIER_LINES.map(|name| path.join(name));
-    earlier.filter(|earlier| !lines.exists() && earlier.exists()).unwrap_or(lines)
+/// Opens the file of the runs, which may have another name in an earlier schema. Returns none if
+/// there is no such file.
+fn open_lines_file<S: Subject>(path: &Path, options: &OpenOptions) -> Result<Option<File>, StudyError> {
+    // A writer may give the file its present name between the first two attempts; that name is
+    // therefore tried again.
+    for name in [Some(LINES), S::EARLIER_LINES, Some(LINES)].into_iter().flatten() {
+        let file = path.join(name);
+        match options.open(&file) {
+            Ok(lines) => return Ok(Some(lines)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(io_error("open", &file)(e)),
+        }
+    }
+    Ok(None)
 }
 
 /// Opens the file of runs for appending and locks it against a second writer.
-fn open_lines<S: Subject>(path: &Path) -> Result<File, StudyError> {
-    let file = lines_file::<S>(path);
-    let lines = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(file == path.join(LINES))
-        .open(&file)
-        .map_err(io_error("open", &file))?;
+fn lock_lines<S: Subject>(path: &Path) -> Result<File, StudyError> {
+    let file = path.join(LINES);
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    let lines = match open_lines_file::<S>(path, &options)? {
+        Some(lines) => lines,
+        None => options.create(true).open(&file).map_err(io_error("open", &file))?,
+    };
     match lines.try_lock() {
-        // Another writer may have renamed the file in between.
-        Ok(()) if lines_file::<S>(path) != file => Err(StudyError::Busy(path.to_owned())),
         Ok(()) => Ok(lines),
         Err(fs::TryLockError::WouldBlock) => Err(StudyError::Busy(path.to_owned())),
         Err(fs::TryLockError::Error(e)) => Err(io_error("lock", &file)(e)),
@@ -303,16 +308,21 @@ fn open_lines<S: Subject>(path: &Path) -> Result<File, StudyError> {
 
 /// Gives the file of runs its present name. The lock of its writer stays with the file.
 fn upgrade_lines_file<S: Subject>(path: &Path) -> Result<(), StudyError> {
-    let (file, lines) = (lines_file::<S>(path), path.join(LINES));
-    if file == lines { Ok(()) } else { fs::rename(&file, &lines).map_err(io_error("rename", &file)) }
+    let lines = path.join(LINES);
+    match S::EARLIER_LINES.map(|name| path.join(name)) {
+        Some(file) if !lines.exists() => fs::rename(&file, &lines).map_err(io_error("rename", &file)),
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether a process adds to the study at `path`: a writer holds a lock on the file of runs
 /// for its whole lifetime.
 pub(super) fn is_written_to<S: Subject>(path: &Path) -> bool {
     // If nobody holds a lock, this call takes one; closing the file releases it at once.
-    let lines = File::open(lines_file::<S>(path));
-    lines.is_ok_and(|lines| matches!(lines.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+    let lines = open_lines_file::<S>(path, OpenOptions::new().read(true));
+    lines.is_ok_and(|lines| {
+        lines.is_some_and(|lines| matches!(lines.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+    })
 }
 
 /// Ends an incomplete last line, so that it stays a separate line. The line is damaged and counted,
