@@ -9,10 +9,11 @@
 //!   findings.json   findings, written at the end
 //! ```
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use morecores_study::StudyState;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -36,6 +37,12 @@ pub struct Header {
     pub schema: String,
     /// The program with its arguments.
     pub command: Vec<String>,
+    /// Host name of the machine; empty in a search of an earlier version.
+    #[serde(default)]
+    pub host: String,
+    /// Start of the runs, in seconds since 1970; 0 in a search of an earlier version.
+    #[serde(default)]
+    pub created_at_s: f64,
     /// Numbers of the CPUs of the runs on several CPUs.
     pub cpus: Vec<usize>,
     /// Command that judges a run.
@@ -68,6 +75,10 @@ pub struct RunLine {
     pub seed: u64,
     /// Places at which threads are held.
     pub sites: Vec<CodePlace>,
+    /// Number of the hit at which each thread is held, from 1; at random hits if there is none. A
+    /// hit is an execution of one of these places by the thread.
+    #[serde(default)]
+    pub hit: Option<u32>,
     /// Elapsed time, in seconds.
     pub elapsed_s: f64,
     /// Number of holds that could change the order of threads.
@@ -130,7 +141,10 @@ impl DirectoryWriter {
         if let Some(stdout) = stdout {
             fs::write(self.directory.join(STDOUT), stdout)?;
         }
-        self.runs = Some(File::create(self.directory.join(RUNS))?);
+        let runs = File::create(self.directory.join(RUNS))?;
+        // The lock lasts as long as this process writes to the search.
+        runs.try_lock()?;
+        self.runs = Some(runs);
         Ok(())
     }
 
@@ -168,6 +182,16 @@ impl Drop for DirectoryWriter {
 /// Whether a directory is that of a search.
 pub fn is_search(directory: &Path) -> bool {
     directory.join(HEADER).is_file()
+}
+
+/// State of the search in a directory.
+pub fn search_state(directory: &Path) -> StudyState {
+    if directory.join(FINDINGS).is_file() {
+        return StudyState::Ended;
+    }
+    let runs = File::open(directory.join(RUNS));
+    let is_locked = runs.is_ok_and(|runs| matches!(runs.try_lock_shared(), Err(TryLockError::WouldBlock)));
+    if is_locked { StudyState::Measuring } else { StudyState::Killed }
 }
 
 /// Findings of an ended search.
@@ -222,6 +246,8 @@ mod tests {
         Header {
             schema: Header::schema(),
             command: vec!["./p".to_owned()],
+            host: "machine".to_owned(),
+            created_at_s: 1.5e9,
             cpus: vec![0, 1],
             check: None,
             seed: 1,
@@ -242,13 +268,16 @@ mod tests {
             schedule: Schedule::OneCpuHolds,
             seed: u64::MAX,
             sites: vec![CodePlace { file: "/p".into(), offset: 7 }],
+            hit: Some(3),
             elapsed_s: 0.25,
             holds: 2,
             failure: Some(Failure::Signal(11)),
         };
         writer.append(&run).unwrap();
         writer.runs.as_ref().unwrap().write_all(b"{\"run\":2,").unwrap();
+        assert_eq!(search_state(&path), StudyState::Measuring);
         drop(writer);
+        assert_eq!(search_state(&path), StudyState::Killed);
         let search = Search::read(&path).unwrap();
         assert_eq!((search.header, search.stdout), (header(), Some(b"right".to_vec())));
         assert_eq!(search.runs, [run]);

@@ -21,6 +21,8 @@ pub enum HelgrindUse {
     Complete,
     /// Its run did not end in time, or a signal ended it. Some programs crash in valgrind.
     CutShort,
+    /// None: it does not know what orders the threads of a Go program.
+    Unsuitable,
 }
 
 /// Observation that makes an instruction a site.
@@ -107,7 +109,11 @@ pub struct SiteEffect {
     pub schedule: Schedule,
     /// The sites.
     pub sites: Vec<Description>,
-    /// Runs with holds at exactly these sites.
+    /// Number of the hit at which each thread was held, as in
+    /// [`RunLine::hit`](crate::RunLine::hit).
+    #[serde(default)]
+    pub hit: Option<u32>,
+    /// Runs with holds at exactly these sites and hits.
     pub tally: Tally,
 }
 

@@ -15,7 +15,7 @@ mod verdict;
 mod words;
 
 pub use directory::{
-    CORE, DirectoryError, DirectoryWriter, Header, RunLine, Search, is_search, read_findings,
+    CORE, DirectoryError, DirectoryWriter, Header, RunLine, Search, is_search, read_findings, search_state,
 };
 pub use failure::{Failure, UnknownFailure};
 pub use findings::{

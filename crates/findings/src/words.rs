@@ -90,7 +90,8 @@ pub fn stack_text(stack: &StackDescription) -> String {
 /// Moment and sites of the holds of some runs, with `or` between the sites.
 pub fn effect_text(effect: &SiteEffect, or: &str) -> String {
     let sites: Vec<String> = effect.sites.iter().map(site_text).collect();
-    format!("{} {}", moment(effect.schedule), sites.join(or))
+    let hit = effect.hit.map(|hit| format!(" (execution {hit} of each thread)"));
+    format!("{} {}{}", moment(effect.schedule), sites.join(or), hit.unwrap_or_default())
 }
 
 /// Evidence in words, as the entry of a table.

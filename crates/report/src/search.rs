@@ -44,6 +44,9 @@ fn helgrind_note(helgrind: HelgrindUse) -> Option<&'static str> {
     match helgrind {
         HelgrindUse::Complete => None,
         HelgrindUse::Missing => Some("without valgrind, breakpoints showed which memory threads share"),
+        HelgrindUse::Unsuitable => Some(
+            "Helgrind does not know what orders goroutines, so breakpoints showed which memory threads share",
+        ),
         HelgrindUse::CutShort => {
             Some("Helgrind's run was cut short, so breakpoints showed which memory threads share")
         }

@@ -13,7 +13,7 @@ use crate::imports::{CodeSection, Imports};
 use crate::instruction::is_call;
 
 /// Beginnings of the names of functions that order threads.
-const THREAD_FUNCTIONS: [&str; 9] = [
+const THREAD_FUNCTIONS: [&str; 16] = [
     "pthread_",
     "sem_",
     "mtx_",
@@ -23,6 +23,14 @@ const THREAD_FUNCTIONS: [&str; 9] = [
     "_ZNSt6thread",
     "_ZNSt18condition",
     "sched_yield",
+    // Go: channels, new goroutines, locks, and pauses.
+    "runtime.chan",
+    "runtime.closechan",
+    "runtime.select",
+    "runtime.newproc",
+    "sync.(*",
+    "internal/sync.(*",
+    "time.Sleep",
 ];
 /// Instructions before and after an atomic one, or a call, within which an access to memory is a
 /// candidate.

@@ -22,6 +22,8 @@ const WINDOWS: usize = 8;
 const INSTANTS: usize = 16;
 /// Hits after which a site is disarmed until its next window. A hit costs about 10 µs.
 const HITS_A_WINDOW: u32 = 40;
+/// The same in a run with holds at one hit of each thread. It is armed from the beginning.
+const HITS_TO_COUNT: u32 = 1_000;
 /// The same, and the share and the least budget, in a run with rendezvous. Many are needed.
 const RENDEZVOUS_A_WINDOW: u32 = 400;
 const RENDEZVOUS_BUDGET: f64 = 0.2;
@@ -67,10 +69,23 @@ impl HoldKind {
     }
 }
 
+/// Choices of one run. They determine its plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub(crate) schedule: Schedule,
+    pub(crate) seed: u64,
+    /// Numbers of the sites with holds.
+    pub(crate) sites: Vec<usize>,
+    /// Hit of each thread at which it is held, from 1; at random hits if there is none.
+    pub(crate) hit: Option<u32>,
+}
+
 /// Plan of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct HoldPlan {
     pub(crate) kind: HoldKind,
+    /// The only hit of each thread that may become a hold.
+    hit: Option<u32>,
     /// Hits after which a site is disarmed until its next window.
     pub(crate) hits_a_window: u32,
     /// Windows in the order of their times.
@@ -82,12 +97,23 @@ pub(crate) struct HoldPlan {
 }
 
 impl HoldPlan {
-    /// Plan for a run that takes about `elapsed` under a schedule. One with holds and without sites
-    /// holds threads at random instants.
-    pub(crate) fn for_run(schedule: Schedule, seed: u64, sites: &[usize], elapsed: Duration) -> Self {
-        match HoldKind::under(schedule) {
-            None => Self::without_holds(seed, &[], elapsed),
-            Some(kind) => Self::new(seed, kind, sites, elapsed),
+    /// Plan for a run that takes about `elapsed`. One with holds and without sites holds threads at
+    /// random instants.
+    pub(crate) fn for_run(choice: &Choice, elapsed: Duration) -> Self {
+        match (HoldKind::under(choice.schedule), choice.hit) {
+            (None, _) => Self::without_holds(choice.seed, &[], elapsed),
+            (Some(kind), None) => Self::new(choice.seed, kind, &choice.sites, elapsed),
+            (Some(kind), Some(_)) => {
+                let windows =
+                    choice.sites.iter().map(|site| Window { at: Duration::ZERO, site: Some(*site) });
+                Self {
+                    hit: choice.hit,
+                    chance: 1.0,
+                    hits_a_window: HITS_TO_COUNT,
+                    windows: windows.collect(),
+                    ..Self::new(choice.seed, kind, &choice.sites, elapsed)
+                }
+            }
         }
     }
 
@@ -104,7 +130,7 @@ impl HoldPlan {
             HoldKind::Together => (RENDEZVOUS_BUDGET, LEAST_RENDEZVOUS_BUDGET_S, RENDEZVOUS_A_WINDOW),
         };
         let budget = Duration::from_secs_f64((elapsed.as_secs_f64() * share).max(least));
-        Self { kind, hits_a_window, windows, chance, budget, random }
+        Self { kind, hit: None, hits_a_window, windows, chance, budget, random }
     }
 
     /// Plan of a run that records the data addresses of `sites`.
@@ -117,11 +143,14 @@ impl HoldPlan {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let windows = windows(&mut random, sites, elapsed);
         let (kind, budget) = (HoldKind::Before, Duration::ZERO);
-        Self { kind, hits_a_window: HITS_WITHOUT_HOLDS, windows, chance: 0.0, budget, random }
+        Self { kind, hit: None, hits_a_window: HITS_WITHOUT_HOLDS, windows, chance: 0.0, budget, random }
     }
 
-    /// Decides on a hit: the length of its hold, or none.
-    pub(crate) fn next_hold(&mut self) -> Option<Duration> {
+    /// Decides on a hit, the thread's `hit`-th at its site: the length of its hold, or none.
+    pub(crate) fn next_hold(&mut self, hit: u32) -> Option<Duration> {
+        if self.hit.is_some_and(|chosen| chosen != hit) {
+            return None;
+        }
         if self.kind == HoldKind::Together {
             // The threads wait for each other by themselves.
             return (!self.budget.is_zero()).then_some(Duration::ZERO);
@@ -138,7 +167,7 @@ impl HoldPlan {
     /// Length of a hold at a random instant; `None` if there was enough of them.
     pub(crate) fn next_hold_anywhere(&mut self) -> Option<Duration> {
         self.chance = 1.0;
-        self.next_hold()
+        self.next_hold(1)
     }
 
     /// Number below `count`, at random.
@@ -192,13 +221,25 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn choice(schedule: Schedule, hit: Option<u32>, sites: &[usize]) -> Choice {
+        Choice { schedule, seed: 1, sites: sites.to_vec(), hit }
+    }
+
+    #[test]
+    fn a_chosen_hit_is_the_only_one_that_becomes_a_hold() {
+        let mut plan = HoldPlan::for_run(&choice(Schedule::OneCpuHolds, Some(20), &[3]), SECOND);
+        assert!(plan.windows == [Window { at: Duration::ZERO, site: Some(3) }]);
+        let holds: Vec<u32> = (1..=40).filter(|hit| plan.next_hold(*hit).is_some()).collect();
+        assert_eq!(holds, [20]);
+    }
+
     #[test]
     fn a_seed_repeats_its_plan() {
         let plan = |seed| HoldPlan::new(seed, HoldKind::Before, &[3, 4], SECOND);
         assert_eq!(plan(7).windows, plan(7).windows);
         assert_ne!(plan(7).windows, plan(8).windows);
         let (mut one, mut other) = (plan(7), plan(7));
-        assert!((0..100).all(|_| one.next_hold() == other.next_hold()));
+        assert!((0..100).all(|_| one.next_hold(1) == other.next_hold(1)));
     }
 
     #[test]
@@ -207,7 +248,7 @@ mod tests {
             let mut plan = HoldPlan::new(seed, HoldKind::Before, &[3, 4], SECOND);
             assert!(plan.windows.iter().all(|window| window.at <= SECOND));
             assert!(plan.windows.is_sorted_by_key(|window| window.at));
-            let holds: Vec<Duration> = (0..100_000).filter_map(|_| plan.next_hold()).collect();
+            let holds: Vec<Duration> = (0..100_000).filter_map(|hit| plan.next_hold(hit)).collect();
             let whole: Duration = holds.iter().sum();
             assert!(whole <= SECOND.mul_f64(BUDGET), "{whole:?}");
             assert!(holds.iter().all(|hold| *hold <= Duration::from_secs_f64(LONGEST_S)));
@@ -217,7 +258,7 @@ mod tests {
 
     #[test]
     fn without_sites_threads_are_held_at_instants() {
-        let plan = |schedule| HoldPlan::for_run(schedule, 1, &[], SECOND);
+        let plan = |schedule| HoldPlan::for_run(&choice(schedule, None, &[]), SECOND);
         let windows = plan(Schedule::OneCpuHolds).windows;
         assert!(windows.len() == INSTANTS && windows.iter().all(|window| window.site.is_none()));
         assert!(windows.is_sorted_by_key(|window| window.at));

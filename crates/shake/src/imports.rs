@@ -1,11 +1,16 @@
-//! Functions that a file calls in others: the names behind its calls. Pure: bytes in, names out.
+//! Code of a file, and the names of the functions behind its calls. Pure: bytes in, names out.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
-use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind};
+use object::{
+    Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind, SymbolKind,
+};
 
-/// Section with machine code.
+use crate::go_program;
+
+/// Section with machine code, or a function in it.
 pub(crate) struct CodeSection<'a> {
     pub(crate) address: u64,
     /// Offset in the file.
@@ -14,43 +19,61 @@ pub(crate) struct CodeSection<'a> {
 }
 
 impl CodeSection<'_> {
+    /// Part of the section at these addresses, if they lie in it.
+    fn part(&self, addresses: &Range<u64>) -> Option<Self> {
+        let start = addresses.start.checked_sub(self.address)?;
+        let end = addresses.end.checked_sub(self.address)?;
+        let bytes = self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
+        Some(Self { address: addresses.start, offset: self.offset + start, bytes })
+    }
+
     /// Offset in the file of the byte at an address.
     pub(crate) fn offset_at(&self, address: u64) -> u64 {
         address - self.address + self.offset
     }
 }
 
-/// Code of a file, and the pointers through which it calls imported functions.
+/// Code of a file, and the functions that it calls.
 pub(crate) struct Imports<'a> {
+    /// All code; of a Go program its own functions.
     sections: Vec<CodeSection<'a>>,
-    /// Name of the function by the address of its pointer.
+    /// Name of an imported function by the address of its pointer.
     names: BTreeMap<u64, &'a str>,
+    /// Name of a function of the file by its address.
+    functions: BTreeMap<u64, &'a str>,
 }
 
 impl<'a> Imports<'a> {
-    /// Reads the sections and the dynamic relocations of a file.
+    /// Reads the sections, the symbols and the dynamic relocations of a file.
     pub(crate) fn read(file: &object::File<'a>) -> Self {
         let sections = file.sections().filter(|section| section.kind() == SectionKind::Text);
         let sections = sections.filter_map(|section| {
             let (offset, _) = section.file_range()?;
             Some(CodeSection { address: section.address(), offset, bytes: section.data().ok()? })
         });
-        let sections = sections.collect();
+        let mut sections: Vec<CodeSection<'a>> = sections.collect();
+        if let Some(own) = go_program::own_functions(file) {
+            let part = |function: &Range<u64>| sections.iter().find_map(|section| section.part(function));
+            sections = own.iter().filter_map(part).collect();
+        }
+        let functions = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text);
+        let functions = functions.filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?)));
+        let functions = functions.collect();
         let Some((symbols, relocations)) = file.dynamic_symbol_table().zip(file.dynamic_relocations()) else {
-            return Self { sections, names: BTreeMap::new() };
+            return Self { sections, names: BTreeMap::new(), functions };
         };
         let named = relocations.filter_map(|(address, relocation)| {
             let RelocationTarget::Symbol(index) = relocation.target() else { return None };
             Some((address, symbols.symbol_by_index(index).ok()?.name().ok()?))
         });
-        Self { sections, names: named.collect() }
+        Self { sections, names: named.collect(), functions }
     }
 
     pub(crate) fn sections(&self) -> &[CodeSection<'a>] {
         &self.sections
     }
 
-    /// Name of the imported function that a call reaches: through its pointer, or through an entry
+    /// Name of the function that a call reaches: directly, through its pointer, or through an entry
     /// of the procedure linkage table.
     pub(crate) fn called_function(&self, call: &Instruction) -> Option<&'a str> {
         if call.op_count() == 0 {
@@ -60,7 +83,10 @@ impl<'a> Imports<'a> {
             OpKind::Memory if call.is_ip_rel_memory_operand() => {
                 self.names.get(&call.ip_rel_memory_address()).copied()
             }
-            OpKind::NearBranch64 => self.linked_function(call.near_branch_target()),
+            OpKind::NearBranch64 => {
+                let target = call.near_branch_target();
+                self.functions.get(&target).copied().or_else(|| self.linked_function(target))
+            }
             _ => None,
         }
     }

@@ -13,10 +13,12 @@
 //! runs, concludes and writes.
 
 mod address_space;
+mod chooser;
 mod code;
 mod description;
 mod disassembly;
 mod first_runs;
+mod go_program;
 mod helgrind;
 mod holds;
 mod imports;

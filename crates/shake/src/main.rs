@@ -27,7 +27,7 @@ struct Args {
     /// Number of CPUs of the runs on several CPUs [default: all usable CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     cpus: Option<u32>,
-    /// Most runs [default: 1000]
+    /// Most runs [default: 1000 until a first failure, then no limit but --time]
     #[arg(long, value_name = "N")]
     runs: Option<u64>,
     /// Most time, such as 30s or 10m
@@ -74,8 +74,7 @@ enum FailOn {
     SmpOnly,
 }
 
-/// Most runs of a search, and repetitions of one run, by default.
-const RUNS: u64 = 1_000;
+/// Repetitions of one run by default.
 const REPLAYS: u64 = 20;
 /// Exit status of a search that was impossible.
 const IMPOSSIBLE: u8 = 2;
@@ -125,7 +124,7 @@ fn run(args: Args) -> Result<ExitCode, String> {
     let options = Options {
         command: args.command,
         cpus: usable[usable.len() - count..].to_vec(),
-        runs: args.runs.unwrap_or(RUNS),
+        runs: args.runs,
         time: args.time,
         timeout: args.timeout,
         check: args.check,

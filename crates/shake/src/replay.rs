@@ -7,7 +7,7 @@ use std::time::Duration;
 use morecores_findings::{Priorities, Replay, Search, Tally};
 
 use crate::ShakeError;
-use crate::holds::HoldPlan;
+use crate::holds::{Choice, HoldPlan};
 use crate::runner::{Conditions, Runner};
 
 /// Repeats a run of the search in `directory`, `times` times: under the same schedule, with the
@@ -26,14 +26,15 @@ pub fn replay(directory: &Path, run: u64, times: u64) -> Result<Replay, ShakeErr
     if let Some(stdout) = search.stdout {
         runner.expect_stdout(stdout);
     }
-    let numbers: Vec<usize> = (0..line.sites.len()).collect();
+    let sites = (0..line.sites.len()).collect();
+    let choice = Choice { schedule: line.schedule, seed: line.seed, sites, hit: line.hit };
     let elapsed = Duration::from_secs_f64(header.elapsed_s);
     let mut tally = Tally::default();
     for _ in 0..times {
         let run = runner.run(Conditions {
             cpus: line.schedule.cpus(&header.cpus),
             sites: &line.sites,
-            plan: HoldPlan::for_run(line.schedule, line.seed, &numbers, elapsed),
+            plan: HoldPlan::for_run(&choice, elapsed),
             timeout: Duration::from_secs_f64(header.timeout_s),
             priorities: if header.real_time { Priorities::RealTime } else { Priorities::Ordinary },
             core: None,

@@ -11,25 +11,26 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use morecores_findings::{
     CORE, CoreFile, DirectoryWriter, Failure, Findings, FirstFailure, Header, HelgrindUse, Observations,
     Priorities, RunLine, Schedule, SiteCounts, SiteEffect, SiteRecord, Tally, Verdict, verdict,
 };
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
 
 use crate::ShakeError;
+use crate::chooser::{Chooser, Hit};
 use crate::description::Describer;
 use crate::first_runs::{FIRST_RUNS, FirstRuns};
-use crate::holds::{HoldPlan, choose_sites};
+use crate::holds::{Choice, HoldPlan};
 use crate::program::Program;
 use crate::runner::{Conditions, JudgedRun, Runner};
 use crate::sites::SiteTable;
 use crate::tracer::RunRecord;
 
+/// Runs without a failure after which a search ends by default.
+const RUNS: u64 = 1_000;
 /// Failures after which the rates are known well enough, and the least number of rounds for them.
 const ENOUGH_FAILURES: u64 = 20;
 const ENOUGH_ROUNDS: u64 = 60;
@@ -38,8 +39,6 @@ const ENOUGH_ROUNDS: u64 = 60;
 const ENOUGH_ROUNDS_ON_ONE_CPU: u64 = 150;
 /// Runs after which other sites are tried if holds at those so far have no effect.
 const OUT_OF_FOCUS: u64 = 10;
-/// One of so many runs with holds has them at random instants, where no site is.
-const INSTANTS_SHARE: u32 = 8;
 
 /// Program, limits and rules of a search.
 #[derive(Clone, Debug)]
@@ -48,8 +47,8 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// CPUs of the runs on several CPUs. The runs on one CPU have the last.
     pub cpus: Vec<usize>,
-    /// Most runs.
-    pub runs: u64,
+    /// Most runs; by default 1,000 until a first failure, and then no limit but `time`.
+    pub runs: Option<u64>,
     /// Most time.
     pub time: Duration,
     /// Time limit of one run; by default a multiple of the first runs.
@@ -100,13 +99,14 @@ pub fn search(options: &Options, report: &mut dyn FnMut(&str)) -> Result<Finding
     if let Some(stdout) = &first.expected_stdout {
         runner.expect_stdout(stdout.clone());
     }
-    let mut random = ChaCha8Rng::seed_from_u64(options.seed);
+    let mut chooser = Chooser::new(options.seed);
     let program = Program { runner: &runner, options, first: &first };
-    let sites = SiteTable::find(&program, &mut random)?;
+    let sites = SiteTable::find(&program, &mut chooser.random)?;
     options.check_stop()?;
     let without = match sites.helgrind {
         HelgrindUse::Missing => " (install valgrind for more)",
         HelgrindUse::CutShort => " (its run in Helgrind was cut short)",
+        HelgrindUse::Unsuitable => " (Helgrind does not know goroutines)",
         HelgrindUse::Complete => "",
     };
     let (candidates, executed) = (sites.candidates, sites.places.len());
@@ -121,7 +121,7 @@ pub fn search(options: &Options, report: &mut dyn FnMut(&str)) -> Result<Finding
         sites,
         first,
         study,
-        random,
+        chooser,
         began,
         runs: 0,
         held_elapsed: Vec::new(),
@@ -152,6 +152,8 @@ fn header(options: &Options, first: &FirstRuns, sites: &SiteTable) -> Header {
     Header {
         schema: Header::schema(),
         command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        created_at_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
         cpus: options.cpus.clone(),
         check: options.check.clone(),
         seed: options.seed,
@@ -169,13 +171,12 @@ struct SiteCount {
     failures: u64,
 }
 
-/// Choices of one run.
-#[derive(Clone, Debug)]
-struct Choice {
-    schedule: Schedule,
-    seed: u64,
-    /// Numbers of the sites with holds.
+/// Sites and hit of the first failure, at which further runs hold threads.
+#[derive(Clone, Debug, Default)]
+struct Focus {
     sites: Vec<usize>,
+    /// Hit of each thread, if a hold there alone made a run fail.
+    hit: Option<Hit>,
 }
 
 struct Search<'a> {
@@ -184,7 +185,7 @@ struct Search<'a> {
     first: FirstRuns,
     sites: SiteTable,
     study: DirectoryWriter,
-    random: ChaCha8Rng,
+    chooser: Chooser,
     began: Instant,
     runs: u64,
     site_counts: Vec<SiteCount>,
@@ -193,22 +194,21 @@ struct Search<'a> {
     tallies: BTreeMap<Schedule, Tally>,
     /// Runs with holds at the sites of the first failure.
     focused: BTreeMap<Schedule, Tally>,
-    /// First failure, and the sites of its holds.
-    failure: Option<(FirstFailure, Vec<usize>)>,
-    effects: BTreeMap<(Schedule, Vec<usize>), Tally>,
+    /// First failure, and its holds.
+    failure: Option<(FirstFailure, Focus)>,
+    /// Runs with holds at these sites, at this hit of each thread if there is one.
+    effects: BTreeMap<(Schedule, Vec<usize>, Option<u32>), Tally>,
 }
 
 impl Search<'_> {
     /// Makes rounds under all schedules until the first failure.
     fn explore(&mut self) -> io::Result<()> {
-        let mut schedules = self.schedules();
         while !self.is_over() {
-            schedules.shuffle(&mut self.random);
-            for schedule in schedules.clone() {
-                let choice = self.choose_freely(schedule);
+            for schedule in self.chooser.schedules(&self.sites) {
+                let choice = self.chooser.choose_freely(schedule, &self.sites);
                 let (run, is_shown) = self.run(&choice)?;
                 if let Some(failure) = run.failure {
-                    self.keep_first(failure, &run.record);
+                    self.keep_first(failure, &run.record, &choice);
                     return Ok(());
                 }
                 if is_shown {
@@ -219,7 +219,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn keep_first(&mut self, failure: Failure, record: &RunRecord) {
+    fn keep_first(&mut self, failure: Failure, record: &RunRecord, choice: &Choice) {
         let mut describer = Describer::default();
         let crash = record.crash.as_ref().map(|place| describer.describe(place));
         let waits = record.waits.iter().map(|wait| describer.describe_wait(wait)).collect();
@@ -230,32 +230,37 @@ impl Search<'_> {
             Err(reason) => CoreFile::Failed(reason.clone()),
         });
         let first = FirstFailure { failure, run: self.runs, seconds, crash, waits, stacks, core };
-        self.failure = Some((first, held_sites(record)));
+        let focus = Focus { sites: held_sites(record), hit: Hit::chosen(choice) };
+        self.failure = Some((first, focus));
     }
 
     /// Makes rounds that tell the rates: at the sites of the first failure, and half of those with
     /// holds at other ones.
     fn confirm(&mut self) -> io::Result<()> {
-        let Some((_, mut sites)) = self.failure.clone() else { return Ok(()) };
+        let Some((_, mut focus)) = self.failure.clone() else { return Ok(()) };
         // The runs before ended with a failure by choice.
         self.tallies.clear();
-        let mut schedules = self.schedules();
         let mut rounds = 0;
         while !(self.is_over() || self.is_known(rounds)) {
-            schedules.shuffle(&mut self.random);
             rounds += 1;
             let is_update = |site: &usize| self.sites.updates.iter().any(|(update, _)| update == site);
-            let updates: Vec<usize> = sites.iter().copied().filter(is_update).collect();
+            let updates: Vec<usize> = focus.sites.iter().copied().filter(is_update).collect();
             let (mut better, mut more) = (None, Vec::new());
-            for schedule in schedules.clone() {
+            for schedule in self.chooser.schedules(&self.sites) {
                 let among = match schedule {
                     Schedule::OneCpu | Schedule::Cpus => &[][..],
                     Schedule::CpusSplits => &updates,
                     // Sites of a rendezvous may matter only by their time. Other holds tell.
-                    Schedule::OneCpuHolds | Schedule::CpusHolds if self.random.random_bool(0.5) => &[],
-                    Schedule::OneCpuHolds | Schedule::CpusHolds | Schedule::CpusTogether => &sites,
+                    Schedule::OneCpuHolds | Schedule::CpusHolds if self.chooser.random.random_bool(0.5) => {
+                        &[]
+                    }
+                    Schedule::OneCpuHolds | Schedule::CpusHolds | Schedule::CpusTogether => &focus.sites,
                 };
-                let choice = self.choose_among(schedule, among);
+                let choice = if among.is_empty() {
+                    self.chooser.choose_freely(schedule, &self.sites)
+                } else {
+                    self.chooser.choose_among(schedule, among, focus.hit)
+                };
                 let (run, is_shown) = self.run(&choice)?;
                 if !is_shown {
                     continue;
@@ -264,31 +269,38 @@ impl Search<'_> {
                 if among.is_empty() {
                     match schedule {
                         _ if run.failure.is_none() => {}
-                        Schedule::CpusHolds => better = Some(held_sites(&run.record)),
+                        Schedule::CpusHolds => {
+                            let sites = held_sites(&run.record);
+                            better = Some(Focus { sites, hit: Hit::chosen(&choice) });
+                        }
                         Schedule::CpusSplits => more = held_sites(&run.record),
                         _ => {}
                     }
                     continue;
                 }
                 self.focused.entry(schedule).or_default().add(run.failure.as_ref());
+                if run.failure.is_some() {
+                    focus.hit = focus.hit.or(Hit::chosen(&choice));
+                }
                 if !schedule.is_on_one_cpu() {
-                    self.effects.entry((schedule, choice.sites)).or_default().add(run.failure.as_ref());
+                    let holds = (schedule, choice.sites, choice.hit);
+                    self.effects.entry(holds).or_default().add(run.failure.as_ref());
                 }
             }
             // Holds at the sites so far had no part in the failure, and these may have.
-            let needs_others = sites.is_empty() || self.has_no_effect(Schedule::CpusHolds);
-            if let Some(better) = better.filter(|better| needs_others && !better.is_empty()) {
-                sites = better;
+            let needs_others = focus.sites.is_empty() || self.has_no_effect(Schedule::CpusHolds);
+            if let Some(better) = better.filter(|better| needs_others && !better.sites.is_empty()) {
+                focus = better;
                 self.focused.clear();
                 self.effects.clear();
             }
             // The same for updates. A program that often fails by itself fails by chance, too.
             if self.has_no_effect(Schedule::CpusSplits) {
-                sites.retain(|site| !updates.contains(site));
+                focus.sites.retain(|site| !updates.contains(site));
                 self.focused.remove(&Schedule::CpusSplits);
-                self.effects.retain(|(schedule, _), _| *schedule != Schedule::CpusSplits);
+                self.effects.retain(|(schedule, ..), _| *schedule != Schedule::CpusSplits);
             }
-            sites.extend(more);
+            focus.sites.extend(more);
         }
         Ok(())
     }
@@ -300,38 +312,6 @@ impl Search<'_> {
         let alone = self.tallies.get(&Schedule::Cpus).filter(|tally| tally.runs > 0).map_or(0.0, share);
         let tally = self.focused.get(&schedule).filter(|tally| tally.runs >= OUT_OF_FOCUS);
         tally.is_some_and(|tally| share(tally) <= alone)
-    }
-
-    /// Schedules of a round. Without an update there is nothing to split.
-    fn schedules(&self) -> Vec<Schedule> {
-        let has_updates = !self.sites.updates.is_empty();
-        let makes_sense = |schedule: &Schedule| has_updates || *schedule != Schedule::CpusSplits;
-        Schedule::ALL.into_iter().filter(makes_sense).collect()
-    }
-
-    /// Choice with a few of all sites.
-    fn choose_freely(&mut self, schedule: Schedule) -> Choice {
-        let sites = match schedule {
-            Schedule::OneCpu | Schedule::Cpus => &[][..],
-            // A few runs hold threads at random instants.
-            Schedule::OneCpuHolds | Schedule::CpusHolds if self.random.random_ratio(1, INSTANTS_SHARE) => &[],
-            Schedule::OneCpuHolds | Schedule::CpusHolds | Schedule::CpusTogether => &self.sites.weights,
-            Schedule::CpusSplits => &self.sites.updates,
-        };
-        let sites = choose_sites(&mut self.random, sites);
-        Choice { schedule, seed: self.random.random(), sites }
-    }
-
-    /// Choice with one of these sites, or with all. Without any, a free choice.
-    fn choose_among(&mut self, schedule: Schedule, sites: &[usize]) -> Choice {
-        if sites.is_empty() {
-            return self.choose_freely(schedule);
-        }
-        let sites = match self.random.random_range(0..=sites.len()) {
-            0 => sites.to_vec(),
-            chosen => vec![sites[chosen - 1]],
-        };
-        Choice { schedule, seed: self.random.random(), sites }
     }
 
     /// Whether the reason of the failure follows from enough runs. That it never fails on one CPU
@@ -349,7 +329,7 @@ impl Search<'_> {
     fn verdict(&self) -> Verdict {
         let (all, focused, priorities) = (&self.tallies, &self.focused, self.priorities);
         let has_store = |sites: &[usize]| sites.iter().any(|site| self.sites.stores.contains(site));
-        let fails_at_store = self.effects.iter().any(|((schedule, sites), tally)| {
+        let fails_at_store = self.effects.iter().any(|((schedule, sites, _), tally)| {
             *schedule == Schedule::CpusTogether && tally.failed() > 0 && has_store(sites)
         });
         match verdict(&Observations { all, focused, priorities, fails_at_store }) {
@@ -365,7 +345,7 @@ impl Search<'_> {
         let run = self.runner.run(Conditions {
             cpus: self.options.cpus(choice.schedule),
             sites: &self.sites.places,
-            plan: HoldPlan::for_run(choice.schedule, choice.seed, &choice.sites, self.first.elapsed),
+            plan: HoldPlan::for_run(choice, self.first.elapsed),
             timeout: self.first.timeout,
             priorities: self.priorities,
             core: self.failure.is_none().then_some(&core),
@@ -389,6 +369,7 @@ impl Search<'_> {
             count.runs += 1;
             count.failures += u64::from(run.failure.is_some());
         }
+        self.chooser.learn(choice, &run.record.hits_at);
         let elapsed_s = run.record.elapsed.as_secs_f64();
         if choice.schedule == Schedule::CpusHolds && !effective.is_empty() && run.failure.is_none() {
             self.held_elapsed.push(elapsed_s);
@@ -398,6 +379,7 @@ impl Search<'_> {
             schedule: choice.schedule,
             seed: choice.seed,
             sites: choice.sites.iter().map(|site| self.sites.places[*site].clone()).collect(),
+            hit: choice.hit,
             elapsed_s,
             holds: effective.len() as u64,
             failure: run.failure.clone(),
@@ -413,7 +395,10 @@ impl Search<'_> {
 
     fn is_over(&self) -> bool {
         let is_stopped = self.options.check_stop().is_err();
-        is_stopped || self.runs >= self.options.runs || self.began.elapsed() >= self.options.time
+        // The reason of a failure is worth as many runs as there is time for.
+        let default_runs = if self.failure.is_some() { u64::MAX } else { RUNS };
+        let is_enough = self.runs >= self.options.runs.unwrap_or(default_runs);
+        is_stopped || is_enough || self.began.elapsed() >= self.options.time
     }
 
     fn into_findings(self) -> Result<Findings, ShakeError> {
@@ -429,9 +414,9 @@ impl Search<'_> {
         });
         let site_list: Vec<SiteRecord> = records.collect();
         let mut effects: Vec<SiteEffect> = Vec::new();
-        for ((schedule, sites), tally) in &self.effects {
+        for ((schedule, sites, hit), tally) in &self.effects {
             let sites = sites.iter().map(|site| site_list[*site].description.clone()).collect();
-            effects.push(SiteEffect { schedule: *schedule, sites, tally: tally.clone() });
+            effects.push(SiteEffect { schedule: *schedule, sites, hit: *hit, tally: tally.clone() });
         }
         effects.sort_by(|a, b| b.tally.rate().lo.total_cmp(&a.tally.rate().lo));
         let elapsed_s = self.first.elapsed.as_secs_f64();

@@ -61,7 +61,7 @@ pub(crate) fn find_shared_data(
             break;
         }
         let run = look(part, Observation::Nothing)?;
-        executed.extend(run.threads_at.keys().map(|number| part[*number].clone()));
+        executed.extend(run.hits_at.keys().map(|number| part[*number].clone()));
     }
     executed.truncate(MOST_BREAKPOINTS);
     let mut shared = BTreeSet::new();

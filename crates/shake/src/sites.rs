@@ -14,6 +14,7 @@ use morecores_findings::{CodePlace, Evidence, HelgrindUse, Priorities, Schedule}
 use rand::{Rng, RngExt};
 
 use crate::disassembly::{self, Scope};
+use crate::go_program::is_go_program;
 use crate::helgrind;
 use crate::holds::HoldPlan;
 use crate::instruction::{LONGEST, decode, is_plain_store, is_unlocked_update};
@@ -84,7 +85,9 @@ impl SiteTable {
         races.extend(by_helgrind);
         let shared = match helgrind {
             HelgrindUse::Complete => BTreeSet::new(),
-            HelgrindUse::Missing | HelgrindUse::CutShort => find_shared_data(program, random)?,
+            HelgrindUse::Missing | HelgrindUse::CutShort | HelgrindUse::Unsuitable => {
+                find_shared_data(program, random)?
+            }
         };
         let candidates: Vec<(CodePlace, Evidence)> =
             candidates(&races, &shared, &program.first.modules).into_iter().collect();
@@ -114,8 +117,11 @@ impl SiteTable {
     }
 }
 
-/// Races by Helgrind; none without valgrind.
+/// Races by Helgrind; none without valgrind, and for Go programs.
 fn find_races(program: &Program<'_>) -> io::Result<(BTreeSet<CodePlace>, HelgrindUse)> {
+    if program.modules().any(|module| fs::read(module).is_ok_and(|content| is_go_program(&content))) {
+        return Ok((BTreeSet::new(), HelgrindUse::Unsuitable));
+    }
     let path = env::var_os("PATH").unwrap_or_default();
     if !env::split_paths(&path).any(|folder| folder.join("valgrind").is_file()) {
         return Ok((BTreeSet::new(), HelgrindUse::Missing));
@@ -149,7 +155,7 @@ impl Coverage {
                 ..program.conditions(sites, plan)
             })?;
             coverage.has_real_time |= run.record.has_real_time;
-            for (site, threads) in &run.record.threads_at {
+            for (site, threads) in &run.record.hits_at {
                 let most = coverage.threads.entry(*site).or_default();
                 *most = threads.len().max(*most);
             }

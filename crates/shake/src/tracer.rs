@@ -105,8 +105,8 @@ pub(crate) struct RunRecord {
     pub(crate) end: End,
     pub(crate) elapsed: Duration,
     pub(crate) holds: Vec<Hold>,
-    /// Threads that reached each site.
-    pub(crate) threads_at: BTreeMap<usize, BTreeSet<i32>>,
+    /// Hits of each site by each thread while it was armed.
+    pub(crate) hits_at: BTreeMap<usize, BTreeMap<i32, u32>>,
     /// Place of the instruction at which a signal ended the program, if a file has it.
     pub(crate) crash: Option<CodePlace>,
     /// Files that processes with several threads mapped as code.
@@ -200,7 +200,7 @@ struct Tracer<'a> {
     end: Option<(End, Instant)>,
     crash: Option<CodePlace>,
     holds: Vec<Hold>,
-    threads_at: BTreeMap<usize, BTreeSet<i32>>,
+    hits_at: BTreeMap<usize, BTreeMap<i32, u32>>,
     modules: BTreeSet<PathBuf>,
 }
 
@@ -231,7 +231,7 @@ impl<'a> Tracer<'a> {
             end: None,
             crash: None,
             holds: Vec::new(),
-            threads_at: BTreeMap::new(),
+            hits_at: BTreeMap::new(),
             modules: BTreeSet::new(),
         }
     }
@@ -271,7 +271,7 @@ impl<'a> Tracer<'a> {
             end,
             elapsed: at - self.began,
             holds: self.holds,
-            threads_at: self.threads_at,
+            hits_at: self.hits_at,
             crash: self.crash,
             modules: self.modules,
             has_real_time: self.has_real_time,

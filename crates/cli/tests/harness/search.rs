@@ -20,6 +20,8 @@ pub(crate) fn search(world: &World, directory: &str, name: &str) -> PathBuf {
     let header = Header {
         schema: Header::schema(),
         command: vec![name.to_owned(), "--selftest".to_owned()],
+        host: "machine".to_owned(),
+        created_at_s: 1.5e9,
         cpus: vec![0, 1],
         check: Some("cmp out expected".to_owned()),
         seed: 7,
@@ -33,6 +35,7 @@ pub(crate) fn search(world: &World, directory: &str, name: &str) -> PathBuf {
         schedule: Schedule::Cpus,
         seed: 9,
         sites: Vec::new(),
+        hit: None,
         elapsed_s: 0.5,
         holds: 0,
         failure: None,
@@ -88,6 +91,7 @@ fn findings(name: &str) -> Findings {
         effects: vec![SiteEffect {
             schedule: Schedule::CpusHolds,
             sites: vec![description],
+            hit: Some(3),
             tally: tally(10, 20),
         }],
     }

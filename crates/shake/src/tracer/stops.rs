@@ -64,7 +64,10 @@ impl Tracer<'_> {
         let Some(site) = self.spaces.get(&process).and_then(|space| space.reached_site(&registers)) else {
             return Ok(false);
         };
-        if self.threads_at.entry(site).or_default().insert(thread.as_raw()) {
+        let hits = self.hits_at.entry(site).or_default().entry(thread.as_raw()).or_default();
+        *hits += 1;
+        let hit = *hits;
+        if hit == 1 {
             self.has_real_time |= has_real_time_priority(thread);
         }
         if matches!(self.request.observation, Observation::Sites)
@@ -78,7 +81,7 @@ impl Tracer<'_> {
             self.disarm(site)?;
         }
         self.hits_left.insert(site, left.saturating_sub(1));
-        let hold = if left > 0 { self.request.plan.next_hold() } else { None };
+        let hold = if left > 0 { self.request.plan.next_hold(hit) } else { None };
         match hold {
             None => self.release(thread, process, &registers)?,
             Some(_) if self.request.plan.kind == HoldKind::Together => {
