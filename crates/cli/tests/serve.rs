@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use harness::World;
 use harness::browser::{play, root};
+use harness::search::search;
 use morecores_study::lock::{LockCell, LockStudyWriter};
 use morecores_study::{Closing, Nanos, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
@@ -130,6 +131,34 @@ fn studies_of_locks_are_served_too() {
     fs::remove_file(path.join("runs.jsonl")).expect("its cells");
     symlink("/etc/passwd", path.join("runs.jsonl")).expect("a link");
     assert!(serving.get("/study/locks.study").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn searches_are_served_too() {
+    let world = World::new();
+    let directory = world.path("studies");
+    fs::create_dir(&directory).expect("a directory");
+    let path = search(&world, "studies/server.shake", "server");
+    let serving = Serving::new(&world, &directory);
+    let list = serving.get("/");
+    for part in [
+        "\"name\":\"server.shake\"",
+        "\"command\":\"morecores shake -- server --selftest\"",
+        "\"state\":\"ended\"",
+        "\"comparable\":false",
+    ] {
+        assert!(list.contains(part), "{part}");
+    }
+    let open = serving.get("/study/server.shake");
+    assert!(open.contains("It is not thread-safe") && !open.contains("Refresh:"), "{}", &open[..300]);
+    let compared = serving.get("/compare?base=server.shake&new=server.shake");
+    assert!(compared.starts_with("HTTP/1.1 404"), "{}", &compared[..300]);
+    // Without findings it was killed. With those of another place it is treated as absent.
+    fs::remove_file(path.join("findings.json")).expect("its findings");
+    assert!(serving.get("/").contains("\"state\":\"killed\""));
+    assert!(serving.get("/study/server.shake").contains("it has no findings yet"));
+    symlink("/etc/passwd", path.join("findings.json")).expect("a link");
+    assert!(!serving.get("/").contains("server.shake"));
 }
 
 #[test]

@@ -270,7 +270,7 @@ pub struct ComparisonText {
     pub note: String,
 }
 
-/// Entry of a study in a list.
+/// Entry of a study, or of a search of `morecores shake`, in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ListedStudy {
@@ -288,6 +288,8 @@ pub struct ListedStudy {
     pub state: ListedState,
     /// Classic benchmark that the study measures, if any.
     pub benchmark: Option<String>,
+    /// Whether it can be compared with another one: it is a study of a command.
+    pub comparable: bool,
 }
 
 /// Part of a bar of the speedup stacks.

@@ -2,7 +2,7 @@
 import type { ListedState } from "./ListedState.ts";
 
 /**
- * Entry of a study in a list.
+ * Entry of a study, or of a search of `morecores shake`, in a list.
  */
 export type ListedStudy = { 
 /**
@@ -32,4 +32,8 @@ state: ListedState,
 /**
  * Classic benchmark that the study measures, if any.
  */
-benchmark: string | null, };
+benchmark: string | null, 
+/**
+ * Whether it can be compared with another one: it is a study of a command.
+ */
+comparable: boolean, };

@@ -6,9 +6,10 @@ use clap::Args;
 
 /// Show the studies of a directory in a browser on this machine
 ///
-/// The server lists the studies, opens each as a page of `morecores report`, compares two, and
-/// follows a study in progress. It listens only on the loopback interface and refuses requests
-/// under another host name. It serves nothing but the studies of the directory.
+/// The server lists the studies and the searches of `morecores shake`, opens each as a page of
+/// `morecores report`, compares two studies, and follows a study in progress. It listens only on
+/// the loopback interface and refuses requests under another host name. It serves nothing but the
+/// studies and searches of the directory.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Directory of the studies

@@ -1,14 +1,15 @@
-//! A search of `morecores shake`, for `show` and `report`. `morecores-shake` makes searches; this
-//! module reads one.
+//! A search of `morecores shake`, for `show`, `report` and `serve`. `morecores-shake` makes
+//! searches; this module reads one.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use morecores_findings::{self as findings, Findings, Search};
-use morecores_report::page_search;
-use morecores_view::page::Page;
+use morecores_findings::{self as findings, DirectoryError, Findings, Search};
+use morecores_report::{display_command, page_search};
+use morecores_view::page::{ListedStudy, Page};
 
 use super::loaded_study::study_name;
+use super::show::listed_state;
 use crate::args::ShowArgs;
 use crate::{exit, terminal};
 
@@ -36,6 +37,21 @@ pub(super) fn add_search(page: &mut Page, path: &Path) -> Result<()> {
     let (search, findings) = read(path)?;
     page.searches.push(page_search(&study_name(path), &search.header, &findings));
     Ok(())
+}
+
+/// Entry of a search in a list of studies.
+pub(super) fn list_entry(path: &Path) -> Result<ListedStudy, DirectoryError> {
+    let header = Search::read(path)?.header;
+    Ok(ListedStudy {
+        name: study_name(path),
+        command: format!("morecores shake -- {}", display_command(&header.command)),
+        host: header.host,
+        created_at_s: header.created_at_s,
+        cpus: u32::try_from(header.cpus.len()).into_iter().collect(),
+        state: listed_state(findings::search_state(path)),
+        benchmark: None,
+        comparable: false,
+    })
 }
 
 fn read(path: &Path) -> Result<(Search, Findings)> {

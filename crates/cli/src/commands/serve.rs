@@ -1,4 +1,5 @@
-//! `morecores serve`: the report page over a directory of studies, for a browser on this machine.
+//! `morecores serve`: the report page over a directory of studies and searches, for a browser on
+//! this machine.
 //!
 //! `routes` decides which requests are allowed, from texts alone. This module reads, derives and
 //! answers.
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use morecores_findings::is_search;
 use morecores_report as words;
 use morecores_study::{Study, StudyState};
 use morecores_view::compare::{Side, compare};
@@ -20,6 +22,7 @@ use tiny_http::{Header, Request, Response, Server};
 use super::benchmarks::{PublishedComparison, SuiteStudies};
 use super::loaded_study::study_name;
 use super::page::{Depth, new_page, page_study};
+use super::search;
 use super::show::ShownStudy;
 use crate::args::ServeArgs;
 use crate::{exit, terminal};
@@ -102,8 +105,8 @@ fn respond(request: Request, reply: Reply) -> io::Result<()> {
     request.respond(response)
 }
 
-/// Subdirectories of `directory` that hold a study, by name. The target of a link that leads out of
-/// `directory` is not served.
+/// Subdirectories of `directory` that hold a study or a search, by name. The target of a link that
+/// leads out of `directory` is not served.
 fn studies(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let mut found: Vec<PathBuf> = entries
@@ -115,12 +118,15 @@ fn studies(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a directory holds a study without files that link to another place.
+/// Whether a directory holds a study or a search without files that link to another place.
 fn is_study(path: &Path) -> bool {
     let is_inside = |name: &str| path.join(name).canonicalize().is_ok_and(|full| full.starts_with(path));
     let is_absent = |name: &str| path.join(name).symlink_metadata().is_err();
-    is_inside("study.json")
-        && ["runs.jsonl", "cells.jsonl", "traces"].iter().all(|name| is_absent(name) || is_inside(name))
+    let holds = |head: &str, others: &[&str]| {
+        is_inside(head) && others.iter().all(|name| is_absent(name) || is_inside(name))
+    };
+    holds("study.json", &["search.json", "runs.jsonl", "cells.jsonl", "traces"])
+        || holds("search.json", &["study.json", "runs.jsonl", "findings.json", "stdout"])
 }
 
 /// Path of the study with this name. Only names in the list are known, so no name can lead
@@ -151,25 +157,33 @@ fn suite(directory: &Path) -> Result<Reply> {
 }
 
 fn read_list_entry(path: &Path) -> ListedStudy {
-    match ShownStudy::read(path) {
-        Err(error) => ListedStudy {
-            name: study_name(path),
-            command: error.to_string(),
-            host: String::new(),
-            created_at_s: 0.0,
-            cpus: Vec::new(),
-            state: ListedState::Unreadable,
-            benchmark: None,
-        },
-        Ok(study) => study.list_entry(),
-    }
+    let entry = if is_search(path) {
+        search::list_entry(path).map_err(anyhow::Error::from)
+    } else {
+        ShownStudy::read(path).map(|study| study.list_entry()).map_err(anyhow::Error::from)
+    };
+    entry.unwrap_or_else(|error| ListedStudy {
+        name: study_name(path),
+        command: error.to_string(),
+        host: String::new(),
+        created_at_s: 0.0,
+        cpus: Vec::new(),
+        state: ListedState::Unreadable,
+        benchmark: None,
+        comparable: false,
+    })
 }
 
-/// Page of one study. While the study is measured, the page reloads and contains no prediction or
-/// replay: these would use the CPUs being measured.
+/// Page of one study or search. While the study is measured, the page reloads and contains no
+/// prediction or replay: these would use the CPUs being measured.
 fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Reply> {
     let path = study_path(directory, name)?;
     cache.cached_reply(&path, || {
+        if is_search(&path) {
+            let mut page = new_page();
+            search::add_search(&mut page, &path)?;
+            return Reply::page(&page, false);
+        }
         let study = ShownStudy::read(&path)?;
         let changes = study.state() == StudyState::Measuring;
         let depth = if changes { Depth::Measured } else { Depth::WhatIf };

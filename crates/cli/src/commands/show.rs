@@ -145,11 +145,7 @@ impl ShownStudy {
 
     /// Entry of the study in a list. The command of a study of locks is the line that makes it.
     pub(super) fn list_entry(&self) -> ListedStudy {
-        let state = match self.state() {
-            StudyState::Measuring => ListedState::Measuring,
-            StudyState::Ended => ListedState::Ended,
-            StudyState::Killed => ListedState::Killed,
-        };
+        let state = listed_state(self.state());
         let name = study_name(&self.path);
         match &self.study {
             AnyStudy::Command(study) => {
@@ -157,7 +153,8 @@ impl ShownStudy {
                 let command = report::display_command_with_variables(&words, &plan.env);
                 let cpus = plan.points.iter().map(|point| point.cpus).collect();
                 let benchmark = Benchmark::find_by_command(&words).map(|found| found.name.to_owned());
-                ListedStudy { benchmark, ..list_entry(&study.header, name, state, command, cpus) }
+                let comparable = true;
+                ListedStudy { benchmark, comparable, ..list_entry(&study.header, name, state, command, cpus) }
             }
             AnyStudy::Locks(study) => {
                 let plan = &study.header.plan;
@@ -165,6 +162,15 @@ impl ShownStudy {
                 list_entry(&study.header, name, state, locks_command_line(plan), cpus)
             }
         }
+    }
+}
+
+/// State as a list shows it.
+pub(super) fn listed_state(state: StudyState) -> ListedState {
+    match state {
+        StudyState::Measuring => ListedState::Measuring,
+        StudyState::Ended => ListedState::Ended,
+        StudyState::Killed => ListedState::Killed,
     }
 }
 
@@ -183,6 +189,7 @@ fn list_entry<S: Subject>(
         cpus,
         state,
         benchmark: None,
+        comparable: false,
     }
 }
 
