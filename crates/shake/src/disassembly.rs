@@ -218,11 +218,14 @@ fn is_atomic(instruction: &Instruction) -> bool {
 }
 
 /// Whether the instruction reads or writes memory that other threads may use: not by the stack
-/// pointer or the frame pointer, nor thread-local memory.
+/// pointer or the frame pointer, nor thread-local memory. An instruction that only computes an
+/// address (`lea`, a long `nop`) accesses nothing.
 fn is_shared_access(instruction: &Instruction) -> bool {
     let mut factory = InstructionInfoFactory::new();
     factory.info(instruction).used_memory().iter().any(|memory| {
-        !matches!(memory.base(), Register::RSP | Register::RBP) && memory.segment() != Register::FS
+        memory.access() != OpAccess::NoMemAccess
+            && !matches!(memory.base(), Register::RSP | Register::RBP)
+            && memory.segment() != Register::FS
     })
 }
 
@@ -236,10 +239,11 @@ mod tests {
 
     #[test]
     fn accesses_near_an_atomic_instruction_are_candidates() {
-        // mov eax,[rdi]; mov [rsp],eax; lock inc dword [rdi]; nop; mov ecx,fs:[0]; mov [rdi],ecx
+        // mov eax,[rdi]; mov [rsp],eax; lock inc dword [rdi]; nop; mov ecx,fs:[0]; mov [rdi],ecx;
+        // lea eax,[rdi+8]; nop dword [rax]
         let code = decode(&[
             0x8b, 0x07, 0x89, 0x04, 0x24, 0xf0, 0xff, 0x07, 0x90, 0x64, 0x8b, 0x0c, 0x25, 0, 0, 0, 0, 0x89,
-            0x0f,
+            0x0f, 0x8d, 0x47, 0x08, 0x0f, 0x1f, 0x00,
         ]);
         let found: BTreeSet<(usize, Reason)> =
             select(&code, |index| is_atomic(&code[index]).then_some(Reason::Atomic)).into_iter().collect();

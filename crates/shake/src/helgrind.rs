@@ -45,7 +45,7 @@ pub(crate) fn find_races(
     file.push(report);
     line.extend([file, OsString::from("--")]);
     line.extend_from_slice(command);
-    let (maps, has_exited) = trace_to_end(&line, cpus, timeout, output)?;
+    let (maps, has_succeeded) = trace_to_end(&line, cpus, timeout, output)?;
     let mut places = BTreeSet::new();
     for (process, map) in maps {
         let path = directory.join(format!("helgrind-{process}.xml"));
@@ -53,12 +53,13 @@ pub(crate) fn find_races(
             places.extend(racing_addresses(&text).into_iter().filter_map(|address| map.place(address)));
         }
     }
-    Ok((places, if has_exited { HelgrindUse::Complete } else { HelgrindUse::CutShort }))
+    Ok((places, if has_succeeded { HelgrindUse::Complete } else { HelgrindUse::CutShort }))
 }
 
 /// Runs valgrind. Returns the mappings that each process had at its end: valgrind reports
-/// addresses, and loads a program elsewhere than the kernel. The second result tells whether it
-/// exited by itself.
+/// addresses, and loads a program elsewhere than the kernel. The second result tells whether the
+/// program succeeded, as it does without valgrind: some crash in it (rustix reads the addresses of
+/// the vDSO that valgrind hides), and then all later races are missing.
 fn trace_to_end(
     line: &[OsString],
     cpus: &[usize],
@@ -68,11 +69,11 @@ fn trace_to_end(
     let child = launch::start(line, cpus, output)?;
     let root = tracee::seize(&child, Options::PTRACE_O_TRACEEXIT)?;
     let deadline = Instant::now() + timeout;
-    let (mut maps, mut has_exited) = (HashMap::new(), false);
+    let (mut maps, mut has_succeeded) = (HashMap::new(), false);
     loop {
         let report = match tracee::poll() {
             Ok(report) => report,
-            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok((maps, has_exited)),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok((maps, has_succeeded)),
             Err(error) => return Err(error),
         };
         let (thread, signal) = match report {
@@ -92,8 +93,8 @@ fn trace_to_end(
                 (thread, NO_SIGNAL)
             }
             Some(Report::Signal(thread, signal)) => (thread, signal),
-            Some(Report::Exited(thread, _)) => {
-                has_exited |= thread == root;
+            Some(Report::Exited(thread, status)) => {
+                has_succeeded |= thread == root && status == 0;
                 continue;
             }
             Some(Report::Killed(..)) => continue,

@@ -287,8 +287,10 @@ impl Search<'_> {
                     self.effects.entry(holds).or_default().add(run.failure.as_ref());
                 }
             }
-            // Holds at the sites so far had no part in the failure, and these may have.
-            let needs_others = focus.sites.is_empty() || self.has_no_effect(Schedule::CpusHolds);
+            // Holds at the sites so far had no part in the failure, and these may have. Sites at
+            // which splits make the program fail explain it without holds.
+            let needs_others = focus.sites.is_empty()
+                || self.has_no_effect(Schedule::CpusHolds) && !self.has_effect(Schedule::CpusSplits);
             if let Some(better) = better.filter(|better| needs_others && !better.sites.is_empty()) {
                 focus = better;
                 self.focused.clear();
@@ -314,13 +316,21 @@ impl Search<'_> {
         tally.is_some_and(|tally| share(tally) <= alone)
     }
 
+    /// Whether a schedule, with holds at the sites of the first failure, makes the program fail
+    /// more often than it does alone.
+    fn has_effect(&self, schedule: Schedule) -> bool {
+        let (alone, focused) = (self.tallies.get(&Schedule::Cpus), self.focused.get(&schedule));
+        alone.zip(focused).is_some_and(|(alone, focused)| alone.rate().hi < focused.rate().lo)
+    }
+
     /// Whether the reason of the failure follows from enough runs. That it never fails on one CPU
-    /// needs more of them.
+    /// needs more of them, and an unknown reason is looked for until the limits.
     fn is_known(&self, rounds: u64) -> bool {
         let failures: u64 = self.tallies.values().map(Tally::failed).sum();
         let needed = match self.verdict() {
             Verdict::NotThreadSafe => ENOUGH_ROUNDS,
-            Verdict::Unknown | Verdict::NoFailure | Verdict::NotRepeated => return false,
+            Verdict::Unknown | Verdict::OnlyOnSeveralCpus => return false,
+            Verdict::NoFailure | Verdict::NotRepeated => return false,
             _ => ENOUGH_ROUNDS_ON_ONE_CPU,
         };
         failures >= ENOUGH_FAILURES && rounds >= needed
