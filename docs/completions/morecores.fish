@@ -53,7 +53,8 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l input-limit 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l output -d 'Destination of the command\'s output' -r -f -a "capture\t'A file in memory; its end is shown if the command fails'
 null\t'`/dev/null`'
 inherit\t'The terminal or pipe of morecores itself'"
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpus -d 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpus -d 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond; with --n: all]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l n -d 'Values of `{n}`: numbers and ranges; each is measured on each of the --cpus, by default on all CPUs alone [default: the CPU count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l limit -d 'Mechanism that holds runs to their CPUs' -r -f -a "affinity\t'`sched_setaffinity(2)`: needs no privilege; a program can widen the mask again'
 cpuset\t'Cpuset of a cgroup: a program cannot widen it'
 hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"

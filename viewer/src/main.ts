@@ -23,6 +23,12 @@ import type { PageStudy } from "./record/PageStudy.ts";
 import type { TraceView } from "./record/TraceView.ts";
 import { timelineView } from "./timeline/view.ts";
 
+/** Question that a study answers: of several values of n on one CPU count, which is best. */
+function questionOf({ view }: PageStudy): string {
+  const hasOneCount = view.points.every((point) => point.cpus === view.points[0]?.cpus);
+  return hasOneCount && (view.rankings?.length ?? 0) > 0 ? "Which n is best?" : "Will more cores help?";
+}
+
 function curveSection(id: string, studies: PageStudy[]): HTMLElement {
   let quantity: Quantity = "speedup";
   let log = isWideRange(studies);
@@ -95,7 +101,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const filter = h("p", { class: "filter", "aria-live": "polite", hidden: true });
   const all: (HTMLElement | null)[] = [
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.text.command)), h("p", { class: "quiet" }, [study.name, study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · "))),
-    section(id("answer"), "Will more cores help?", answerBlock(study)),
+    section(id("answer"), questionOf(study), answerBlock(study)),
     study.view.points.length > 0 ? curveSection(id("curve"), [study]) : null,
     stackSection(id("stack"), study, (component, name) => {
       tables?.keep(component);

@@ -17,7 +17,7 @@ async function load(path) {
 
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { panWindow, zoomWindow } = await load("timeline/window.ts");
-const { addedKinds, curveKey, runDots } = await load("pictures/curve.ts");
+const { addedKinds, curveInWords, curveKey, isWideRange, runDots } = await load("pictures/curve.ts");
 const { callBoxes, callColour, callersOf, callsInWords, lossLayers, runLayers } = await load("pictures/calls.ts");
 const { bottlesInWords, boxes } = await load("pictures/bottles.ts");
 const { separatePlaces } = await load("pictures/contention.ts");
@@ -160,6 +160,18 @@ test("a single run is drawn at its ratio within the round", () => {
   runs[1].disturbed = true;
   assert.deepEqual(runDots(study, "elapsed").map((dot) => dot.disturbed === true), [false, true, false]);
   assert.ok(curveKey([study]).includes("hollow"));
+});
+
+test("several values of n on the same CPUs are the axis of the curve", () => {
+  const point = (cpus, n, median) => ({ cpus, n, adds: [], elapsed_s: { median, ci95: null }, speedup: { value: 4 / median, ci95: null }, further_metrics: [] });
+  const runs = [{ cpus: 2, n: 16, elapsed_s: 2, speedup: 2, succeeded: true, metric: null, further_metrics: [] }];
+  const study = (points) => ({ name: "a", runs, view: { points, rankings: [{}], plan: {} } });
+  const one = study([point(2, 1, 4), point(2, 16, 2)]);
+  assert.equal(curveInWords([one], "elapsed"), "a: 4.00 s with n = 1 on 2 CPUs, 2.00 s with n = 16 on 2 CPUs");
+  assert.ok(isWideRange([one]), "sixteen times as many");
+  assert.deepEqual(runDots(one, "elapsed", "n").map(({ x, series }) => [x, series]), [[16, "a"]]);
+  const grid = study([point(1, 1, 4), point(2, 16, 2)]);
+  assert.deepEqual(runDots(grid, "elapsed", "n").map(({ x, series }) => [x, series]), [[16, "a, 2 CPUs"]]);
 });
 
 test("a speedup axis is labelled at CPU counts where three of them are on it", () => {

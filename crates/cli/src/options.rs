@@ -39,6 +39,9 @@ pub(crate) use trace::TraceOptions;
 /// The fewest runs with a 95% interval (docs/methods/measure.md, "Median and its interval").
 const LEAST_RUNS: u32 = MIN_RUNS as u32;
 
+/// Most cells of a study. A choice: with one run a second, each round would take more than an hour.
+const MOST_CELLS: usize = 4096;
+
 /// Words of the command line as a command. `subcommand` is the subcommand of morecores that
 /// received them.
 fn command(words: &[OsString], shell: bool, subcommand: &str) -> Result<Command> {
@@ -71,16 +74,25 @@ fn cpu_order(
     })
 }
 
-/// Points of a plan at these counts, which ascend. `n` is the value of `{n}`, by default the count.
-fn points(order: &CpuOrder, counts: &[usize], n: Option<u32>) -> Result<Vec<Point>> {
+/// Points of a plan at these counts, which ascend. `n` has the values of `{n}` at each count; none
+/// stands for the count.
+fn points(order: &CpuOrder, counts: &[usize], n: &[u32]) -> Result<Vec<Point>> {
     let listed = order.steps().len();
     if let Some(count) = counts.iter().find(|count| **count > listed) {
         bail!("--cpus asks for {count} CPUs, but --cpu-list has only {listed}");
     }
     let cpus: Vec<u32> =
         counts.iter().map(|count| (*count).try_into()).collect::<Result<_, _>>().context("--cpus")?;
-    let n = n.map_or(AxisSetting::same_as(CPUS_AXIS), Into::into);
-    let axes = [Axis::new(CPUS_AXIS, cpus), Axis::new(N_AXIS, [n])];
+    let n: Vec<AxisSetting> = match n {
+        [] => vec![AxisSetting::same_as(CPUS_AXIS)],
+        values => values.iter().map(|n| (*n).into()).collect(),
+    };
+    let cells = cpus.len() * n.len();
+    ensure!(
+        cells <= MOST_CELLS,
+        "{cells} combinations of CPU counts and values of n: measure at most {MOST_CELLS}"
+    );
+    let axes = [Axis::new(CPUS_AXIS, cpus), Axis::new(N_AXIS, n)];
     Ok(Point::from_axes(&axes, |cpus| {
         let count = cpus as usize;
         let before = counts.iter().copied().take_while(|before| *before < count).last().unwrap_or(0);

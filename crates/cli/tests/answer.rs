@@ -49,6 +49,30 @@ fn rounds_end_at_a_clear_no_unless_a_number_of_runs_is_asked_for() {
     }
 }
 
+/// Each value is a sleep of its own length, so that the order of the values is certain.
+#[test]
+fn of_several_n_the_best_is_named_with_its_lead() {
+    let world = World::new();
+    let command = ["sh", "-c", "sleep 0.$((2/{n}))1", "-j{n}"];
+    let ran = world.run("--cpus 1 --n 1-2 --warmup 0 --trace off", &command);
+    ran.success();
+    let study = world.study();
+    let found: Vec<(u32, u32)> = study.header.plan.points.iter().map(|point| (point.cpus, point.n)).collect();
+    assert_eq!(found, [(1, 1), (1, 2)]);
+    let shown = show(&world, &world.path("study"), &[]);
+    assert!(shown.stdout.contains("Best is -j2: "), "{}", shown.stdout);
+    assert!(shown.stdout.contains("ahead of -j1 (95% interval "), "{}", shown.stdout);
+    let json: Value =
+        serde_json::from_str(&show(&world, &world.path("study"), &["--json"]).stdout).expect("JSON");
+    let ranking = &json["rankings"][0];
+    assert_eq!((ranking["cpus"].as_u64(), ranking["best"].as_u64()), (Some(1), Some(2)));
+    let [one, two] = [0, 1].map(|at| &ranking["values"][at]);
+    assert_eq!((&one["may_be_best"], &two["may_be_best"]), (&Value::Bool(false), &Value::Bool(true)));
+    let lead = one["lead"]["value"].as_f64().expect("a lead");
+    assert!((1.2..3.0).contains(&lead), "0.21 s to 0.11 s: {lead}");
+    assert_eq!(two["lead"]["value"].as_f64(), Some(1.0));
+}
+
 #[test]
 fn the_answer_is_the_same_in_words_json_and_status() {
     let near = |middle: f64, index: u64| middle + index as f64 * 1e-3;

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use morecores_statistics::MIN_RUNS;
-use morecores_study::{Axis, AxisValue, CpuEstimator, Quantity};
+use morecores_study::{Axis, AxisValue, CpuEstimator, InCell, Quantity};
 use morecores_view::page::TableCell;
-use morecores_view::{PointView, Summary, View, Warning};
+use morecores_view::{PointView, Ranking, Summary, View, Warning};
 
 use crate::format::{
     self, ABSENT, UncertainFigure, figures_with_intervals, interval_note, join_with_and, serial_fraction,
@@ -55,17 +55,23 @@ pub(crate) fn point_columns(view: &View) -> Vec<PointColumn> {
     let mut all = Columns { points: &view.points, columns: Vec::new() };
     let count = |count: u32| TableCell::figure(Quantity::Count, Some(f64::from(count)), count.to_string());
     let figure = |quantity: Quantity, value: f64| figure_cell(quantity, Some(value));
+    let (several_n, one_count) = (!view.rankings.is_empty(), has_one_count(view));
     all.push(Always, 0, "CPUs", "cpus", |p| count(p.cpus));
     all.set_content(Content::CpuCounts);
-    all.push(Wide, 20, "n", "n", |p| count(p.n));
+    all.push(if several_n { Always } else { Wide }, if several_n { 0 } else { 20 }, "n", "n", |p| count(p.n));
     all.push_axes(&view.plan.axes);
     all.push(Wide, 21, "runs", "runs", |p| count(p.runs));
     all.push_metrics();
     all.push_elapsed(view.plan.metric.is_some());
+    if several_n {
+        all.push_leads(&view.rankings);
+    }
     all.push_speedup();
-    all.push(Always, 3, "effi-\nciency", "efficiency", |p| figure(Quantity::Share, p.efficiency));
+    // Both are figures of added CPUs.
+    let of_cpus = if several_n && one_count { Wide } else { Always };
+    all.push(of_cpus, 3, "effi-\nciency", "efficiency", |p| figure(Quantity::Share, p.efficiency));
     all.set_content(Content::Efficiencies);
-    all.push(Always, 4, "serial\nfraction", "serial_fraction", |p| {
+    all.push(of_cpus, 4, "serial\nfraction", "serial_fraction", |p| {
         let text = serial_fraction(p.serial_fraction, p.serial_fraction_ci95);
         TableCell::figure(Quantity::Share, p.serial_fraction, text)
     });
@@ -104,6 +110,11 @@ pub(crate) fn point_columns(view: &View) -> Vec<PointColumn> {
     all.push_known(Wide, 41, "throttled,\nall runs", "throttled_s", times, |p| p.throttled_s);
     all.push(Page, 42, "noise\nfloor", "noise_floor", |p| figure_cell(Quantity::Share, p.noise_floor));
     all.columns
+}
+
+/// Whether all points have one CPU count.
+pub(crate) fn has_one_count(view: &View) -> bool {
+    view.points.windows(2).all(|pair| pair[0].cpus == pair[1].cpus)
 }
 
 /// Table of the columns whose detail is one of `details`.
@@ -272,12 +283,27 @@ impl Columns<'_> {
         });
     }
 
+    /// Adds the speedup of the best `n` of the same CPU count over each.
+    fn push_leads(&mut self, rankings: &[Ranking]) {
+        self.push_uncertain(Detail::Always, 1, "best n\nahead", "lead", |p| {
+            let ranking = rankings.iter().find(|r| r.cpus == p.cpus && r.axes == p.axes);
+            let value = ranking.and_then(|ranking| ranking.values.iter().find(|value| value.n == p.n));
+            match value.map(|value| value.lead) {
+                None => (None, UncertainFigure::exact(ABSENT)),
+                Some(_) if ranking.is_some_and(|ranking| ranking.best == p.n) => {
+                    (Some(1.0), UncertainFigure::exact("1"))
+                }
+                Some(lead) => (Some(lead.value), UncertainFigure::new(lead.value, lead.ci95, 1.0)),
+            }
+        });
+    }
+
     fn push_speedup(&mut self) {
-        let base = self.points.first().map(|p| p.cpus);
+        let base = self.points.first().map(InCell::cell);
         self.push_uncertain(Detail::Always, 2, "speedup", "speedup", |p| {
             // The speedup of the base follows from the definition, not from a measurement.
-            let figure = match base {
-                Some(base) if p.cpus == base => UncertainFigure::exact("1"),
+            let figure = match &base {
+                Some(base) if p.cell() == *base => UncertainFigure::exact("1"),
                 _ => UncertainFigure::new(p.speedup.value, p.speedup.ci95, 1.0),
             };
             (Some(p.speedup.value), figure)

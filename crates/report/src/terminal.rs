@@ -183,6 +183,8 @@ fn trace_sections(view: &View, style: &Style) -> Vec<Vec<String>> {
         view.traces.iter().filter(has_point).collect()
     };
     let Some(stack) = stack::stack_section(view, style) else {
+        let traces: Vec<&TraceView> =
+            traces.into_iter().filter(|trace| is_shown_alone(view, trace, style)).collect();
         return traces.iter().flat_map(|t| trace::overview_sections(t, style)).collect();
     };
     let lossy_lines = traces.iter().flat_map(|t| trace::lossy_lines(t, style)).collect();
@@ -190,6 +192,14 @@ fn trace_sections(view: &View, style: &Style) -> Vec<Vec<String>> {
     let details = shown.iter().flat_map(|t| trace::study_sections(t, style));
     let efficiencies = division::efficiency_section(view, style).filter(|_| style.wide);
     [stack, lossy_lines].into_iter().chain(efficiencies).chain(details).collect()
+}
+
+/// Whether a trace is shown where no stack compares CPU counts: of several values of `{n}`, the
+/// best and one for each CPU are.
+fn is_shown_alone(view: &View, trace: &TraceView, style: &Style) -> bool {
+    let ranking =
+        view.rankings.iter().find(|ranking| ranking.cpus == trace.cpus && ranking.axes == trace.axes);
+    style.wide || ranking.is_none_or(|ranking| trace.n == ranking.best || trace.n == trace.cpus)
 }
 
 /// Line that names the place of a file. A path keeps its letters on every terminal, so that it can

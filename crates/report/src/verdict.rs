@@ -3,6 +3,7 @@
 //! [`decide`] adds to the view's answer what the words need: the counts behind it, and remarks.
 //! [`verdict_statement`] puts all of it into words. Neither estimates anything.
 
+mod best_n;
 mod decide;
 mod remarks;
 mod text;
@@ -12,6 +13,7 @@ use morecores_view::{Answer, Estimate, OutsideTime, OversubscribedBase, View};
 
 use crate::{LossCause, NoCauseReason};
 
+pub use best_n::BestN;
 pub use decide::decide;
 pub use text::verdict_statement;
 pub(crate) use text::{more_runs_advice, stricter_limit, thread_advice, unused_cpus_advice};
@@ -103,6 +105,8 @@ pub enum VerdictKind {
     /// The first run left the later runs almost nothing to do, so they do not show how the command
     /// scales.
     AlreadyDone,
+    /// One CPU count, and several values of `{n}`.
+    BestN(BestN),
     /// One CPU count only, so there is nothing to compare.
     OneCount {
         /// The CPU count.
@@ -201,6 +205,8 @@ pub enum Remark {
         /// Answer of all rounds, if it is another one.
         with_them: Option<Answer>,
     },
+    /// Best value of `{n}` at one of several CPU counts.
+    BestN(BestN),
     /// Speedup above the growth in CPUs.
     MoreThanIdeal {
         /// Smallest CPU count.

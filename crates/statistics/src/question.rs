@@ -2,8 +2,11 @@
 //!
 //! This module selects and names samples. It computes no interval and decides nothing.
 
+use std::collections::BTreeMap;
+
 use morecores_study::{Better, RoundValue};
 
+use crate::ranking::{best_of, share_of_rival};
 use crate::rounds::{round_ratios, values};
 
 /// Speedup from which the CPUs beyond `base_cpus` are worth it, if each must bring the share
@@ -20,12 +23,15 @@ pub struct QuestionSample {
     /// Speedup from which the CPUs of the sample's cell are worth it. `None` if only the size of
     /// the median is asked for.
     pub bound: Option<f64>,
+    /// Share of the probability of error for the question whether the cell is as good as the best
+    /// of its group. The values are then the speedups of the best. `None` if that is not asked.
+    pub rival_share: Option<f64>,
 }
 
 impl QuestionSample {
     /// Sample of which only the median is asked for.
     pub fn without_bound(values: impl Into<Vec<f64>>) -> Self {
-        Self { values: values.into(), bound: None }
+        Self { values: values.into(), ..Self::default() }
     }
 }
 
@@ -38,13 +44,22 @@ pub struct Question {
     /// Smallest share of a CPU that is worth it, and the CPU count of each cell. `None` if only the
     /// speedups are asked for.
     worth: Option<(f64, Vec<u32>)>,
+    /// Whether the best cell is asked for, of those with one base. The base is then no more than a
+    /// name of the group.
+    ranks: bool,
 }
 
 impl Question {
     /// Question for the speedup of each cell over its base, and for the median of a cell that is
     /// alone. `bases` holds the position of each cell's base.
     pub fn speedups(bases: Vec<usize>, better: Better) -> Self {
-        Self { bases, better, worth: None }
+        Self { bases, better, worth: None, ranks: false }
+    }
+
+    /// Question for the best cell of each group, and for the median of a cell that is alone.
+    /// `groups` holds the position of a cell that stands for the group of each.
+    pub fn best_of_groups(groups: Vec<usize>, better: Better) -> Self {
+        Self { bases: groups, better, worth: None, ranks: true }
     }
 
     /// The same question, and whether the CPUs beyond those of the base are worth it. `cpus` holds
@@ -59,7 +74,13 @@ impl Question {
     /// The sample of each speedup is the ratios within the rounds. If rounds do not pair the runs,
     /// both samples of values take its place. For a base of no other cell, the sample is the values
     /// of its runs. The first cell with a run takes the place of a base without any.
+    ///
+    /// For the best of a group, each sample is the speedups of the cell with the best median over
+    /// another one.
     pub fn samples(&self, runs: &[Vec<RoundValue>]) -> Vec<QuestionSample> {
+        if self.ranks {
+            return self.rival_samples(runs);
+        }
         let mut samples = Vec::new();
         for (position, (own_base, own)) in self.bases.iter().zip(runs).enumerate() {
             let group = || self.bases.iter().enumerate().filter(|(_, base)| *base == own_base);
@@ -69,10 +90,34 @@ impl Question {
                 samples.push(QuestionSample::without_bound(values(own)));
             } else if let Some(of_base) = runs.get(base).filter(|_| base != position) {
                 match round_ratios(of_base, own, self.better) {
-                    Some(paired) => samples
-                        .push(QuestionSample { values: paired.ratios, bound: self.bound(base, position) }),
+                    Some(paired) => samples.push(QuestionSample {
+                        bound: self.bound(base, position),
+                        ..QuestionSample::without_bound(paired.ratios)
+                    }),
                     None => samples.extend([values(of_base), values(own)].map(QuestionSample::without_bound)),
                 }
+            }
+        }
+        samples
+    }
+
+    fn rival_samples(&self, runs: &[Vec<RoundValue>]) -> Vec<QuestionSample> {
+        let mut groups: BTreeMap<usize, Vec<&Vec<RoundValue>>> = BTreeMap::new();
+        for (group, own) in self.bases.iter().zip(runs) {
+            groups.entry(*group).or_default().push(own);
+        }
+        let mut samples = Vec::new();
+        for group in groups.into_values() {
+            let Some(best) = best_of(&group, self.better).filter(|_| group.len() > 1) else {
+                samples.extend(group.iter().map(|own| QuestionSample::without_bound(values(own))));
+                continue;
+            };
+            let share = share_of_rival(group.len());
+            for (_, rival) in group.iter().enumerate().filter(|(place, _)| *place != best) {
+                let paired = round_ratios(rival, group[best], self.better);
+                let values = paired.map(|paired| paired.ratios).unwrap_or_default();
+                let rival_share = Some(share);
+                samples.push(QuestionSample { rival_share, ..QuestionSample::without_bound(values) });
             }
         }
         samples
@@ -116,6 +161,17 @@ mod tests {
         // Rounds that do not pair the runs give both samples.
         let later = runs(&[(2, 4.0), (3, 3.0)]);
         assert_eq!(ask(&[0, 0], &[one, later]), [[8.0, 6.0], [4.0, 3.0]]);
+    }
+
+    #[test]
+    fn the_best_of_a_group_is_asked_for_over_each_other() {
+        let question = Question::best_of_groups(vec![0, 0, 0, 3], Better::Lower);
+        let [one, two, four] = cells();
+        let samples = question.samples(&[one.clone(), four, two, one]);
+        let found: Vec<_> =
+            samples.iter().map(|sample| (sample.values.as_slice(), sample.rival_share)).collect();
+        // Four CPUs are best: they need 2 s in both rounds. The last cell is alone.
+        assert_eq!(found, [(&[4.0, 3.0][..], Some(1.0)), (&[2.0, 1.5], Some(1.0)), (&[8.0, 6.0], None)]);
     }
 
     #[test]

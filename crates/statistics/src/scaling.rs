@@ -9,7 +9,7 @@ use morecores_study::{Better, RoundValue};
 
 use crate::design::Design;
 use crate::interval::Interval;
-use crate::ratio::{paired_ratio_interval, ratio_interval};
+use crate::ratio::{paired_ratio_interval_with_alpha, ratio_interval_with_alpha};
 use crate::rounds::{round_ratios, values};
 use crate::summary::median;
 
@@ -34,12 +34,26 @@ pub fn speedup(
     better: Better,
     design: Design,
 ) -> Option<ScalingRatio> {
+    joint_speedup(base, runs, better, design, 1.0)
+}
+
+/// Speedup as in [`speedup`], with an interval that has only a `share` of the probability of error.
+/// Under a stopping rule, or with few runs, there may be no interval for so small a probability.
+pub fn joint_speedup(
+    base: &[RoundValue],
+    runs: &[RoundValue],
+    better: Better,
+    design: Design,
+    share: f64,
+) -> Option<ScalingRatio> {
+    let alpha = |runs: usize| design.joint_ratio_alpha(runs, share);
     let estimate = match round_ratios(base, runs, better) {
         Some(paired) => ScalingRatio {
             value: median(&paired.ratios)?,
-            interval: paired_ratio_interval(&paired.ratios, design),
+            interval: alpha(paired.ratios.len())
+                .and_then(|alpha| paired_ratio_interval_with_alpha(&paired.ratios, alpha)),
         },
-        None => speedup_of_medians(&values(base), &values(runs), better, design)?,
+        None => speedup_of_medians(&values(base), &values(runs), better, alpha)?,
     };
     (estimate.value.is_finite() && estimate.value > 0.0).then_some(estimate)
 }
@@ -65,14 +79,22 @@ pub fn run_speedups(base: &[RoundValue], runs: &[RoundValue], better: Better) ->
     runs.iter().map(speedup).collect()
 }
 
-/// Speedup as the ratio of the medians of two samples that no round relates.
-fn speedup_of_medians(base: &[f64], runs: &[f64], better: Better, design: Design) -> Option<ScalingRatio> {
+/// Speedup as the ratio of the medians of two samples that no round relates. `alpha` is the
+/// probability of a miss that a number of runs allows.
+fn speedup_of_medians(
+    base: &[f64],
+    runs: &[f64],
+    better: Better,
+    alpha: impl Fn(usize) -> Option<f64>,
+) -> Option<ScalingRatio> {
     let (numerator, denominator) = match better {
         Better::Lower => (base, runs),
         Better::Higher => (runs, base),
     };
     let value = median(numerator)? / median(denominator)?;
-    Some(ScalingRatio { value, interval: ratio_interval(numerator, denominator, design) })
+    let alpha = alpha(numerator.len()).zip(alpha(denominator.len())).map(|(above, below)| above.max(below));
+    let interval = alpha.and_then(|alpha| ratio_interval_with_alpha(numerator, denominator, alpha));
+    Some(ScalingRatio { value, interval })
 }
 
 /// Efficiency `S(n)/n` of a speedup on `cpus` CPUs; `None` for zero CPUs.

@@ -13,6 +13,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 use crate::design::{ALPHA, Design, MIN_RUNS};
 use crate::interval::{Interval, interval_of_sorted};
 use crate::question::QuestionSample;
+use crate::ratio::paired_ratio_interval_with_alpha;
 use crate::separation::{rounds_until_apart, rounds_until_width};
 use crate::summary::{median_of_sorted, sorted};
 
@@ -34,6 +35,9 @@ const RANGE_PROBABILITY: f64 = 0.5;
 ///   matter;
 /// - yes: the whole interval of some speedup is at or above its bound, and every interval is within
 ///   `precision`.
+///
+/// If the best of several cells is asked for, the rounds end when each other cell is shown to be
+/// worse than the best so far, or to be as good within `precision`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoppingRule {
     /// Target half-width, as a share of the median: 0.01 is 1%.
@@ -169,8 +173,8 @@ impl StoppingRule {
             let (median, interval) =
                 (median_of_sorted(&values)?, interval_of_sorted(&values, self.design())?);
             let precise = match self.relative_half_width(&values)? {
-                width if goal.is_precise && width > self.precision => {
-                    rounds_until_width(self.design(), runs, self.precision / width)?
+                width if goal.is_precise && width > self.tolerance(sample, goal) => {
+                    rounds_until_width(self.design(), runs, self.tolerance(sample, goal) / width)?
                 }
                 _ => runs,
             };
@@ -212,14 +216,27 @@ impl StoppingRule {
             return true;
         }
         let is_yes = sides.contains(&Some(Side::AtOrAbove)) || sides.iter().all(Option::is_none);
-        let is_precise =
-            |values: &Vec<f64>| self.relative_half_width(values).is_some_and(|w| w <= self.precision);
-        is_yes && judged.iter().all(is_precise)
+        let is_known = |(sample, values): (&QuestionSample, &Vec<f64>)| match sample.rival_share {
+            None => self.relative_half_width(values).is_some_and(|w| w <= self.precision),
+            Some(share) => self
+                .rival_interval(values, share)
+                .is_some_and(|interval| !interval.contains(1.0) || interval.half_width() <= self.precision),
+        };
+        is_yes && samples.iter().zip(&judged).all(is_known)
+    }
+
+    /// Interval of the speedup of the best over a rival, as [`ranking`](crate::ranking()) has it.
+    fn rival_interval(&self, values: &[f64], share: f64) -> Option<Interval> {
+        paired_ratio_interval_with_alpha(values, self.design().joint_ratio_alpha(values.len(), share)?)
     }
 
     /// Half-width of a sample's interval, as a share of its median, that reaches the goal if the
     /// median stays.
     fn tolerance(&self, sample: &QuestionSample, goal: Goal) -> f64 {
+        if sample.rival_share.is_some() {
+            let lead = median_of_sorted(&sorted(&sample.values)).unwrap_or(1.0);
+            return self.precision.max((1.0 - 1.0 / lead).abs());
+        }
         let precise = if goal.is_precise { self.precision } else { f64::INFINITY };
         let over_bound = over_bound(sample).filter(|_| goal.is_apart);
         precise.min(over_bound.map_or(f64::INFINITY, |own| (1.0 - 1.0 / own).abs()))
@@ -333,13 +350,29 @@ mod tests {
 
     /// Speedups around `middle`, as in [`spread_values`], that must reach 1.25.
     fn speedups(runs: usize, middle: f64, spread: f64) -> QuestionSample {
-        let values = spread_values(runs, spread).into_iter().map(|value| middle * value).collect();
-        QuestionSample { values, bound: Some(1.25) }
+        let values: Vec<f64> = spread_values(runs, spread).into_iter().map(|value| middle * value).collect();
+        QuestionSample { bound: Some(1.25), ..QuestionSample::without_bound(values) }
     }
 
     #[test]
     fn looks_are_few() {
         assert_eq!(looks().take(9).collect::<Vec<_>>(), [6, 9, 14, 21, 32, 48, 72, 108, 162]);
+    }
+
+    #[test]
+    fn the_best_is_known_if_each_rival_is_worse_or_as_good() {
+        let rival = |runs, lead: f64, spread| {
+            let values: Vec<f64> =
+                spread_values(runs, spread).into_iter().map(|value| lead * value).collect();
+            QuestionSample { rival_share: Some(0.5), ..QuestionSample::without_bound(values) }
+        };
+        let rule = StoppingRule { precision: 0.03, ..RULE };
+        let answered = |samples: &[QuestionSample]| rule.decide(samples) == Decision::Answered;
+        assert!(!answered(&[rival(6, 1.5, 0.0)]), "six runs are too few for half of the error");
+        assert!(answered(&[rival(14, 1.5, 0.2), rival(14, 1.0, 0.005)]));
+        assert!(!answered(&[rival(14, 1.5, 0.2), rival(14, 1.02, 0.1)]));
+        assert!(rule.rounds_needed(&[rival(14, 1.02, 0.1)]).unwrap() > 14);
+        assert_eq!(rule.rounds_needed(&[rival(14, 1.5, 0.2)]), None);
     }
 
     #[test]

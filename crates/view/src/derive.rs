@@ -16,6 +16,7 @@ use morecores_statistics::{Design, Interval, Rounds, run_speedups, speedup};
 use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::efficiency::efficiencies;
+use crate::ranking::rankings;
 use crate::rounds::{disturbed_rounds, round_rule, without_disturbed_rounds};
 use crate::sample::Sample;
 use crate::stack::speedup_stacks;
@@ -79,6 +80,7 @@ fn view_of_runs(study: &Study, traces: &[TraceView]) -> View {
         disturbed_rounds: Vec::new(),
         verdict_with_disturbed: None,
         points,
+        rankings: rankings(&samples, &plan, design),
         cells,
         traces,
         stack,
@@ -87,7 +89,7 @@ fn view_of_runs(study: &Study, traces: &[TraceView]) -> View {
         rounds_until_precise: rounds_until_precise(&header.plan, &samples),
         warnings: warnings.into_warnings(),
     };
-    view.verdict = verdict(&view);
+    view.verdict = verdict(&view.at_best_n());
     view
 }
 

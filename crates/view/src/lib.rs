@@ -5,7 +5,7 @@
 //! - `derive` computes the view of a study of a command, from the `rounds` that count.
 //! - `stack` and `efficiency` divide the CPU time of traced runs into losses and into factors.
 //! - `code_losses` divides the losses of a stack among functions and calls, by `code_shares`.
-//! - `verdict` decides the answer of a view.
+//! - `verdict` decides the answer of a view, and `ranking` which value of `{n}` is best.
 //! - `machine_noise` and `machine_memory` compute figures of a machine, without any study.
 //! - `advice` selects the work that one thread did alone.
 //! - `compare` computes the difference between two views.
@@ -28,6 +28,7 @@ pub mod memory;
 pub mod memory_kills;
 pub mod others;
 pub mod page;
+mod ranking;
 mod rounds;
 mod sample;
 mod stack;
@@ -50,8 +51,9 @@ pub use types::{
     IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LimitBasis, LockView, Losses,
     MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OpenMpRegion, OpenMpView,
     OperationalLaw, OutsideEvidence, Parallelism, PathActivity, PathEdge, PathEdgeKind, PathPart, PointView,
-    PredictedPoint, Prediction, Reason, Resource, SavedTime, SerialAndParallel, SerialPhase, SerialWork,
-    StackView, Summary, ThreadView, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View, Warning, Workers,
+    PredictedPoint, Prediction, RankedValue, Ranking, Reason, Resource, SavedTime, SerialAndParallel,
+    SerialPhase, SerialWork, StackView, Summary, ThreadView, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict,
+    View, Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

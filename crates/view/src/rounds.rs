@@ -6,23 +6,39 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use morecores_statistics::{MIN_RUNS, OnDisturbance, Question, RoundRule};
-use morecores_study::{Goal, Phase, Plan, RunRecord, Study};
+use morecores_study::{Goal, Phase, Plan, Point, RunRecord, Study};
 
 use crate::sample::Sample;
 use crate::verdict::DEFAULT_WORTH;
 
 /// Returns the rule that decides after each round of this plan whether the sweep ends.
 pub fn round_rule(plan: &Plan) -> RoundRule {
+    let question = match n_groups(plan) {
+        Some(groups) => Question::best_of_groups(groups, plan.better()),
+        None => speedup_question(plan),
+    };
+    let on_disturbance = if plan.keep_disturbed { OnDisturbance::Count } else { OnDisturbance::Repeat };
+    RoundRule::new(question, &plan.stop, on_disturbance)
+}
+
+/// Returns the first point with the CPU count and the further axes of each, if some of these groups
+/// has several values of `{n}`.
+fn n_groups(plan: &Plan) -> Option<Vec<usize>> {
+    let points = &plan.points;
+    let first = |point: &Point| points.iter().position(|p| p.cpus == point.cpus && p.axes == point.axes);
+    let groups: Vec<usize> = points.iter().filter_map(first).collect();
+    groups.iter().enumerate().any(|(place, group)| place != *group).then_some(groups)
+}
+
+fn speedup_question(plan: &Plan) -> Question {
     let question = Question::speedups(plan.experiment().base_positions(), plan.better());
-    let question = match plan.goal {
+    match plan.goal {
         Goal::Precision => question,
         Goal::Answer => {
             let cpus = plan.points.iter().map(|point| point.cpus).collect();
             question.with_worth(plan.worth.unwrap_or(DEFAULT_WORTH), cpus)
         }
-    };
-    let on_disturbance = if plan.keep_disturbed { OnDisturbance::Count } else { OnDisturbance::Repeat };
-    RoundRule::new(question, &plan.stop, on_disturbance)
+    }
 }
 
 /// Returns the timed rounds in which others took too much CPU time.

@@ -14,6 +14,7 @@ mod critical_path;
 mod efficiency;
 mod openmp;
 mod prediction;
+mod ranking;
 mod trace;
 mod verdict;
 mod warning;
@@ -42,6 +43,7 @@ pub use prediction::{
     Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, ModelName, ModelView,
     PredictedPoint, Prediction, Resource,
 };
+pub use ranking::{RankedValue, Ranking};
 pub use trace::HolderWaits;
 pub use trace::{
     CommandView, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LockView,
@@ -258,8 +260,12 @@ pub struct View {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub verdict_with_disturbed: Option<Verdict>,
-    /// CPU counts with at least one successful run, ascending.
+    /// Planned points with at least one successful run, in the order of the plan: CPU counts,
+    /// ascending, and the values of `{n}` at each.
     pub points: Vec<PointView>,
+    /// Rankings of the values of `{n}`, where several were measured at one CPU count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rankings: Vec<Ranking>,
     /// Measured cells with the figures that studies of every subject have, in the order of the
     /// plan.
     #[serde(default)]

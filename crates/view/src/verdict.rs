@@ -32,7 +32,7 @@ struct Candidate<'a> {
     is_disturbed: bool,
 }
 
-/// Decides the answer of a view from its points, warnings and plan.
+/// Decides the answer of a view from its points, one for each CPU count, its warnings and its plan.
 pub fn verdict(view: &View) -> Verdict {
     let worth = view.plan.worth.unwrap_or(DEFAULT_WORTH);
     let unknown = |reason| Verdict { reason, worth, ..Verdict::default() };

@@ -3,6 +3,7 @@
 
 mod studies;
 
+use morecores_statistics::{Decision, Rounds};
 use morecores_study::*;
 use morecores_view::view;
 use morecores_view::*;
@@ -265,6 +266,37 @@ fn one_cpu_count_may_have_several_n() {
     assert_close(view.points[1].efficiency, 1.6);
     assert_close(view.points[2].speedup.value, 3.2);
     assert_close(view.points[2].efficiency, 1.6);
+    // Two is best on two CPUs, and the verdict compares four CPUs with that.
+    let [ranking] = &view.rankings[..] else { panic!("{:?}", view.rankings) };
+    assert_eq!((ranking.cpus, ranking.best, ranking.values.len()), (2, 2, 2));
+    assert_close(ranking.values[0].lead.value, 1.6);
+    assert!(!ranking.values[0].may_be_best && ranking.values[1].may_be_best);
+    assert_close(view.verdict.speedup.unwrap(), 2.0);
+    let over_cpus = view.at_best_n();
+    let points: Vec<_> = over_cpus.points.iter().map(|p| (p.cpus, p.n, p.speedup.value)).collect();
+    assert_eq!(points.len(), 2);
+    assert_eq!((points[0], points[1].0), ((2, 2, 1.0), 4));
+    assert_close(points[1].2, 2.0);
+}
+
+/// The rounds end when the best is known, and that needs an interval for each other value.
+#[test]
+fn the_rounds_of_several_n_ask_which_is_best() {
+    let mut made = study(&[]);
+    made.header.plan.points = [1, 2, 3, 4].map(|n| point(2, n)).into();
+    made.header.plan.stop =
+        Stop { precision: Some(0.03), min_runs: 6, max_runs: 30, max_time: None, budget: None };
+    let rule = round_rule(&made.header.plan);
+    let runs = |elapsed: f64, rounds: u32| -> Vec<RoundValue> {
+        (0..rounds).map(|round| RoundValue { round, value: elapsed }).collect()
+    };
+    let decide = |rounds: u32| {
+        let samples = [2.0, 1.0, 1.001, 1.5].map(|elapsed| runs(elapsed, rounds));
+        let none = std::collections::BTreeSet::new();
+        rule.decide(&Rounds { made: rounds, samples: &samples, disturbed: &none })
+    };
+    // Six rounds leave too little of the error to each of three comparisons.
+    assert_eq!((decide(6), decide(14)), (Decision::Continue, Decision::Answered));
 }
 
 #[test]

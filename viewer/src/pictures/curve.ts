@@ -1,5 +1,6 @@
 // The speedup curve: the measured points with intervals and every run, and the prediction with its
-// band.
+// band. It runs over the CPU counts; where several values of n were measured on the same CPUs, over
+// these, with one line for each CPU count.
 //
 // Draws the figures of the view. The only arithmetic is the efficiency of one run.
 
@@ -38,28 +39,43 @@ const [LEFT, RIGHT, TOP, BOTTOM, INSET_X, INSET_Y, SIZE] = [52, 20, 28, 44, 14, 
 const BLUE = "#0072b2";
 const ORANGE = "#d55e00";
 
+/** Horizontal axis: what the points of the curve differ in. */
+type Over = "cpus" | "n";
+
 interface MeasuredPoint {
+  x: number;
   cpus: number;
   value: number;
   interval: [number, number] | null;
   /** Whether the count adds whole cores of the first kind alone. */
   whole: boolean;
   kind: string;
-  study: string;
+  series: string;
 }
 
 interface Dot {
-  cpus: number;
+  x: number;
   value: number;
-  study: string;
+  series: string;
   /** Whether the figures leave the run out, because others disturbed its round. */
   disturbed: boolean;
 }
 
 interface PredictionPoint {
-  cpus: number;
+  x: number;
   value: number | null;
   band: [number, number];
+}
+
+/** Axis of the curve of these studies. */
+function overOf(studies: PageStudy[]): Over {
+  return studies.every(({ view }) => (view.rankings?.length ?? 0) > 0) ? "n" : "cpus";
+}
+
+/** Place on the axis, and line. The lines of several CPU counts have names of their own. */
+function placeOf(study: PageStudy, { cpus: count, n }: { cpus: number; n: number }, over: Over): { x: number; series: string } {
+  const several = over === "n" && study.view.points.some((point) => point.cpus !== count);
+  return { x: over === "n" ? n : count, series: several ? `${study.name}, ${cpus(count)}` : study.name };
 }
 
 /** Quantities of a study; the metric only if the study has one. */
@@ -99,7 +115,7 @@ export function addedKinds(point: PointView): string {
   return other.length > 0 ? `adds ${other.join(", ")}` : "whole cores";
 }
 
-function measuredPoints(study: PageStudy, quantity: Quantity): MeasuredPoint[] {
+function measuredPoints(study: PageStudy, quantity: Quantity, over: Over): MeasuredPoint[] {
   return study.view.points.map((point) => {
     const further = isFurther(quantity) ? point.further_metrics[furtherMetricIndex(study, quantity)] : undefined;
     const [value, interval] = isFurther(quantity) ? [further?.median ?? NaN, further?.ci95 ?? null] : {
@@ -108,12 +124,12 @@ function measuredPoints(study: PageStudy, quantity: Quantity): MeasuredPoint[] {
       efficiency: [point.efficiency, point.efficiency_ci95],
       metric: [point.metric?.median ?? NaN, point.metric?.ci95 ?? null],
     }[quantity] as [number, [number, number] | null];
-    return { cpus: point.cpus, value, interval, whole: otherKinds(point).length === 0, kind: addedKinds(point), study: study.name };
+    return { ...placeOf(study, point, over), cpus: point.cpus, value, interval, whole: otherKinds(point).length === 0, kind: addedKinds(point) };
   });
 }
 
 /** Single runs. The speedup of a run is its ratio to the base's run of the same round. */
-export function runDots(study: PageStudy, quantity: Quantity): Dot[] {
+export function runDots(study: PageStudy, quantity: Quantity, over: Over = "cpus"): Dot[] {
   const base = study.view.points[0]?.cpus ?? NaN;
   return study.runs
     .filter((run) => run.succeeded)
@@ -125,7 +141,7 @@ export function runDots(study: PageStudy, quantity: Quantity): Dot[] {
         efficiency: (speedup * base) / run.cpus,
         metric: run.metric ?? NaN,
       }[quantity];
-      return { cpus: run.cpus, value: shown, study: study.name, disturbed: run.disturbed };
+      return { ...placeOf(study, run, over), value: shown, disturbed: run.disturbed };
     })
     .filter((dot) => Number.isFinite(dot.value));
 }
@@ -136,34 +152,42 @@ function predictedPoints(study: PageStudy, quantity: Quantity): PredictionPoint[
   const last = study.view.points.at(-1);
   const base = study.view.points[0]?.cpus ?? 1;
   if (!prediction || !last || quantity === "metric" || isFurther(quantity)) return [];
-  const start = measuredPoints(study, quantity).at(-1)!;
+  const start = measuredPoints(study, quantity, "cpus").at(-1)!;
   const points = prediction.points.flatMap((point): PredictionPoint[] => {
-    if (quantity === "speedup") return [{ cpus: point.cpus, value: point.speedup, band: point.band90 }];
+    if (quantity === "speedup") return [{ x: point.cpus, value: point.speedup, band: point.band90 }];
     if (quantity === "efficiency") {
       const efficiency = (speedup: number) => (speedup * base) / point.cpus;
-      return [{ cpus: point.cpus, value: point.speedup === null ? null : efficiency(point.speedup), band: [efficiency(point.band90[0]), efficiency(point.band90[1])] }];
+      return [{ x: point.cpus, value: point.speedup === null ? null : efficiency(point.speedup), band: [efficiency(point.band90[0]), efficiency(point.band90[1])] }];
     }
-    return point.elapsed_band90_s ? [{ cpus: point.cpus, value: point.elapsed_s, band: point.elapsed_band90_s }] : [];
+    return point.elapsed_band90_s ? [{ x: point.cpus, value: point.elapsed_s, band: point.elapsed_band90_s }] : [];
   });
-  return points.length ? [{ cpus: last.cpus, value: start.value, band: start.interval ?? [start.value, start.value] }, ...points] : [];
+  return points.length ? [{ x: last.cpus, value: start.value, band: start.interval ?? [start.value, start.value] }, ...points] : [];
 }
 
 /** Content of the picture in a sentence, for readers who do not see it. */
 export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
   const format = quantity === "elapsed" ? time : quantity === "efficiency" ? percent : figure;
+  const over = overOf(studies);
   return studies
     .map((study) => {
-      const points = measuredPoints(study, quantity).map((point) => `${format(point.value)} on ${cpus(point.cpus)}`);
+      const points = measuredPoints(study, quantity, over).map((point) => `${format(point.value)} ${placeInWords(point, over)}`);
       return `${study.name}: ${points.join(", ")}`;
     })
     .join("; ");
 }
 
+/** Place of a point in words. */
+function placeInWords(point: { x: number; cpus: number }, over: Over): string {
+  return over === "n" ? `with n = ${point.x} on ${cpus(point.cpus)}` : `on ${cpus(point.x)}`;
+}
+
 const LABELS: Record<Exclude<Quantity, FurtherMetric>, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", metric: "metric" };
 
-/** Whether the range of CPU counts of these studies makes logarithmic axes the default. */
+/** Whether the range of the horizontal axis of these studies makes logarithmic axes the default. */
 export function isWideRange(studies: PageStudy[]): boolean {
-  const counts = studies.flatMap((study) => [...study.view.points, ...(studies.length > 1 ? [] : study.view.prediction?.points ?? [])].map((point) => point.cpus));
+  const over = overOf(studies);
+  const predicted = (study: PageStudy) => (studies.length > 1 || over === "n" ? [] : study.view.prediction?.points ?? []);
+  const counts = studies.flatMap((study) => [...study.view.points.map((point) => point[over]), ...predicted(study).map((point) => point.cpus)]);
   return Math.max(...counts) >= LOG_FROM * Math.min(...counts);
 }
 
@@ -172,24 +196,26 @@ export function curveKey(studies: PageStudy[]): string {
   const runs = studies.some((study) => study.runs.some((run) => run.disturbed))
     ? "Small dots: single runs; hollow: disturbed by others, in no figure."
     : "Small dots: single runs.";
-  return studies.length > 1
+  return studies.length > 1 || overOf(studies) === "n"
     ? `Bars: 95% intervals. ${runs}`
     : `Circles: whole cores; triangles: other kinds of CPU. Bars: 95% intervals. ${runs} Dashed, with its 90% band: predicted. Dotted: ideal.`;
 }
 
-/** Picture of the curve. With several studies each has a line of its own and no prediction. */
+/** Picture of the curve. With several lines there is no prediction and no ideal. */
 export function curve(studies: PageStudy[], options: CurveOptions, { document, width, ground, interactive }: Setting): SVGSVGElement | HTMLElement {
   const { quantity, log } = options;
-  const points = studies.flatMap((study) => measuredPoints(study, quantity));
-  const one = studies.length === 1 ? studies[0] : undefined;
+  const over = overOf(studies);
+  const points = studies.flatMap((study) => measuredPoints(study, quantity, over));
+  const lines = [...new Set(points.map((point) => point.series))];
+  const isOne = lines.length === 1;
+  const one = studies.length === 1 && over === "cpus" ? studies[0] : undefined;
   const prediction = one ? predictedPoints(one, quantity) : [];
-  const most = Math.max(...points.map((point) => point.cpus), ...prediction.map((point) => point.cpus), 2);
-  const least = Math.min(...points.map((point) => point.cpus));
-  const counts = [...new Set([...points, ...prediction].map((point) => point.cpus))].sort((a, b) => a - b);
-  const ideal = idealLine(one, quantity, least, most);
-  const colour = one ? () => BLUE : undefined;
-  const stroke = colour ? BLUE : "study";
-  const dots = studies.flatMap((study) => runDots(study, quantity));
+  const most = Math.max(...points.map((point) => point.x), ...prediction.map((point) => point.x), 2);
+  const least = Math.min(...points.map((point) => point.x));
+  const counts = [...new Set([...points, ...prediction].map((point) => point.x))].sort((a, b) => a - b);
+  const ideal = over === "n" ? [] : idealLine(one, quantity, least, most);
+  const stroke = isOne ? BLUE : "series";
+  const dots = studies.flatMap((study) => runDots(study, quantity, over));
   const height = Math.min(Math.max(width * 0.55, 240), 420);
   const values = [
     ...points.flatMap((point) => [point.value, ...(point.interval ?? [])]),
@@ -206,18 +232,18 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
   const shownCounts = countTicks(counts, place, (count) => textWidth(String(count), SIZE) + 6);
   const marks: Plot.Markish[] = [
     Plot.gridY({ strokeOpacity: 0.15, ticks }),
-    ideal.length ? Plot.line(ideal, { x: "cpus", y: "value", stroke: "currentColor", strokeDasharray: "2 4", strokeOpacity: 0.6 }) : null,
-    ideal.length ? Plot.text([ideal.at(-1)!], { x: "cpus", y: "value", text: () => "ideal", dx: -4, dy: -6, textAnchor: "end", fillOpacity: 0.75, fill: "currentColor" }) : null,
-    prediction.length ? Plot.areaY(prediction, { x: "cpus", y1: (d: PredictionPoint) => d.band[0], y2: (d: PredictionPoint) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
-    prediction.length ? Plot.line(prediction.filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
-    prediction.length ? Plot.dot(prediction.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: ground, symbol: "diamond", r: 4, title: (d: PredictionPoint) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: interactive }) : null,
-    Plot.dot(dots.filter((dot) => !dot.disturbed), { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
-    Plot.dot(dots.filter((dot) => dot.disturbed), { x: "cpus", y: "value", r: 1.8, fill: "none", stroke: one ? "currentColor" : "study", strokeOpacity: 0.35, dx: 6 }),
-    Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
-    Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: MeasuredPoint) => d.interval![0], y2: (d: MeasuredPoint) => d.interval![1], stroke, strokeWidth: 2 }),
+    ideal.length ? Plot.line(ideal, { x: "x", y: "value", stroke: "currentColor", strokeDasharray: "2 4", strokeOpacity: 0.6 }) : null,
+    ideal.length ? Plot.text([ideal.at(-1)!], { x: "x", y: "value", text: () => "ideal", dx: -4, dy: -6, textAnchor: "end", fillOpacity: 0.75, fill: "currentColor" }) : null,
+    prediction.length ? Plot.areaY(prediction, { x: "x", y1: (d: PredictionPoint) => d.band[0], y2: (d: PredictionPoint) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
+    prediction.length ? Plot.line(prediction.filter((d) => d.value !== null), { x: "x", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
+    prediction.length ? Plot.dot(prediction.slice(1).filter((d) => d.value !== null), { x: "x", y: "value", stroke: ORANGE, fill: ground, symbol: "diamond", r: 4, title: (d: PredictionPoint) => `predicted on ${cpus(d.x)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: interactive }) : null,
+    Plot.dot(dots.filter((dot) => !dot.disturbed), { x: "x", y: "value", r: 1.8, fill: isOne ? "currentColor" : "series", fillOpacity: 0.35, stroke: null, dx: 6 }),
+    Plot.dot(dots.filter((dot) => dot.disturbed), { x: "x", y: "value", r: 1.8, fill: "none", stroke: isOne ? "currentColor" : "series", strokeOpacity: 0.35, dx: 6 }),
+    Plot.line(points, { x: "x", y: "value", stroke, z: "series", strokeWidth: 2 }),
+    Plot.ruleX(points.filter((point) => point.interval), { x: "x", y1: (d: MeasuredPoint) => d.interval![0], y2: (d: MeasuredPoint) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {
-      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: MeasuredPoint) => (d.whole ? "circle" : "triangle"),
-      title: (d: MeasuredPoint) => `${studies.length > 1 ? `${d.study}\n` : ""}${cpus(d.cpus)} (${d.kind}): ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
+      x: "x", y: "value", fill: stroke, r: 4, symbol: (d: MeasuredPoint) => (d.whole || over === "n" ? "circle" : "triangle"),
+      title: (d: MeasuredPoint) => `${isOne ? "" : `${d.series}\n`}${over === "n" ? `n = ${d.x}` : `${cpus(d.x)} (${d.kind})`}: ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
       tip: interactive,
     }),
   ].filter((mark) => mark !== null);
@@ -230,19 +256,19 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     marginTop: TOP,
     marginBottom: BOTTOM,
     style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
-    x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: [first, most], inset: INSET_X },
+    x: { type: log ? "log" : "linear", label: over === "n" ? "n →" : "CPUs →", labelOffset: 38, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: [first, most], inset: INSET_X },
     y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.further : LABELS[quantity]}`, zero: !log, nice: !log, ...(log ? { domain: range } : {}), insetTop: INSET_Y, insetBottom: log ? INSET_Y : 0, ticks, tickFormat: plain },
-    color: one ? undefined : { legend: interactive, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
+    color: isOne ? undefined : { legend: interactive, domain: lines, range: lines.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,
   });
 }
 
-function idealLine(study: PageStudy | undefined, quantity: Quantity, least: number, most: number): { cpus: number; value: number }[] {
+function idealLine(study: PageStudy | undefined, quantity: Quantity, least: number, most: number): { x: number; value: number }[] {
   const base = study?.view.points[0];
   if (quantity === "metric" || isFurther(quantity) || (quantity === "elapsed" && !base)) return [];
   return Array.from({ length: 33 }, (_, i) => least * (most / least) ** (i / 32)).map((count) => ({
-    cpus: count,
+    x: count,
     value: quantity === "speedup" ? count / least : quantity === "efficiency" ? 1 : (base!.elapsed_s.median * least) / count,
   }));
 }

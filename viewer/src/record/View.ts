@@ -5,6 +5,7 @@ import type { Host } from "./Host.ts";
 import type { Plan } from "./Plan.ts";
 import type { PointView } from "./PointView.ts";
 import type { Prediction } from "./Prediction.ts";
+import type { Ranking } from "./Ranking.ts";
 import type { StackView } from "./StackView.ts";
 import type { TraceView } from "./TraceView.ts";
 import type { Verdict } from "./Verdict.ts";
@@ -52,9 +53,14 @@ disturbed_rounds?: Array<number>,
  */
 verdict_with_disturbed?: Verdict, 
 /**
- * CPU counts with at least one successful run, ascending.
+ * Planned points with at least one successful run, in the order of the plan: CPU counts,
+ * ascending, and the values of `{n}` at each.
  */
 points: Array<PointView>, 
+/**
+ * Rankings of the values of `{n}`, where several were measured at one CPU count.
+ */
+rankings?: Array<Ranking>, 
 /**
  * Traced runs, ascending by CPU count.
  */

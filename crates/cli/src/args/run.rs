@@ -51,9 +51,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t = Output::Captured, help_heading = COMMAND)]
     pub(crate) output: Output,
 
-    /// CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]
+    /// CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond;
+    /// with --n: all]
     #[arg(long, value_name = "LIST", help_heading = CPUS)]
     pub(crate) cpus: Option<String>,
+    /// Values of `{n}`: numbers and ranges; each is measured on each of the --cpus, by default on
+    /// all CPUs alone [default: the CPU count]
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["predict", "resume"], help_heading = CPUS)]
+    pub(crate) n: Option<String>,
     /// Mechanism that holds runs to their CPUs
     #[arg(long, value_enum, default_value_t = Limit::Affinity, help_heading = CPUS)]
     pub(crate) limit: Limit,
@@ -201,6 +206,7 @@ const EXAMPLES: &str = "\
 Examples:
   morecores run -- sort --parallel={n} -o /dev/null big.txt
   morecores run --prepare 'make clean' -- make -j{n}
+  morecores run --n 1-8 --prepare 'make clean' -- make -j{n}
   morecores run --cpus 1,2,4-8,all --runs 10 -o zstd.study -- zstd -qf -T{n} big.tar
   xzcat big.txt.xz | morecores run --input - -- sort --parallel={n}
   morecores run --env OMP_NUM_THREADS={n} -- ./solver

@@ -11,10 +11,10 @@ use morecores_view::View;
 
 use crate::args::{PredictArgs, WhatIfArgs};
 
-use super::texts::size;
+use super::texts::{LARGEST_NUMBER, number_list, size};
 
-/// Largest CPU count that is accepted. A larger one is a typing error: no machine has as many.
-const MOST: u32 = 65_536;
+/// Values of a list of CPU counts of machines that need not exist.
+const CPU_COUNTS: &str = "CPU counts";
 
 /// Default predicted counts, as multiples of the largest measured count.
 const TIMES: [u32; 3] = [2, 4, 8];
@@ -24,7 +24,7 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
     if text.is_empty() {
         return Ok(TIMES.map(|times| times * largest).to_vec());
     }
-    let targets = list("--predict", text)?;
+    let targets = number_list("--predict", CPU_COUNTS, text)?;
     check_largest_count("--predict", &targets, largest)?;
     Ok(targets)
 }
@@ -53,7 +53,7 @@ pub(super) fn check_no_list(predict: Option<&str>, command: &[OsString]) -> Resu
         return Ok(());
     };
     ensure!(
-        list("--predict", first).is_err(),
+        number_list("--predict", CPU_COUNTS, first).is_err(),
         "`{first}` would be the command: write a list of CPU counts with an equals sign, --predict={first}"
     );
     Ok(())
@@ -73,13 +73,13 @@ impl PredictOptions {
     pub(crate) fn new(args: &PredictArgs, view: &View) -> Result<Self> {
         let measured: Vec<u32> = view.points.iter().map(|point| point.cpus).collect();
         ensure!(!measured.is_empty(), "the study has no successful run, so nothing can be predicted");
-        let from = args.from.as_deref().map(|text| list("--from", text)).transpose()?;
+        let from = args.from.as_deref().map(|text| number_list("--from", CPU_COUNTS, text)).transpose()?;
         if let Some(missing) = from.iter().flatten().find(|count| !measured.contains(count)) {
             bail!("--from {missing}: measured were {}", format_counts(&measured));
         }
         let largest = from.as_ref().unwrap_or(&measured).iter().max().copied().unwrap_or(1);
         let mut cpus = match &args.cpus {
-            Some(text) => list("--cpus", text)?,
+            Some(text) => number_list("--cpus", CPU_COUNTS, text)?,
             None => default_targets(view, largest),
         };
         check_largest_count("--cpus", &cpus, largest)?;
@@ -129,29 +129,9 @@ impl WhatIfOptions {
             ensure!(factor.is_finite() && factor > 1.0 && !command.is_empty(), wrong());
             changes.push(WhatIfChange::SpeedUp { command: command.to_owned(), factor });
         }
-        let cpus = args.cpus.as_deref().map(|text| list("--cpus", text)).transpose()?;
+        let cpus = args.cpus.as_deref().map(|text| number_list("--cpus", CPU_COUNTS, text)).transpose()?;
         Ok(Self { changes, cpus })
     }
-}
-
-/// Parses CPU counts of machines that need not exist: `4,8-10,64`. The result is ascending, without
-/// repetitions.
-fn list(option: &str, text: &str) -> Result<Vec<u32>> {
-    let wrong = |part: &str| anyhow!("{option} `{part}`: write CPU counts from 1 to {MOST}, like 4,8,16");
-    let number = |part: &str| {
-        let count = part.trim().parse::<u32>().ok().filter(|count| (1..=MOST).contains(count));
-        count.ok_or_else(|| wrong(part))
-    };
-    let mut counts = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (number(first)?, number(last)?);
-        ensure!(first <= last && last - first <= 1024, wrong(part));
-        counts.extend(first..=last);
-    }
-    counts.sort_unstable();
-    counts.dedup();
-    Ok(counts)
 }
 
 /// Checks that all predicted counts are larger than the counts on which the prediction rests.
@@ -168,7 +148,7 @@ fn prices(text: &str) -> Result<Vec<Price>> {
         let (count, price) = part.split_once('=').ok_or_else(wrong)?;
         let count: u32 = count.trim().parse().map_err(|_| wrong())?;
         let per_hour: f64 = price.trim().parse().map_err(|_| wrong())?;
-        ensure!((1..=MOST).contains(&count) && per_hour.is_finite() && per_hour >= 0.0, wrong());
+        ensure!((1..=LARGEST_NUMBER).contains(&count) && per_hour.is_finite() && per_hour >= 0.0, wrong());
         Ok(Price { cpus: count, per_hour })
     };
     text.split(',').map(one).collect()
@@ -184,9 +164,9 @@ mod tests {
 
     #[test]
     fn counts_may_exceed_those_of_this_machine() {
-        assert_eq!(list("-", "64, 4,8-10").unwrap(), [4, 8, 9, 10, 64]);
+        assert_eq!(number_list("-", CPU_COUNTS, "64, 4,8-10").unwrap(), [4, 8, 9, 10, 64]);
         for wrong in ["", "0", "all", "4-2", "1e3", "70000", "1-65536"] {
-            let error = list("--cpus", wrong).unwrap_err().to_string();
+            let error = number_list("--cpus", CPU_COUNTS, wrong).unwrap_err().to_string();
             assert!(error.starts_with("--cpus `") && error.contains("like 4,8,16"), "{error}");
         }
         assert!(check_largest_count("--cpus", &[4, 8], 2).is_ok());

@@ -15,7 +15,7 @@ use morecores_study::{
 };
 
 use super::metrics::Metrics;
-use super::texts::{duration, percent, size, success, time_limit, worth};
+use super::texts::{duration, number_list, percent, size, success, time_limit, worth};
 use super::{LEAST_RUNS, NewStudy, clock_seed, command, cpu_order, environment, input, points, predict};
 use crate::args::RunArgs;
 
@@ -116,11 +116,14 @@ impl RunOptions {
             predict: predicted,
             worth: worth(&args.answer.worth)?,
         };
-        ensure!(
-            !args.expect_n || plan.tells_n(&command),
-            "{{n}} is nowhere in the command or its environment, and --expect-n was given: put {{n}} where the command \
-             takes its thread or job count"
-        );
+        let needs_n = [("--expect-n", args.expect_n), ("--n", args.n.is_some())];
+        if let Some((option, _)) = needs_n.into_iter().find(|(_, is_given)| *is_given) {
+            ensure!(
+                plan.tells_n(&command),
+                "{{n}} is nowhere in the command or its environment, and {option} was given: put {{n}} where the \
+                 command takes its thread or job count"
+            );
+        }
         check_trace_options(args.syscalls, args.locks, args.debuginfod, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
         let study = NewStudy::for_command(args.out.as_deref(), &command);
@@ -232,13 +235,15 @@ fn input_limit(text: Option<&str>) -> Result<Bytes> {
 
 fn swept_points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
     let most = topology.usable.default_count().min(order.steps().len());
-    let counts = match &args.cpus {
-        Some(text) => {
+    let n = args.n.as_deref().map(|text| number_list("--n", "values of n", text)).transpose()?;
+    let counts = match (&args.cpus, &n) {
+        (Some(text), _) => {
             counts::parse_counts(text, topology).map_err(predict::explain_missing_cpus).context("--cpus")?
         }
-        None => counts::default_counts(order, most),
+        (None, None) => counts::default_counts(order, most),
+        (None, Some(_)) => vec![most],
     };
-    points(order, &counts, None)
+    points(order, &counts, &n.unwrap_or_default())
 }
 
 /// Rules for the end of the sweep: those given, and for the others those of `rule`.

@@ -8,6 +8,33 @@ use morecores_study::{Bytes, Nanos};
 
 use crate::args::WorthArgs;
 
+/// Largest CPU count, and value of `{n}`, that is accepted. A larger one is a typing error: no
+/// machine has as many CPUs.
+pub(super) const LARGEST_NUMBER: u32 = 65_536;
+/// Most numbers of a range.
+const LONGEST_RANGE: u32 = 1024;
+
+/// Parses numbers and ranges: `4,8-10,64`. `what` names the values, for the error. The result is
+/// ascending, without repetitions.
+pub(super) fn number_list(option: &str, what: &str, text: &str) -> Result<Vec<u32>> {
+    let wrong =
+        |part: &str| anyhow!("{option} `{part}`: write {what} from 1 to {LARGEST_NUMBER}, like 4,8,16");
+    let number = |part: &str| {
+        let number = part.trim().parse::<u32>().ok().filter(|number| (1..=LARGEST_NUMBER).contains(number));
+        number.ok_or_else(|| wrong(part))
+    };
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        ensure!(first <= last && last - first < LONGEST_RANGE, wrong(part));
+        numbers.extend(first..=last);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
 /// Parses a share given as a percentage, with or without the sign: `1%` and `1` are 0.01.
 pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();

@@ -77,5 +77,5 @@ fn traced_points(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Res
         },
     };
     ensure!(args.n != Some(0), "-n 0: the value of {{n}} is at least 1");
-    points(order, &[count], args.n)
+    points(order, &[count], args.n.as_slice())
 }

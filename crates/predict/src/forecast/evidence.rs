@@ -91,6 +91,8 @@ impl Evidence {
     /// Collects the evidence from a study's view and its traced runs, for a command that does not
     /// receive the CPU count. With `from`, only those CPU counts are used.
     pub fn from_view(view: &View, programs: Vec<TracedProgram>, from: Option<&[u32]>) -> Self {
+        let at_best_n = view.at_best_n();
+        let view = at_best_n.as_ref();
         let is_selected = |cpus: u32| from.is_none_or(|from| from.contains(&cpus));
         let mut points: Vec<MeasuredPoint> = Vec::new();
         let mut kinds = Vec::new();

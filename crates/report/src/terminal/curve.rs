@@ -1,9 +1,12 @@
-//! The speedup curve against the ideal line, in characters.
+//! The speedup curve against the ideal line, in characters: over the CPU counts, or over the values
+//! of `{n}` at one CPU count, where no line is ideal.
 //!
 //! Ratatui's canvas draws lines into a buffer. This module puts axes, points and whiskers around
 //! and over them: a point must stand above a line, and a label must name a measured CPU count.
 
 pub(super) mod axis;
+
+use std::borrow::Cow;
 
 use morecores_view::{PointView, View};
 use ratatui_core::buffer::Buffer;
@@ -14,6 +17,7 @@ use ratatui_core::widgets::Widget;
 use ratatui_widgets::canvas::{Canvas, Line, Points};
 
 use super::Style;
+use crate::points::has_one_count;
 use axis::{Axis, Scale};
 
 /// Narrowest and widest plot in characters, without labels. A wider plot would only stretch the
@@ -80,10 +84,13 @@ const ASCII: Glyphs = Glyphs {
 /// Curve with axes and a legend; none for fewer than three points, because the table then shows the
 /// same.
 pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
+    let over = Over::new(view);
+    let shown = if over == Over::Cpus { view.at_best_n() } else { Cow::Borrowed(view) };
+    let view = shown.as_ref();
     let [base, _, .., largest] = view.points.as_slice() else { return None };
     let glyphs = if style.unicode { &UNICODE } else { &ASCII };
-    let ideal = |cpus: f64| cpus / f64::from(base.cpus);
-    let (x_from, x_to) = (f64::from(base.cpus), f64::from(largest.cpus));
+    let (x_from, x_to) = (over.value(base), over.value(largest));
+    let ideal = |x: f64| if over == Over::Cpus { x / x_from } else { 1.0 };
     let scale = Scale::for_range(x_from, x_to);
 
     let interval_ends = |p: &PointView| p.speedup.ci95.unwrap_or([p.speedup.value; 2]);
@@ -93,14 +100,14 @@ pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
         return None;
     }
     let y = Axis::for_speedups(scale, lowest, highest);
-    let counts: Vec<f64> = view.points.iter().map(|p| f64::from(p.cpus)).collect();
+    let counts: Vec<f64> = view.points.iter().map(|p| over.value(p)).collect();
     let x = Axis::for_counts(scale, &counts);
 
     let labels = y.label_width();
     let margin = labels + 2;
     let width = (style.text_width() - margin - 2).clamp(WIDTHS.0, WIDTHS.1);
     let height = width / WIDTH_TO_HEIGHT;
-    let plot = Plot { x, y, width, height };
+    let plot = Plot { over, x, y, width, height };
 
     let mut buffer = plot.draw_lines(view, ideal, glyphs);
     let whiskers = plot.draw_points(view, &mut buffer, glyphs);
@@ -116,8 +123,8 @@ pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
     let (rule, names) = plot.x.horizontal_lines(width, glyphs.dots.columns, glyphs.tick_x, glyphs.horizontal);
     lines.push(format!("{:>labels$} {}{rule}", "", glyphs.corner));
     lines.push(format!("{:>margin$}{names}", ""));
-    lines.push(format!("{:>margin$}{:^width$}", "", "CPUs").trim_end().to_owned());
-    let legend = legend(view, glyphs, whiskers);
+    lines.push(format!("{:>margin$}{:^width$}", "", over.name()).trim_end().to_owned());
+    let legend = legend(view, over, glyphs, whiskers);
     lines.extend(style.wrap(&legend, "  ").iter().map(|l| style.paint().dim(l)));
     Some(lines.into_iter().map(|line| line.trim_end().to_owned()).collect())
 }
@@ -131,17 +138,40 @@ fn heading(scale: Scale, labels: usize) -> String {
 }
 
 /// Meaning of the signs, and the kind of the intervals.
-fn legend(view: &View, glyphs: &Glyphs, whiskers: bool) -> String {
+fn legend(view: &View, over: Over, glyphs: &Glyphs, whiskers: bool) -> String {
     let intervals = match (whiskers, view.points.iter().skip(1).all(|p| p.speedup.ci95.is_none())) {
         (true, _) => format!(", {} 95% interval", glyphs.bar),
         (false, true) => " (no interval: too few runs)".to_owned(),
         (false, false) => " (95% intervals are smaller than the mark)".to_owned(),
     };
-    format!("{} measured{intervals}   {} ideal", glyphs.point, glyphs.ideal)
+    let line = if over == Over::Cpus { "ideal" } else { "as fast as the first" };
+    format!("{} measured{intervals}   {} {line}", glyphs.point, glyphs.ideal)
+}
+
+/// Values on the horizontal axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Cpus,
+    N,
+}
+
+impl Over {
+    fn new(view: &View) -> Self {
+        if has_one_count(view) && !view.rankings.is_empty() { Self::N } else { Self::Cpus }
+    }
+
+    fn value(self, point: &PointView) -> f64 {
+        f64::from(if self == Self::Cpus { point.cpus } else { point.n })
+    }
+
+    fn name(self) -> &'static str {
+        if self == Self::Cpus { "CPUs" } else { "n" }
+    }
 }
 
 /// A plot's axes and size in characters.
 struct Plot {
+    over: Over,
     x: Axis,
     y: Axis,
     width: usize,
@@ -153,7 +183,7 @@ impl Plot {
     fn draw_lines(&self, view: &View, ideal: impl Fn(f64) -> f64, glyphs: &Glyphs) -> Buffer {
         let area = Rect::new(0, 0, self.width as u16, self.height as u16);
         let mut buffer = Buffer::empty(area);
-        let place = |p: &PointView| (self.x.position(f64::from(p.cpus)), self.y.position(p.speedup.value));
+        let place = |p: &PointView| (self.x.position(self.over.value(p)), self.y.position(p.speedup.value));
         // One dot a cell. The ideal is a straight line on linear and on logarithmic axes.
         let [start, end] = self.x.ends().map(|cpus| self.y.position(ideal(cpus)));
         let dot = |i: usize| i as f64 / self.width as f64;
@@ -185,7 +215,7 @@ impl Plot {
             }
         };
         for point in &view.points {
-            let column = cell_index(self.x.position(f64::from(point.cpus)), self.width, glyphs.dots.columns);
+            let column = cell_index(self.x.position(self.over.value(point)), self.width, glyphs.dots.columns);
             let row =
                 |speedup: f64| cell_index(1.0 - self.y.position(speedup), self.height, glyphs.dots.rows);
             if let Some([low, high]) = point.speedup.ci95

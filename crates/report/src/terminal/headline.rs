@@ -1,7 +1,9 @@
 //! The first lines of the report: the command, the machine and the method.
 
+use std::collections::BTreeSet;
+
 use morecores_study::{Cache, StopReason};
-use morecores_view::View;
+use morecores_view::{PointView, View};
 
 use super::Style;
 use crate::command;
@@ -30,7 +32,11 @@ fn machine_line(view: &View) -> String {
 }
 
 fn method_line(view: &View) -> Option<String> {
-    let counts: Vec<u32> = view.points.iter().map(|p| p.cpus).collect();
+    let values_of = |value: fn(&PointView) -> u32| -> Vec<u32> {
+        let values: BTreeSet<u32> = view.points.iter().map(value).collect();
+        values.into_iter().collect()
+    };
+    let counts = values_of(|point| point.cpus);
     let counts = match counts.as_slice() {
         [] => return None,
         [only] => cpus(*only),
@@ -38,6 +44,14 @@ fn method_line(view: &View) -> Option<String> {
             format!("{} CPU counts from {first} to {last}", counts.len())
         }
         _ => format!("{} CPUs", join_with_and(&counts)),
+    };
+    let n = values_of(|point| point.n);
+    let values = match n.as_slice() {
+        _ if view.rankings.is_empty() => None,
+        [first, .., last] if n.len() > MAX_LISTED => {
+            Some(format!("{} values of n from {first} to {last}", n.len()))
+        }
+        _ => Some(format!("n = {}", join_with_and(&n))),
     };
     let least = view.points.iter().map(|p| p.runs).min().unwrap_or(0);
     let most = view.points.iter().map(|p| p.runs).max().unwrap_or(0);
@@ -47,11 +61,9 @@ fn method_line(view: &View) -> Option<String> {
         _ => format!("{least} to {most} runs each"),
     };
     let measured: f64 = view.points.iter().map(|p| p.elapsed_s.mean * f64::from(p.runs)).sum();
-    let mut parts = vec![
-        format!("{counts} by {}", view.plan.limit),
-        runs,
-        format!("{} in timed runs", duration(measured)),
-    ];
+    let mut parts = vec![format!("{counts} by {}", view.plan.limit)];
+    parts.extend(values);
+    parts.extend([runs, format!("{} in timed runs", duration(measured))]);
     if matches!(view.plan.cache, Cache::Cold { .. }) {
         parts.push("cold cache".to_owned());
     }

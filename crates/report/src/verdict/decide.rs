@@ -7,13 +7,25 @@ use morecores_study::{Better, Closing, StopReason};
 use morecores_view::{PointView, Reason, View, Warning, invalid_baseline, time_outside_cpus};
 
 use super::remarks::{disturbed_remark, remarks};
-use super::{Beyond, ComparedQuantity, MeasuredGain, PlanSummary, ReportedVerdict, Taker, VerdictKind};
+use super::{
+    BestN, Beyond, ComparedQuantity, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker, VerdictKind,
+};
 
 /// Verdict of a view, from the answer that the view has decided.
 pub fn decide(view: &View) -> ReportedVerdict {
-    let kind = verdict_kind(view).unwrap_or(VerdictKind::NothingMeasured);
-    let remarks = disturbed_remark(view).into_iter().chain(remarks(view, &kind)).collect();
+    let over_cpus = view.at_best_n();
+    let kind = verdict_kind(&over_cpus).unwrap_or(VerdictKind::NothingMeasured);
+    let best_n: Vec<BestN> = view.rankings.iter().map(|ranking| BestN::new(ranking, view)).collect();
+    let disturbed = disturbed_remark(view).into_iter();
     let (compared, plan) = (compared_quantity(view), plan_summary(view));
+    let (kind, remarks) = match (kind, best_n.as_slice()) {
+        (VerdictKind::OneCount { .. }, [only]) => (VerdictKind::BestN(only.clone()), disturbed.collect()),
+        (kind, _) => {
+            let further = remarks(&over_cpus, &kind);
+            let best_n = best_n.into_iter().map(Remark::BestN);
+            (kind, disturbed.chain(best_n).chain(further).collect())
+        }
+    };
     ReportedVerdict { compared, answer: view.verdict.answer, kind, remarks, plan }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! This module words the decisions of `decide` and makes none.
 
+use super::best_n::{best_n_remark, best_n_statement};
 use super::{
     Beyond, ComparedQuantity, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker, VerdictKind,
 };
@@ -17,7 +18,7 @@ use crate::main_causes_text;
 /// Verdict as one paragraph on one line, which begins with a short answer.
 pub fn verdict_statement(verdict: &ReportedVerdict) -> Statement {
     let Statement { lead, rest } = kind_statement(verdict);
-    let remarks = verdict.remarks.iter().map(remark_text);
+    let remarks = verdict.remarks.iter().map(|remark| remark_text(remark, &verdict.compared, &verdict.plan));
     Statement { lead, rest: [rest].into_iter().chain(remarks).collect::<Vec<_>>().join(" ") }
 }
 
@@ -40,6 +41,7 @@ fn kind_statement(verdict: &ReportedVerdict) -> Statement {
                 busy_cpus(*used)
             ),
         ),
+        VerdictKind::BestN(best) => return best_n_statement(best, compared, plan),
         VerdictKind::AlreadyDone => (
             "",
             "the first run left the later runs almost nothing to do. Undo its results before each run \
@@ -244,8 +246,9 @@ pub(crate) fn stricter_limit(limit: Limit) -> Option<&'static str> {
     }
 }
 
-fn remark_text(remark: &Remark) -> String {
+fn remark_text(remark: &Remark, compared: &ComparedQuantity, plan: &PlanSummary) -> String {
     match remark {
+        Remark::BestN(best) => best_n_remark(best, compared, plan),
         Remark::DisturbedRounds { disturbed, of, with_them } => format!(
             "Other programs or the hypervisor disturbed {disturbed} of {of} rounds. The figures leave these rounds \
              out; with them, the answer would be {}.",

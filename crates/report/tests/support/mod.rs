@@ -77,6 +77,7 @@ pub fn view(command: &[&str]) -> Synthetic {
             }),
             verdict: Verdict::default(),
             points: Vec::new(),
+            rankings: Vec::new(),
             cells: Vec::new(),
             traces: Vec::new(),
             stack: Vec::new(),

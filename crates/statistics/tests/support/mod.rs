@@ -232,7 +232,8 @@ pub(crate) fn rounds_until_stopped(rule: &StoppingRule, samples: &[Vec<f64>; 2])
 
 /// Rounds at which `rule` stops for speedups, which hold all rounds of the rule, with this bound.
 pub(crate) fn rounds_until_answered(rule: &StoppingRule, speedups: &[f64], bound: Option<f64>) -> usize {
-    let sample = |rounds: usize| QuestionSample { values: speedups[..rounds].to_vec(), bound };
+    let sample =
+        |rounds: usize| QuestionSample { bound, ..QuestionSample::without_bound(&speedups[..rounds]) };
     let mut rounds = rule.next_look(0);
     while rule.decide(&[sample(rounds)]) == Decision::Continue {
         rounds = rule.next_look(rounds);

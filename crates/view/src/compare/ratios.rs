@@ -8,8 +8,8 @@ use morecores_study::{Better, Cell, InCell, RoundValue};
 
 use crate::types::find_base;
 use morecores_statistics::{
-    Design, Interval, joint_intervals, median, noise_floor, paired_ratio_interval_with_alpha,
-    ratio_interval_with_alpha, round_ratios, speedup, values,
+    Design, Interval, joint_intervals, joint_speedup, median, noise_floor, ratio_interval_with_alpha,
+    speedup, values,
 };
 
 /// Runs of both studies in one cell.
@@ -126,31 +126,14 @@ impl SpeedupSamples<'_> {
     /// the speedups. Each side contributes the part of its own interval that points away from the
     /// other side.
     fn interval(&self, share: f64) -> Option<Interval> {
-        let Self { first, here, .. } = self;
+        let Self { first, here, better } = self;
         let [base_value, new_value] = self.values();
-        let base = self.side_interval(&first.base, &here.base, here.base_design, share)?;
-        let new = self.side_interval(&first.new, &here.new, here.new_design, share)?;
+        let within = |first: &[RoundValue], here: &[RoundValue], design| {
+            joint_speedup(first, here, *better, design, share)?.interval
+        };
+        let base = within(&first.base, &here.base, here.base_design)?;
+        let new = within(&first.new, &here.new, here.new_design)?;
         Some(log_difference((new_value, new), (base_value, base)))
-    }
-
-    /// Returns the interval of the speedup within one study, as [`morecores_statistics::speedup`]
-    /// estimates it.
-    fn side_interval(
-        &self,
-        first: &[RoundValue],
-        here: &[RoundValue],
-        design: Design,
-        share: f64,
-    ) -> Option<Interval> {
-        if let Some(paired) = round_ratios(first, here, self.better) {
-            let alpha = design.joint_ratio_alpha(paired.ratios.len(), share)?;
-            return paired_ratio_interval_with_alpha(&paired.ratios, alpha);
-        }
-        let (first, here) = (values(first), values(here));
-        match self.better {
-            Better::Lower => quotient_interval((&first, design), (&here, design), share),
-            Better::Higher => quotient_interval((&here, design), (&first, design), share),
-        }
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn oversubscribed_bases(
     tells_n: bool,
 ) -> Vec<Warning> {
     let has_base = |point: &PointView, cell: &Cell| {
-        point.cell() != *cell && find_base(points, &point.cell()).is_some_and(|base| base.cell() == *cell)
+        find_base(points, &point.cell()).is_some_and(|base| base.cell() == *cell && point.cpus > base.cpus)
     };
     let bases = points.iter().filter(|base| points.iter().any(|point| has_base(point, &base.cell())));
     let crowded = |base: &PointView| {

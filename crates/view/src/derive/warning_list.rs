@@ -31,8 +31,15 @@ impl WarningList {
         self.0.iter().filter(move |(own, _)| own.as_ref() == Some(cell)).map(|(_, warning)| warning)
     }
 
-    /// Warnings without their cells.
+    /// Warnings without their cells. Cells of one CPU count may have the same warning: it stays
+    /// once.
     pub(super) fn into_warnings(self) -> Vec<Warning> {
-        self.0.into_iter().map(|(_, warning)| warning).collect()
+        let mut warnings: Vec<Warning> = Vec::new();
+        for (_, warning) in self.0 {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        warnings
     }
 }

@@ -147,7 +147,9 @@ fn whole_study_warnings(study: &Study, points: &[PointView]) -> Vec<Warning> {
     }
     let fewer_than_online =
         points.first().is_some_and(|p| p.cpu_set.len() < header.host.topology.online.len());
-    if header.plan.limit != Limit::Hotplug && fewer_than_online {
+    // Values of `{n}` on the same CPUs are all served alike.
+    let has_own_counts = points.len() == 1 || points.windows(2).any(|pair| pair[0].cpus != pair[1].cpus);
+    if header.plan.limit != Limit::Hotplug && fewer_than_online && has_own_counts {
         warnings.push(Warning::OtherCpusHelp);
     }
     warnings

@@ -1,0 +1,39 @@
+//! Ranking of the values of `{n}`, as `morecores show --json` prints it.
+//!
+//! This module holds types only; `crate::ranking` computes them.
+
+use serde::{Deserialize, Serialize};
+
+use super::Estimate;
+use morecores_study::Coordinates;
+
+/// Values of `{n}` at one CPU count, compared with the best of them. Further axes have one value
+/// each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Ranking {
+    /// Number of allotted CPUs.
+    pub cpus: u32,
+    /// Values on further axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub axes: Coordinates,
+    /// Value of `{n}` with the best median.
+    pub best: u32,
+    /// All measured values of `{n}`, in the order of the plan.
+    pub values: Vec<RankedValue>,
+}
+
+/// Value of `{n}` in a ranking.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct RankedValue {
+    /// Value of `{n}`.
+    pub n: u32,
+    /// Speedup of the best value over this one, the median over the rounds; 1 for the best itself.
+    /// Its interval is joint with those of the other values.
+    pub lead: Estimate,
+    /// Whether no other value is shown to be better. The value that is truly best is among these
+    /// with a probability of 95%.
+    pub may_be_best: bool,
+}
