@@ -56,6 +56,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Destination of the command''s output')
             [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond; with --n: all]')
             [CompletionResult]::new('--n', '--n', [CompletionResultType]::ParameterName, 'Values of `{n}`: numbers and ranges; each is measured on each of the --cpus, by default on all CPUs alone [default: the CPU count]')
+            [CompletionResult]::new('--tune', '--tune', [CompletionResultType]::ParameterName, 'Find the best of the values of --n with at most a quarter of the runs of all of them: each round leaves out values that are shown to be worse [default with it: --runs 12, --precision 2%]')
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Mechanism that holds runs to their CPUs')
             [CompletionResult]::new('--placement', '--placement', [CompletionResultType]::ParameterName, 'Order in which CPUs are added')
             [CompletionResult]::new('--cpu-list', '--cpu-list', [CompletionResultType]::ParameterName, 'CPUs to add, in this order')

@@ -916,7 +916,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -v -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --n --limit --placement --cpu-list --precision --runs --keep-disturbed --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --traced-runs --syscalls --locks --debuginfod --predict --worth --exit-answer --out --resume --wide --quiet --verbose --help"
+            opts="-r -o -w -q -v -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --n --tune --limit --placement --cpu-list --precision --runs --keep-disturbed --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --traced-runs --syscalls --locks --debuginfod --predict --worth --exit-answer --out --resume --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -944,6 +944,10 @@ _morecores() {
                     ;;
                 --n)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tune)
+                    COMPREPLY=($(compgen -W "n" -- "${cur}"))
                     return 0
                     ;;
                 --limit)

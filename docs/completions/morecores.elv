@@ -52,6 +52,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --output 'Destination of the command''s output'
             cand --cpus 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond; with --n: all]'
             cand --n 'Values of `{n}`: numbers and ranges; each is measured on each of the --cpus, by default on all CPUs alone [default: the CPU count]'
+            cand --tune 'Find the best of the values of --n with at most a quarter of the runs of all of them: each round leaves out values that are shown to be worse [default with it: --runs 12, --precision 2%]'
             cand --limit 'Mechanism that holds runs to their CPUs'
             cand --placement 'Order in which CPUs are added'
             cand --cpu-list 'CPUs to add, in this order'

@@ -55,6 +55,7 @@ null\t'`/dev/null`'
 inherit\t'The terminal or pipe of morecores itself'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpus -d 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond; with --n: all]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l n -d 'Values of `{n}`: numbers and ranges; each is measured on each of the --cpus, by default on all CPUs alone [default: the CPU count]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l tune -d 'Find the best of the values of --n with at most a quarter of the runs of all of them: each round leaves out values that are shown to be worse [default with it: --runs 12, --precision 2%]' -r -f -a "n\t'The values of `{n}`'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l limit -d 'Mechanism that holds runs to their CPUs' -r -f -a "affinity\t'`sched_setaffinity(2)`: needs no privilege; a program can widen the mask again'
 cpuset\t'Cpuset of a cgroup: a program cannot widen it'
 hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"

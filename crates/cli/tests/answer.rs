@@ -7,7 +7,7 @@ use std::path::Path;
 use harness::World;
 use harness::locks::lock_study;
 use harness::studies::{build, with_runs};
-use morecores_study::{Goal, StopReason};
+use morecores_study::{Goal, Phase, StopReason};
 use serde_json::Value;
 
 /// Statuses of `--exit-answer`.
@@ -71,6 +71,30 @@ fn of_several_n_the_best_is_named_with_its_lead() {
     let lead = one["lead"]["value"].as_f64().expect("a lead");
     assert!((1.2..3.0).contains(&lead), "0.21 s to 0.11 s: {lead}");
     assert_eq!(two["lead"]["value"].as_f64(), Some(1.0));
+}
+
+/// A search leaves out the values that are much slower after two rounds.
+#[test]
+fn a_search_for_the_best_n_makes_few_runs() {
+    let world = World::new();
+    // 0.62, 0.32, 0.22 and 0.17 s.
+    let command = ["sh", "-c", "sleep 0.$((60/{n}+2))", "-j{n}"];
+    world.run("--cpus 1 --n 1,2,3,4 --tune n --trace off", &command).success();
+    let study = world.study();
+    assert_eq!(study.header.plan.goal, Goal::Tune);
+    assert_eq!(study.runs.iter().filter(|run| run.phase != Phase::Timed).count(), 1, "one warm-up run");
+    let timed = world.timed_runs();
+    assert!(timed.len() <= 12, "{} runs", timed.len());
+    let json: Value =
+        serde_json::from_str(&show(&world, &world.path("study"), &["--json"]).stdout).expect("JSON");
+    let ranking = &json["rankings"][0];
+    assert_eq!((ranking["best"].as_u64(), ranking["search"]["grid_runs"].as_u64()), (Some(4), Some(48)));
+    let shown = show(&world, &world.path("study"), &[]).stdout;
+    assert!(shown.contains("Best is -j4: with a probability of "), "{shown}");
+    // The same decisions again: nothing is left to do.
+    let again = world.morecores(&["run", "--resume", "-o", "study", "-q"]);
+    again.success();
+    assert_eq!(world.timed_runs().len(), timed.len());
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn impossible_measurements_are_refused_before_anything_runs() {
         (vec!["--cpu-list", "0,0"], vec!["--cpu-list", "0"]),
         (vec!["--expect-n"], vec!["--expect-n", "{n}"]),
         (vec!["--n", "1-3"], vec!["--n was given", "put {n} where the command takes"]),
+        (vec!["--n", "1", "--tune", "n"], vec!["--tune n has only one value", "--n 1-8"]),
         (vec!["--n", "0"], vec!["--n `0`", "values of n from 1 to 65536"]),
         (vec!["--n", "3-1"], vec!["--n `3-1`"]),
         (vec!["--n", "1-1024,2001-3024,4001-5024,6001-7024,8001"], vec!["4097 combinations", "at most 4096"]),

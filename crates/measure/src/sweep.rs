@@ -1,5 +1,5 @@
-//! Loop over rounds: orders the cells, passes each run to the recorder, and ends when the rule of
-//! its caller says so.
+//! Loop over rounds: orders the cells, passes each run to the recorder, and ends or leaves cells
+//! out when the rule of its caller says so.
 //!
 //! The loop knows neither processes nor files nor statistics, and nothing of a subject but its
 //! cells. All of these are passed in, so that tests of the loop need none of them. The loop
@@ -74,7 +74,7 @@ pub trait RunRecorder<C, O> {
     fn on_end(&mut self, outcome: &O) -> Result<(), Self::Error>;
 }
 
-/// Timed rounds so far, as an [`EndRule`] examines them.
+/// Timed rounds so far, as a [`RoundsRule`] examines them.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedRounds<'a> {
     /// Number of rounds made.
@@ -86,15 +86,36 @@ pub struct TimedRounds<'a> {
     pub disturbed: &'a BTreeSet<u32>,
 }
 
-/// Rule that decides after each timed round whether, and for what reason, the sweep ends.
-pub type EndRule<'a> = dyn FnMut(&TimedRounds<'_>) -> Option<StopReason> + 'a;
+/// Decision after a timed round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AfterRound {
+    /// The sweep ends, for this reason.
+    End(StopReason),
+    /// There is another round, without the cells at these positions of the experiment.
+    Continue {
+        /// Positions that the next round leaves out.
+        without: BTreeSet<usize>,
+    },
+}
+
+impl AfterRound {
+    /// Another round of all cells.
+    pub fn all() -> Self {
+        Self::Continue { without: BTreeSet::new() }
+    }
+}
+
+/// Rule that decides after each timed round whether the sweep ends, and which cells the next round
+/// has. The decision follows from the rounds made, so that a resumed sweep repeats it.
+pub type RoundsRule<'a> = dyn FnMut(&TimedRounds<'_>) -> AfterRound + 'a;
 
 /// Rule that ends a sweep after the largest number of runs of its experiment.
-pub fn after_all_runs<C>(
-    experiment: &Experiment<C>,
-) -> impl FnMut(&TimedRounds<'_>) -> Option<StopReason> + use<C> {
+pub fn after_all_runs<C>(experiment: &Experiment<C>) -> impl FnMut(&TimedRounds<'_>) -> AfterRound + use<C> {
     let most = experiment.schedule.stop.max_runs;
-    move |rounds| (rounds.made >= most).then_some(StopReason::RunsExhausted)
+    move |rounds| match rounds.made >= most {
+        true => AfterRound::End(StopReason::RunsExhausted),
+        false => AfterRound::all(),
+    }
 }
 
 /// Clock, and requests to stop.
@@ -201,7 +222,7 @@ pub fn sweep<C, X, K>(
     earlier: PreviousRuns,
     executor: &mut X,
     recorder: &mut K,
-    end_rule: &mut EndRule<'_>,
+    rounds_rule: &mut RoundsRule<'_>,
     budget: &mut Budget,
     context: &dyn SweepContext,
 ) -> SweepResult<FinishBy<X, C>, C, X, K>
@@ -219,7 +240,7 @@ where
         disturbed,
         executor,
         recorder,
-        end_rule,
+        rounds_rule,
         budget,
         context,
         next,
@@ -238,7 +259,7 @@ struct Sweep<'a, 'e, C, X: Executor<C>, K> {
     disturbed: BTreeSet<u32>,
     executor: &'a mut X,
     recorder: &'a mut K,
-    end_rule: &'a mut EndRule<'e>,
+    rounds_rule: &'a mut RoundsRule<'e>,
     budget: &'a mut Budget,
     context: &'a dyn SweepContext,
     /// Index of the next run.
@@ -265,14 +286,14 @@ where
         // If timed runs exist, missing warm-up runs were left out for lack of time.
         let is_warm = self.done.iter().any(|(phase, ..)| *phase == Phase::Timed);
         for round in 0..if is_warm { 0 } else { schedule.warmup } {
-            let missing = self.missing_cells(Phase::Warmup, round);
+            let missing = self.missing_cells(Phase::Warmup, round, &BTreeSet::new());
             if let Some(end) = self.run_round(Phase::Warmup, round, missing)? {
                 return Ok(end);
             }
         }
-        let mut round = 0;
+        let (mut round, mut without) = (0, BTreeSet::new());
         loop {
-            let missing = self.missing_cells(Phase::Timed, round);
+            let missing = self.missing_cells(Phase::Timed, round, &without);
             // In the first round, each run is made for which there is time. A further round is made
             // only as a whole.
             if round > 0 && !missing.is_empty() {
@@ -289,12 +310,12 @@ where
             }
             round += 1;
             let rounds = TimedRounds { made: round, samples: &self.samples, disturbed: &self.disturbed };
-            match (self.end_rule)(&rounds) {
-                Some(StopReason::RunsExhausted) if !self.left_out.is_empty() => {
+            match (self.rounds_rule)(&rounds) {
+                AfterRound::End(StopReason::RunsExhausted) if !self.left_out.is_empty() => {
                     return Ok((StopReason::RunFailed, None));
                 }
-                Some(reason) => return Ok((reason, None)),
-                None => {}
+                AfterRound::End(reason) => return Ok((reason, None)),
+                AfterRound::Continue { without: next } => without = next,
             }
         }
     }
@@ -374,14 +395,16 @@ where
     }
 
     /// Cells of a round without a run, in the order of the round, with their positions in the
-    /// experiment.
-    fn missing_cells(&self, phase: Phase, round: u32) -> Vec<(usize, C)> {
+    /// experiment. The cells at the positions `without` are not in the round.
+    fn missing_cells(&self, phase: Phase, round: u32, without: &BTreeSet<usize>) -> Vec<(usize, C)> {
         let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
+        let is_in_phase = |at: usize| phase == Phase::Timed || self.experiment.cells[at].warms_up;
         let is_left_out = |cell: &Cell| self.left_out.iter().any(|(other, _)| other.cell() == *cell);
         let in_round: Vec<(usize, &C)> = self.experiment.positions_of_round(round).collect();
         round_order(self.experiment.schedule.seed, stream, round, in_round.len())
             .into_iter()
             .map(|at| in_round[at])
+            .filter(|(position, _)| is_in_phase(*position) && !without.contains(position))
             .filter(|(_, cell)| {
                 let cell = cell.cell();
                 !is_left_out(&cell) && !self.done.contains(&(phase, round, cell))

@@ -25,6 +25,7 @@ mod scaling;
 mod separation;
 mod stopping;
 mod summary;
+mod tuning;
 
 pub use assumptions::has_two_speeds;
 pub use design::{Design, MIN_RUNS, runs_for_joint_ratio};
@@ -35,7 +36,7 @@ pub use mean::{mean, mean_interval};
 pub use noise::noise_floor;
 pub use proportion::proportion_interval;
 pub use question::{Question, QuestionSample, worthwhile_speedup};
-pub use ranking::{RankedSample, Ranking, ranking};
+pub use ranking::{RankedSample, Ranking, best_of, ranking};
 pub use ratio::{
     paired_ratio_interval, paired_ratio_interval_with_alpha, ratio_interval, ratio_interval_with_alpha,
     smallest_ratio_alpha,
@@ -46,3 +47,4 @@ pub use scaling::{ScalingRatio, efficiency, joint_speedup, run_speedups, serial_
 pub use separation::{rounds_until_apart, rounds_until_width};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{median, outliers, quantile};
+pub use tuning::{Standing, Tuning, TuningState};

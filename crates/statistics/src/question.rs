@@ -101,13 +101,19 @@ impl Question {
         samples
     }
 
-    fn rival_samples(&self, runs: &[Vec<RoundValue>]) -> Vec<QuestionSample> {
-        let mut groups: BTreeMap<usize, Vec<&Vec<RoundValue>>> = BTreeMap::new();
-        for (group, own) in self.bases.iter().zip(runs) {
-            groups.entry(*group).or_default().push(own);
+    /// Positions of the cells of each group, by the position that stands for the group.
+    pub(crate) fn groups(&self) -> BTreeMap<usize, Vec<usize>> {
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (cell, group) in self.bases.iter().enumerate() {
+            groups.entry(*group).or_default().push(cell);
         }
+        groups
+    }
+
+    fn rival_samples(&self, runs: &[Vec<RoundValue>]) -> Vec<QuestionSample> {
         let mut samples = Vec::new();
-        for group in groups.into_values() {
+        for group in self.groups().into_values() {
+            let group: Vec<&Vec<RoundValue>> = group.iter().filter_map(|cell| runs.get(*cell)).collect();
             let Some(best) = best_of(&group, self.better).filter(|_| group.len() > 1) else {
                 samples.extend(group.iter().map(|own| QuestionSample::without_bound(values(own))));
                 continue;

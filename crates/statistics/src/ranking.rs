@@ -56,7 +56,7 @@ pub fn ranking(samples: &[Vec<RoundValue>], better: Better, design: Design) -> O
 }
 
 /// Position of the sample with the best median; the first of equal ones. `None` without runs.
-pub(crate) fn best_of(samples: &[impl AsRef<[RoundValue]>], better: Better) -> Option<usize> {
+pub fn best_of(samples: &[impl AsRef<[RoundValue]>], better: Better) -> Option<usize> {
     let medians = samples.iter().map(|runs| median(&values(runs.as_ref()))).enumerate();
     let measured = medians.filter_map(|(at, median)| Some((at, median.filter(|median| median.is_finite())?)));
     let is_better = |one: f64, other: f64| match better {

@@ -1,4 +1,5 @@
-//! Rule of a sweep's rounds: which rounds count, and when there are enough of them.
+//! Rule of a sweep's rounds: which rounds count, when there are enough of them, and which cells a
+//! search leaves out.
 //!
 //! A round in which others took too much CPU time does not count, and is repeated. Whether a round
 //! counts depends on the record of the disturbance alone, never on a measured value: a rule that
@@ -11,6 +12,7 @@ use morecores_study::{RoundValue, Stop};
 use crate::design::MIN_RUNS;
 use crate::question::{Question, QuestionSample};
 use crate::stopping::{Decision, StoppingRule};
+use crate::tuning::{Tuning, TuningState};
 
 /// Treatment of rounds that others disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct RoundRule {
     /// Number of counted rounds at which the sweep ends, and largest number of repeated rounds.
     max_runs: u32,
     on_disturbance: OnDisturbance,
+    /// Search for the best cell of each group, in place of the question.
+    search: Option<Tuning>,
 }
 
 impl RoundRule {
@@ -53,11 +57,51 @@ impl RoundRule {
             stopping: StoppingRule::from_stop(stop),
             max_runs: stop.max_runs,
             on_disturbance: if has_intervals { on_disturbance } else { OnDisturbance::Count },
+            search: None,
         }
+    }
+
+    /// Rule of a search for the best cell of each group, as [`Question::best_of_groups`] has them.
+    /// Disturbed rounds count: what a round shares cancels.
+    pub fn search(groups: Vec<usize>, tuning: Tuning) -> Self {
+        Self {
+            question: Question::best_of_groups(groups, tuning.better),
+            stopping: None,
+            max_runs: tuning.max_rounds as u32,
+            on_disturbance: OnDisturbance::Count,
+            search: Some(tuning),
+        }
+    }
+
+    /// Positions of the cells that a further round leaves out.
+    pub fn left_out(&self, rounds: &Rounds<'_>) -> BTreeSet<usize> {
+        let stays = |(group, state): &(Vec<usize>, TuningState)| -> Vec<usize> {
+            let goes_on = state.decision == Decision::Continue;
+            let survives = |(place, _): &(usize, &usize)| goes_on && state.survivors.contains(place);
+            group.iter().enumerate().filter(survives).map(|(_, position)| *position).collect()
+        };
+        let Some(states) = self.states(rounds) else { return BTreeSet::new() };
+        let stay: BTreeSet<usize> = states.iter().flat_map(stays).collect();
+        (0..rounds.samples.len()).filter(|position| !stay.contains(position)).collect()
+    }
+
+    /// State of the search in each group, with the positions of its cells. `None` without a search.
+    fn states(&self, rounds: &Rounds<'_>) -> Option<Vec<(Vec<usize>, TuningState)>> {
+        let tuning = self.search?;
+        let state = |group: Vec<usize>| {
+            let samples: Vec<_> = group.iter().map(|position| rounds.samples[*position].clone()).collect();
+            (group, tuning.state(&samples, rounds.made))
+        };
+        Some(self.question.groups().into_values().map(state).collect())
     }
 
     /// Decision after a round.
     pub fn decide(&self, rounds: &Rounds<'_>) -> Decision {
+        if let Some(states) = self.states(rounds) {
+            let has = |decision| states.iter().any(|(_, state)| state.decision == decision);
+            let open = [Decision::Continue, Decision::RunsExhausted].into_iter().find(|open| has(*open));
+            return open.unwrap_or(Decision::Answered);
+        }
         let counted = rounds.made - self.repeated(rounds);
         let stopping = self.stopping.map(|rule| rule.decide(&self.samples(rounds)));
         match stopping {
@@ -131,6 +175,26 @@ mod tests {
         assert_eq!(decide(&repeating, 9, &[0, 4, 8]), Decision::Answered);
         let counting = rule(30, OnDisturbance::Count);
         assert_eq!(decide(&counting, 9, &[0, 4, 8]), Decision::Continue, "two speeds");
+    }
+
+    /// Of each group the worse cells are left out, and a group whose best is known as a whole.
+    #[test]
+    fn a_search_leaves_out_the_worse_cells_of_each_group() {
+        let tuning = Tuning { better: Better::Lower, tolerance: 0.001, max_rounds: 40 };
+        let rule = RoundRule::search(vec![0, 0, 0, 3, 3], tuning);
+        let noise = |round: u32, cell: u32| 0.01 * f64::from((round * 5 + cell * 3) % 7) / 7.0;
+        let runs = |cell: u32, time: f64| -> Vec<RoundValue> {
+            (0..4).map(|round| RoundValue { round, value: time + noise(round, cell) }).collect()
+        };
+        let samples = [runs(0, 2.0), runs(1, 1.0), runs(2, 1.001), runs(3, 5.0), runs(4, 1.0)];
+        let none = BTreeSet::new();
+        let rounds = |made| Rounds { made, samples: &samples, disturbed: &none };
+        assert_eq!(
+            (rule.decide(&rounds(1)), rule.left_out(&rounds(1))),
+            (Decision::Continue, BTreeSet::new())
+        );
+        assert_eq!(rule.decide(&rounds(4)), Decision::Continue);
+        assert_eq!(rule.left_out(&rounds(4)), BTreeSet::from([0, 3, 4]));
     }
 
     #[test]

@@ -124,11 +124,13 @@ pub struct ScheduledCell<C> {
     pub cell: C,
     /// Number of rounds that contain this cell, counted from the first round; `None` for all.
     pub rounds: Option<u32>,
+    /// Whether the warm-up rounds contain this cell.
+    pub warms_up: bool,
 }
 
 impl<C> From<C> for ScheduledCell<C> {
     fn from(cell: C) -> Self {
-        Self { cell, rounds: None }
+        Self { cell, rounds: None, warms_up: true }
     }
 }
 
@@ -205,7 +207,7 @@ mod tests {
     #[test]
     fn a_cell_with_a_number_of_rounds_is_in_the_first_rounds_only() {
         let [always, first] = [1, 2].map(|cpus| Cell::from_counts(cpus, cpus, &Coordinates::new()));
-        let cells = vec![always.clone().into(), ScheduledCell { cell: first.clone(), rounds: Some(1) }];
+        let cells = vec![always.clone().into(), ScheduledCell { rounds: Some(1), ..first.clone().into() }];
         let experiment = Experiment { cells, schedule: schedule() };
         assert_eq!(experiment.cells_of_round(0), [&always, &first]);
         assert_eq!(experiment.cells_of_round(1), [&always]);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::cross_product;
 use crate::{
     Axis, CPUS_AXIS, Cell, Command, Coordinates, CpuKind, CpuSet, Exit, Experiment, InCell, N_AXIS, Nanos,
-    OnFailure, Placement, Schedule,
+    OnFailure, Placement, Schedule, ScheduledCell,
 };
 
 pub use hooks::Hooks;
@@ -126,6 +126,10 @@ pub enum Goal {
     /// No larger count is worth its CPUs; or some count is, and every speedup is known to the
     /// precision.
     Answer,
+    /// The best value of `{n}` on each CPU count is found, or one as good within the precision.
+    /// Rounds leave out the values that are worse, and take a quarter of the runs of the whole grid
+    /// at most.
+    Tune,
 }
 
 impl Goal {
@@ -319,9 +323,20 @@ impl Plan {
     pub fn experiment(&self) -> Experiment<Point> {
         let on_failure = if self.ignore_failure { OnFailure::Continue } else { OnFailure::End };
         Experiment {
-            cells: self.points.iter().cloned().map(Into::into).collect(),
+            cells: self
+                .points
+                .iter()
+                .enumerate()
+                .map(|(place, point)| self.scheduled(place, point))
+                .collect(),
             schedule: Schedule { seed: self.seed, warmup: self.warmup, stop: self.stop.clone(), on_failure },
         }
+    }
+
+    /// Point in the schedule. A search warms up with its first value alone: the others would cost
+    /// as much as the search.
+    fn scheduled(&self, place: usize, point: &Point) -> ScheduledCell<Point> {
+        ScheduledCell { warms_up: self.goal != Goal::Tune || place == 0, ..point.clone().into() }
     }
 
     /// Better direction of the figure that the study is about; a time is better if it is lower.

@@ -40,6 +40,7 @@ mod verdict;
 pub use advice::advice;
 pub use cells::{Measurement, cell_views, median_estimate};
 pub use derive::{timed_run_speedups, view};
+pub use ranking::traced_points;
 pub use rounds::round_rule;
 pub use traced_runs::order_of_traces;
 pub use types::code;
@@ -51,9 +52,9 @@ pub use types::{
     IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LimitBasis, LockView, Losses,
     MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OpenMpRegion, OpenMpView,
     OperationalLaw, OutsideEvidence, Parallelism, PathActivity, PathEdge, PathEdgeKind, PathPart, PointView,
-    PredictedPoint, Prediction, RankedValue, Ranking, Reason, Resource, SavedTime, SerialAndParallel,
-    SerialPhase, SerialWork, StackView, Summary, ThreadView, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict,
-    View, Warning, Workers,
+    PredictedPoint, Prediction, RankedValue, Ranking, Reason, Resource, SavedTime, SearchedBest,
+    SerialAndParallel, SerialPhase, SerialWork, StackView, Summary, ThreadView, TraceEstimator, TraceView,
+    VIEW_SCHEMA, Verdict, View, Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

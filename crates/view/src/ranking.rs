@@ -4,12 +4,13 @@
 
 use std::borrow::Cow;
 
-use morecores_statistics::{Design, Interval, ranking};
-use morecores_study::{Coordinates, InCell, Plan};
+use morecores_statistics::{Design, Interval, RankedSample, Tuning, best_of, ranking};
+use morecores_study::{Coordinates, InCell, Plan, Point, RoundValue, Run, RunRecord};
 
+use crate::rounds::{n_groups, tuning};
 use crate::sample::Sample;
 use crate::stack::speedup_between;
-use crate::{Estimate, PointView, RankedValue, Ranking, View};
+use crate::{Estimate, PointView, RankedValue, Ranking, SearchedBest, View};
 
 /// Returns a ranking for each CPU count, and for each combination of values on further axes, at
 /// which several values of `{n}` were measured. `samples` are in the order of the plan.
@@ -23,21 +24,73 @@ pub(crate) fn rankings(samples: &[Sample<'_>], plan: &Plan, design: Design) -> V
         }
     }
     let ranked = |((cpus, axes), group): ((u32, &Coordinates), Vec<&Sample<'_>>)| {
-        let values: Vec<_> = group.iter().map(|sample| sample.round_values()).collect();
-        let ranking = ranking(&values, plan.better(), design)?;
-        let value = |(sample, ranked): (&&Sample<'_>, &Option<morecores_statistics::RankedSample>)| {
-            let ranked = (*ranked)?;
-            let lead = Estimate { value: ranked.lead.value, ci95: ranked.lead.interval.map(Interval::ends) };
-            Some(RankedValue { n: sample.point.n, lead, may_be_best: ranked.may_be_best })
+        let samples: Vec<_> = group.iter().map(|sample| sample.round_values()).collect();
+        let n: Vec<u32> = group.iter().map(|sample| sample.point.n).collect();
+        let (best, values, search) = match tuning(plan) {
+            Some(tuning) => searched(&samples, &n, &tuning)?,
+            None => compared(&samples, &n, plan, design)?,
         };
-        Some(Ranking {
-            cpus,
-            axes: axes.clone(),
-            best: group[ranking.best].point.n,
-            values: group.iter().zip(&ranking.samples).filter_map(value).collect(),
-        })
+        Some(Ranking { cpus, axes: axes.clone(), best, values, search })
     };
     groups.into_iter().filter_map(ranked).collect()
+}
+
+/// Returns the points of a plan whose runs are traced: all of them, but of several values of `{n}`
+/// on one CPU count only the best by `timed`, and one for each CPU. Before the timed runs the first
+/// stands for the best.
+pub fn traced_points<'p>(plan: &'p Plan, timed: &[&Run]) -> Vec<&'p Point> {
+    let Some(groups) = n_groups(plan) else { return plan.points.iter().collect() };
+    let values = |point: &Point| -> Vec<RoundValue> {
+        timed.iter().filter(|run| run.cell() == point.cell()).map(|run| run.round_value()).collect()
+    };
+    let best = |group: usize| {
+        let members = || (0..groups.len()).filter(|place| groups[*place] == group);
+        let samples: Vec<Vec<RoundValue>> = members().map(|place| values(&plan.points[place])).collect();
+        let found = match tuning(plan) {
+            Some(tuning) => tuning.standing(&samples).map(|standing| standing.best),
+            None => best_of(&samples, plan.better()),
+        };
+        members().nth(found.unwrap_or(0))
+    };
+    let is_traced =
+        |(place, point): &(usize, &Point)| point.n == point.cpus || best(groups[*place]) == Some(*place);
+    plan.points.iter().enumerate().filter(is_traced).map(|(_, point)| point).collect()
+}
+
+/// Best of several values, the values, and the certainty of a search.
+type Ranked = (u32, Vec<RankedValue>, Option<SearchedBest>);
+
+/// Returns the values compared by the intervals of their ratios.
+fn compared(samples: &[Vec<RoundValue>], n: &[u32], plan: &Plan, design: Design) -> Option<Ranked> {
+    let ranking = ranking(samples, plan.better(), design)?;
+    let value = |(n, ranked): (&u32, &Option<RankedSample>)| {
+        let RankedSample { lead, may_be_best } = (*ranked)?;
+        let lead = Estimate { value: lead.value, ci95: lead.interval.map(Interval::ends) };
+        Some(RankedValue { n: *n, lead, may_be_best })
+    };
+    let values = n.iter().zip(&ranking.samples).filter_map(value).collect();
+    Some((n[ranking.best], values, None))
+}
+
+/// Returns the values as a search has them, which leaves most of them out after a few runs.
+fn searched(samples: &[Vec<RoundValue>], n: &[u32], tuning: &Tuning) -> Option<Ranked> {
+    let standing = tuning.standing(samples)?;
+    let made = samples.iter().flatten().map(|run| run.round + 1).max()?;
+    let survivors = tuning.state(samples, made).survivors;
+    let value = |(place, n): (usize, &u32)| {
+        let (value, interval) = standing.leads[place]?;
+        let ci95 = interval.filter(|_| place != standing.best).map(Interval::ends);
+        Some(RankedValue { n: *n, lead: Estimate { value, ci95 }, may_be_best: survivors.contains(&place) })
+    };
+    let values: Vec<RankedValue> = n.iter().enumerate().filter_map(value).collect();
+    let search = SearchedBest {
+        probability: standing.probability,
+        probability_as_good: standing.probability_as_good,
+        tolerance: tuning.tolerance,
+        runs: samples.iter().map(Vec::len).sum::<usize>() as u32,
+        grid_runs: (samples.len() * tuning.max_rounds) as u32,
+    };
+    (values.len() > 1).then_some((n[standing.best], values, Some(search)))
 }
 
 impl View {

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use morecores_statistics::{MIN_RUNS, OnDisturbance, Question, RoundRule};
+use morecores_statistics::{MIN_RUNS, OnDisturbance, Question, RoundRule, Tuning};
 use morecores_study::{Goal, Phase, Plan, Point, RunRecord, Study};
 
 use crate::sample::Sample;
@@ -13,6 +13,10 @@ use crate::verdict::DEFAULT_WORTH;
 
 /// Returns the rule that decides after each round of this plan whether the sweep ends.
 pub fn round_rule(plan: &Plan) -> RoundRule {
+    if let Some(tuning) = tuning(plan) {
+        let alone = || (0..plan.points.len()).collect();
+        return RoundRule::search(n_groups(plan).unwrap_or_else(alone), tuning);
+    }
     let question = match n_groups(plan) {
         Some(groups) => Question::best_of_groups(groups, plan.better()),
         None => speedup_question(plan),
@@ -21,9 +25,20 @@ pub fn round_rule(plan: &Plan) -> RoundRule {
     RoundRule::new(question, &plan.stop, on_disturbance)
 }
 
+/// Difference of two values of `{n}`, as a share, below which a search takes them for equally good,
+/// unless the plan has a precision. A choice.
+const TOLERANCE: f64 = 0.02;
+
+/// Returns the rule of a plan that searches for the best value of `{n}`.
+pub(crate) fn tuning(plan: &Plan) -> Option<Tuning> {
+    let tolerance = plan.stop.precision.unwrap_or(TOLERANCE);
+    let max_rounds = plan.stop.max_runs as usize;
+    (plan.goal == Goal::Tune).then(|| Tuning { better: plan.better(), tolerance, max_rounds })
+}
+
 /// Returns the first point with the CPU count and the further axes of each, if some of these groups
 /// has several values of `{n}`.
-fn n_groups(plan: &Plan) -> Option<Vec<usize>> {
+pub(crate) fn n_groups(plan: &Plan) -> Option<Vec<usize>> {
     let points = &plan.points;
     let first = |point: &Point| points.iter().position(|p| p.cpus == point.cpus && p.axes == point.axes);
     let groups: Vec<usize> = points.iter().filter_map(first).collect();
@@ -33,7 +48,7 @@ fn n_groups(plan: &Plan) -> Option<Vec<usize>> {
 fn speedup_question(plan: &Plan) -> Question {
     let question = Question::speedups(plan.experiment().base_positions(), plan.better());
     match plan.goal {
-        Goal::Precision => question,
+        Goal::Precision | Goal::Tune => question,
         Goal::Answer => {
             let cpus = plan.points.iter().map(|point| point.cpus).collect();
             question.with_worth(plan.worth.unwrap_or(DEFAULT_WORTH), cpus)
@@ -53,7 +68,7 @@ pub(crate) fn disturbed_rounds(study: &Study) -> BTreeSet<u32> {
 pub(crate) fn without_disturbed_rounds(study: &Study) -> Cow<'_, Study> {
     let plan = &study.header.plan;
     let disturbed = disturbed_rounds(study);
-    if plan.keep_disturbed || disturbed.is_empty() {
+    if plan.keep_disturbed || plan.goal == Goal::Tune || disturbed.is_empty() {
         return Cow::Borrowed(study);
     }
     let mut quiet = study.clone();

@@ -43,7 +43,7 @@ pub use prediction::{
     Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, ModelName, ModelView,
     PredictedPoint, Prediction, Resource,
 };
-pub use ranking::{RankedValue, Ranking};
+pub use ranking::{RankedValue, Ranking, SearchedBest};
 pub use trace::HolderWaits;
 pub use trace::{
     CommandView, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LockView,

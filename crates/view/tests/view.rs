@@ -279,6 +279,50 @@ fn one_cpu_count_may_have_several_n() {
     assert_close(points[1].2, 2.0);
 }
 
+/// Of several values of `{n}` the best is traced, and one for each CPU.
+#[test]
+fn the_best_n_and_one_for_each_cpu_are_traced() {
+    let mut made = study(&[]);
+    made.header.plan.points = vec![point(1, 1), point(2, 1), point(2, 2), point(2, 3), point(2, 4)];
+    for (cpus, n, elapsed) in [(1, 1, 8.0), (2, 1, 8.0), (2, 2, 5.0), (2, 3, 4.5), (2, 4, 5.5)] {
+        for (round, elapsed) in (0..).zip(quiet_times(elapsed)) {
+            let run = Run { n, round, ..run(&made, cpus, elapsed) };
+            made.runs.push(run);
+        }
+    }
+    let plan = &made.header.plan;
+    let traced = |runs: &[&Run]| -> Vec<(u32, u32)> {
+        traced_points(plan, runs).iter().map(|point| (point.cpus, point.n)).collect()
+    };
+    assert_eq!(traced(&made.runs.iter().collect::<Vec<_>>()), [(1, 1), (2, 2), (2, 3)]);
+    assert_eq!(traced(&[]), [(1, 1), (2, 1), (2, 2)], "the first stands for the best");
+}
+
+/// A search makes few runs of most values, and says how sure it is of its best.
+#[test]
+fn a_search_has_its_certainty_in_place_of_intervals() {
+    let mut made = study(&[]);
+    made.header.plan.points = [1, 2, 3].map(|n| point(2, n)).into();
+    made.header.plan.goal = Goal::Tune;
+    made.header.plan.stop.max_runs = 12;
+    let times = [(1, &[8.0, 8.1][..]), (2, &[5.0, 5.1, 5.0, 5.05]), (3, &[5.05, 5.1, 5.1, 5.1])];
+    for (n, times) in times {
+        for (round, elapsed) in (0..).zip(times) {
+            let run = Run { n, round, ..run(&made, 2, *elapsed) };
+            made.runs.push(run);
+        }
+    }
+    let view = view(&made, &[]);
+    let [ranking] = &view.rankings[..] else { panic!("{:?}", view.rankings) };
+    let search = ranking.search.expect("a search");
+    assert_eq!((ranking.best, search.runs, search.grid_runs), (2, 10, 36));
+    assert!((0.5..1.0).contains(&search.probability) && search.probability_as_good > 0.95, "{search:?}");
+    let candidates: Vec<bool> = ranking.values.iter().map(|value| value.may_be_best).collect();
+    assert_eq!(candidates, [false, true, true]);
+    assert!(ranking.values[0].lead.ci95.is_some_and(|[low, high]| low > 1.4 && high < 1.8));
+    assert!(!view.warnings.iter().any(|w| matches!(w, Warning::TooFewRuns { .. })), "{:?}", view.warnings);
+}
+
 /// The rounds end when the best is known, and that needs an interval for each other value.
 #[test]
 fn the_rounds_of_several_n_ask_which_is_best() {

@@ -3,4 +3,4 @@
 /**
  * Knowledge that ends a sweep before its largest number of runs.
  */
-export type Goal = "precision" | "answer";
+export type Goal = "precision" | "answer" | "tune";

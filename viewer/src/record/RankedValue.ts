@@ -15,7 +15,8 @@ n: number,
  */
 lead: Estimate, 
 /**
- * Whether no other value is shown to be better. The value that is truly best is among these
- * with a probability of 95%.
+ * Whether no other value is shown to be better; in a search, whether the search did not leave
+ * it out. The value that is truly best is among these with a probability of 95%, in a search
+ * with the probability that it states.
  */
 may_be_best: boolean, };

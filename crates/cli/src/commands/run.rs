@@ -19,7 +19,7 @@ use morecores_measure::environment::Environment;
 use morecores_measure::executor::{ExecuteError, Outcome, ProcessExecutor};
 use morecores_measure::input::Input;
 use morecores_measure::program;
-use morecores_measure::sweep::{Finish, PreviousRuns, SweepError, TimedRounds, sweep};
+use morecores_measure::sweep::{AfterRound, Finish, PreviousRuns, SweepError, TimedRounds, sweep};
 use morecores_report::{Style, cpus};
 use morecores_statistics::{Decision, Rounds};
 use morecores_study::{
@@ -55,7 +55,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let began = clock::monotonic();
     let limits = Limits { run: plan.timeout, end: plan.stop.max_time.map(|time| began + time) };
     let counted = || study.runs.iter().filter(|run| run.counts(plan));
-    let traces: Vec<Cell> = missing_traces(&study).iter().map(InCell::cell).collect();
+    let traces: Vec<Cell> = missing_traces(&study, &timed_runs(&study.runs, &study.header.plan))
+        .iter()
+        .map(InCell::cell)
+        .collect();
     let budget = Budget::new(began, plan.stop.time(), counted(), traces.clone());
     let experiment = plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(plan));
@@ -165,15 +168,16 @@ fn measure(
     let swept = set_up.and_then(|()| {
         let rule = round_rule(&header.plan);
         let (experiment, clock) = (header.plan.experiment(), Clock(control));
-        let mut end_rule = |TimedRounds { made, samples, disturbed }: &TimedRounds<'_>| match rule
-            .decide(&Rounds { made: *made, samples, disturbed })
-        {
-            Decision::Continue => None,
-            Decision::Answered => Some(StopReason::Precise),
-            Decision::RunsExhausted => Some(StopReason::RunsExhausted),
+        let mut rounds_rule = |TimedRounds { made, samples, disturbed }: &TimedRounds<'_>| {
+            let rounds = Rounds { made: *made, samples, disturbed };
+            match rule.decide(&rounds) {
+                Decision::Continue => AfterRound::Continue { without: rule.left_out(&rounds) },
+                Decision::Answered => AfterRound::End(StopReason::Precise),
+                Decision::RunsExhausted => AfterRound::End(StopReason::RunsExhausted),
+            }
         };
         let earlier = PreviousRuns::new(&experiment, &study.runs, |run: &Run| run.counts(&header.plan));
-        sweep(&experiment, earlier, &mut executor, &mut recorder, &mut end_rule, &mut budget, &clock)
+        sweep(&experiment, earlier, &mut executor, &mut recorder, &mut rounds_rule, &mut budget, &clock)
             .map_err(SweepError::into_inner::<anyhow::Error>)
     });
     // Other programs are read before the tracer works, so that its work is not counted among

@@ -25,6 +25,10 @@ const DEFAULT_TIME: Nanos = Nanos::from_millis(5 * 60 * 1000);
 /// Default limit for kept input: an amount that fits most temporary directories.
 const DEFAULT_INPUT_LIMIT: &str = "1G";
 
+/// Rule of a search for the best value of `{n}`. A choice: a difference of 2% is seldom worth more
+/// runs, and a quarter of 12 rounds is three runs of each value.
+const SEARCH: StoppingRule = StoppingRule { precision: 0.02, min_runs: 2, max_runs: 12 };
+
 /// Options of `morecores run` for a new study.
 #[derive(Debug)]
 pub(crate) struct RunOptions {
@@ -74,10 +78,27 @@ impl RunOptions {
         let (placement, order) = cpu_order(args.cpu_list.as_deref(), args.placement, topology)?;
         let points = swept_points(args, topology, &order)?;
         let largest = points.last().map_or(1, |point| point.cpus);
-        let rule = if points.len() > 1 { StoppingRule::DEFAULT_OF_SPEEDUPS } else { StoppingRule::DEFAULT };
+        let is_search = args.tune.is_some();
+        ensure!(
+            !is_search || points.iter().any(|point| point.n != points[0].n),
+            "--tune n has only one value of n: give several, such as --n 1-8"
+        );
+        let rule = if is_search {
+            SEARCH
+        } else if points.len() > 1 {
+            StoppingRule::DEFAULT_OF_SPEEDUPS
+        } else {
+            StoppingRule::DEFAULT
+        };
         let stop = stop(args, rule)?;
         let is_default = args.precision.is_none() && args.runs.is_none();
-        let goal = if is_default && points.len() > 1 { Goal::Answer } else { Goal::Precision };
+        let goal = if is_search {
+            Goal::Tune
+        } else if is_default && points.len() > 1 {
+            Goal::Answer
+        } else {
+            Goal::Precision
+        };
         let predicted =
             args.predict.as_deref().map_or(Ok(Vec::new()), |text| predict::targets(text, largest))?;
         let metrics = Metrics::new(args)?;

@@ -4,13 +4,15 @@ use std::ffi::OsStr;
 
 use morecores_study::substitute;
 use morecores_view::page::Statement;
-use morecores_view::{RankedValue, Ranking, View};
+use morecores_view::{RankedValue, Ranking, SearchedBest, View};
 
 use super::{ComparedQuantity, PlanSummary};
-use crate::format::{cpus, figure_with_bounds, ratio};
+use crate::format::{cpus, figure_with_bounds, percent, ratio};
 
 /// Speedup from which "times as fast" says more than a percentage. A choice.
 const LEAST_TIMES: f64 = 2.0;
+/// Largest probability that is stated: a model of the noise supports no more. A choice.
+const SUREST: f64 = 0.99;
 /// Longest part of a command that stands for a value, in characters.
 const LONGEST_FORM: usize = 24;
 /// Form of a value where the command has none that is short.
@@ -35,13 +37,20 @@ pub struct BestN {
     pub one_for_each_cpu: Option<RankedValue>,
     /// Whether the runs are enough for intervals.
     pub has_intervals: bool,
+    /// Certainty of a search.
+    pub search: Option<SearchedBest>,
 }
 
 impl BestN {
     /// Selects the figures of a ranking.
     pub(super) fn new(ranking: &Ranking, view: &View) -> Self {
         let candidates = ranking.values.iter().filter(|value| value.may_be_best).map(|value| value.n);
-        let others = || ranking.values.iter().filter(|value| !value.may_be_best);
+        // A search states the probability of its best. The other values are all told apart by it.
+        let is_search = ranking.search.is_some();
+        let others = || {
+            let rivals = ranking.values.iter().filter(|value| value.n != ranking.best);
+            rivals.filter(move |value| is_search || !value.may_be_best)
+        };
         let next = others().min_by(|a, b| a.lead.value.total_cmp(&b.lead.value)).copied();
         let is_usual =
             |value: &&RankedValue| value.n == ranking.cpus && Some(value.n) != next.map(|next| next.n);
@@ -55,6 +64,7 @@ impl BestN {
             next,
             one_for_each_cpu: others().find(is_usual).copied(),
             has_intervals: rivals().all(|value| value.lead.ci95.is_some()),
+            search: ranking.search,
         }
     }
 
@@ -88,6 +98,9 @@ fn form_of_n(command: &[String]) -> String {
 
 /// The best value as one statement.
 pub(super) fn best_n_statement(best: &BestN, compared: &ComparedQuantity, plan: &PlanSummary) -> Statement {
+    if let Some(search) = &best.search {
+        return searched_statement(best, search, compared);
+    }
     let superlative = if *compared == ComparedQuantity::Time { "fastest" } else { "best" };
     let fastest = best.text(best.best);
     if best.is_open() {
@@ -123,6 +136,26 @@ pub(super) fn best_n_statement(best: &BestN, compared: &ComparedQuantity, plan: 
         }
     };
     Statement::new(lead, [first].into_iter().chain(usual).collect::<Vec<_>>().join(" "))
+}
+
+/// Result of a search as one statement.
+fn searched_statement(best: &BestN, search: &SearchedBest, compared: &ComparedQuantity) -> Statement {
+    let as_good = percent(search.tolerance);
+    let probability = |p: f64| if p > SUREST { format!("over {}", percent(SUREST)) } else { percent(p) };
+    let mut sentences = vec![format!(
+        "with a probability of {}; within {as_good} of the best with {}.",
+        probability(search.probability),
+        probability(search.probability_as_good)
+    )];
+    sentences.extend(best.next.iter().map(|next| format!("It is {}.", ahead_text(best, next, compared))));
+    sentences.extend(
+        best.one_for_each_cpu
+            .iter()
+            .map(|value| format!("It is {}, which has one for each CPU.", ahead_text(best, value, compared))),
+    );
+    sentences
+        .push(format!("The search made {} of the {} runs of all values.", search.runs, search.grid_runs));
+    Statement::new(format!("Best is {}", best.text(best.best)), sentences.join(" "))
 }
 
 /// The statement as a sentence about one CPU count of several.
@@ -183,6 +216,7 @@ mod tests {
             next: next.min_by(|a, b| a.lead.value.total_cmp(&b.lead.value)).copied(),
             one_for_each_cpu: None,
             has_intervals: true,
+            search: None,
         }
     }
 
@@ -220,6 +254,21 @@ mod tests {
         );
         let too_few = BestN { has_intervals: false, ..all };
         assert!(words(&too_few).contains("the runs are too few to tell -j2 to -j4 apart"));
+        let search = SearchedBest {
+            probability: 0.72,
+            probability_as_good: 1.0,
+            tolerance: 0.02,
+            runs: 21,
+            grid_runs: 96,
+        };
+        assert_eq!(
+            words(&BestN {
+                search: Some(search),
+                ..best(&[one, RankedValue { may_be_best: false, ..two }, three])
+            }),
+            "Best is -j3: with a probability of 72%; within 2.0% of the best with over 99%. It is 4.0% ahead of -j2 \
+             (95% interval 1.9% to 6.1%). The search made 21 of the 96 runs of all values."
+        );
         let slow = value(1, 2.5, false);
         assert!(
             words(&best(&[slow, three])).contains("2.50 times as fast as -j1 (95% interval 2.45 to 2.55)")

@@ -103,7 +103,7 @@ impl LockPlan {
             let contention = cross_product(&[what, lock, threads, hold, think, watched]);
             cells.extend(contention.iter().filter_map(LockCell::from_cell).map(|cell| {
                 let is_watched = matches!(cell, LockCell::Contention { watched: true, .. });
-                ScheduledCell { cell, rounds: is_watched.then_some(self.watched_rounds) }
+                ScheduledCell { rounds: is_watched.then_some(self.watched_rounds), ..cell.into() }
             }));
         }
         let (min_runs, max_runs) = (self.rounds, self.rounds);

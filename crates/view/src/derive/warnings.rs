@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::{FailureCount, OutsideEvidence, PointView, Warning};
 use morecores_study::{
-    Command, CpuEstimator, CpuKind, Failure, InCell, Limit, Plan, Run, StopReason, Study, Surroundings,
+    Command, CpuEstimator, CpuKind, Failure, Goal, InCell, Limit, Plan, Run, StopReason, Study, Surroundings,
 };
 
 use super::warning_list::WarningList;
@@ -103,7 +103,7 @@ fn failed_runs(plan: &Plan, sample: &Sample<'_>) -> Warning {
 /// Returns the warning of the runs that the speedup of one count leaves out, or of medians in place
 /// of the ratios within rounds.
 fn round_warning(study: &Study, base: &Sample<'_>, sample: &Sample<'_>) -> Option<Warning> {
-    if std::ptr::eq(base.point, sample.point) {
+    if std::ptr::eq(base.point, sample.point) || study.header.plan.goal == Goal::Tune {
         return None;
     }
     let better = study.header.plan.better();
@@ -209,6 +209,10 @@ fn push_run_warnings(
     warnings: &mut Vec<Warning>,
 ) {
     let (cpus, values) = (point.cpus, sample.values());
+    // A search makes few runs of most values by design.
+    if study.header.plan.goal == Goal::Tune {
+        return;
+    }
     if values.len() < MIN_RUNS {
         warnings.push(Warning::TooFewRuns { cpus, runs: point.runs });
         return;

@@ -22,6 +22,26 @@ pub struct Ranking {
     pub best: u32,
     /// All measured values of `{n}`, in the order of the plan.
     pub values: Vec<RankedValue>,
+    /// Certainty of the best, if a search found it (`--tune`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub search: Option<SearchedBest>,
+}
+
+/// Certainty of the best value of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct SearchedBest {
+    /// Probability that it is the best of all values.
+    pub probability: f64,
+    /// Probability that it is as good as the best, within `tolerance`.
+    pub probability_as_good: f64,
+    /// Difference, as a share, below which values count as equally good.
+    pub tolerance: f64,
+    /// Timed runs of the search.
+    pub runs: u32,
+    /// Timed runs of all values in all rounds.
+    pub grid_runs: u32,
 }
 
 /// Value of `{n}` in a ranking.
@@ -33,7 +53,8 @@ pub struct RankedValue {
     /// Speedup of the best value over this one, the median over the rounds; 1 for the best itself.
     /// Its interval is joint with those of the other values.
     pub lead: Estimate,
-    /// Whether no other value is shown to be better. The value that is truly best is among these
-    /// with a probability of 95%.
+    /// Whether no other value is shown to be better; in a search, whether the search did not leave
+    /// it out. The value that is truly best is among these with a probability of 95%, in a search
+    /// with the probability that it states.
     pub may_be_best: bool,
 }

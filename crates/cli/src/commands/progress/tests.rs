@@ -4,7 +4,9 @@ use std::cell::Cell as Shared;
 
 use morecores_measure::budget::Budget;
 use morecores_measure::executor::{ExecuteError, Outcome};
-use morecores_measure::sweep::{Executor, PreviousRuns, RunRecorder, SweepContext, TimedRounds, sweep};
+use morecores_measure::sweep::{
+    AfterRound, Executor, PreviousRuns, RunRecorder, SweepContext, TimedRounds, sweep,
+};
 use morecores_statistics::{Decision, Rounds};
 use morecores_study::{Plan, Point, Run, RunRecord, Stop, StopReason};
 use morecores_testkit::{plan, point};
@@ -144,14 +146,16 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         announced: Vec::new(),
     };
     let rule = round_rule(&plan);
-    let mut end_rule = |TimedRounds { made, samples, disturbed }: &TimedRounds<'_>| {
-        let decision = rule.decide(&Rounds { made: *made, samples, disturbed });
-        (decision != Decision::Continue).then_some(StopReason::Precise)
+    let mut rounds_rule = |TimedRounds { made, samples, disturbed }: &TimedRounds<'_>| match rule
+        .decide(&Rounds { made: *made, samples, disturbed })
+    {
+        Decision::Continue => AfterRound::all(),
+        _ => AfterRound::End(StopReason::Precise),
     };
     let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
     let experiment = plan.experiment();
     let earlier = PreviousRuns::new(&experiment, &[] as &[Run], |_| true);
-    sweep(&experiment, earlier, &mut &world, &mut watcher, &mut end_rule, &mut budget, &world)
+    sweep(&experiment, earlier, &mut &world, &mut watcher, &mut rounds_rule, &mut budget, &world)
         .expect("a sweep");
     for point in &plan.points {
         watcher.traces.remove(0);

@@ -19,6 +19,7 @@ use morecores_report::{cpus, duration};
 use morecores_statistics::median;
 use morecores_study::trace::{TraceHeader, trace_events_path};
 use morecores_study::{Cell, Exit, InCell, Nanos, Phase, Plan, Point, Run, Study, TraceMode};
+use morecores_view::traced_points;
 
 use super::super::progress::{Progress, RunningResults};
 use super::super::traced_run::{TracedRun, describe_end, missing_causes_note};
@@ -88,7 +89,7 @@ impl TracePhase<'_> {
         let mut traced = TraceOutcome::default();
         let mut session = Session { index: self.next, ..Session::default() };
         let rounds = self.rounds();
-        let mut wanted = missing_traces(self.study);
+        let mut wanted = missing_traces(self.study, &self.timed);
         let further = (1..rounds).flat_map(|repetition| self.points_of_round(repetition, &session));
         self.progress.set_traces(wanted.iter().cloned().chain(further).map(|point| point.cell()).collect());
         for repetition in 0..rounds {
@@ -132,8 +133,9 @@ impl TracePhase<'_> {
     /// point whose first trace failed is left out.
     fn points_of_round(&self, repetition: u32, session: &Session) -> Vec<Point> {
         let plan = &self.study.header.plan;
-        let order = round_order(plan.seed, Stream::Traced, repetition, plan.points.len());
-        let points = order.into_iter().filter_map(|at| plan.points.get(at));
+        let traced = traced_points(plan, &self.timed);
+        let order = round_order(plan.seed, Stream::Traced, repetition, traced.len());
+        let points = order.into_iter().filter_map(|at| traced.get(at).copied());
         let is_missing = |point: &&Point| {
             let cell = point.cell();
             let has_one = |trace: &TraceHeader| trace.run.cell() == cell && trace.repetition == repetition;
@@ -303,15 +305,16 @@ impl TracePhase<'_> {
     }
 }
 
-/// Points of a study that still lack their first trace: those of its sweep, then those for its
-/// prediction.
-pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
+/// Points of a study that still lack their first trace: those of its sweep, chosen by its `timed`
+/// runs, then those for its prediction.
+pub(super) fn missing_traces(study: &Study, timed: &[&Run]) -> Vec<Point> {
     let plan = &study.header.plan;
     if plan.trace == TraceMode::Off {
         return Vec::new();
     }
     let beyond = if receives_n(study) { plan.oversubscribed() } else { Vec::new() };
-    points_without_trace(&plan.points, &study.traces)
+    let traced = traced_points(plan, timed);
+    points_without_trace(traced, &study.traces)
         .chain(points_without_trace(&beyond, &study.traces))
         .cloned()
         .collect()
@@ -380,11 +383,11 @@ impl Attempts {
 
 /// Points that have no trace yet.
 fn points_without_trace<'a>(
-    points: &'a [Point],
+    points: impl IntoIterator<Item = &'a Point>,
     traces: &'a [TraceHeader],
 ) -> impl Iterator<Item = &'a Point> {
     let has_one = move |point: &&Point| traces.iter().any(|trace| trace.run.cell() == point.cell());
-    points.iter().filter(move |point| !has_one(point))
+    points.into_iter().filter(move |point| !has_one(point))
 }
 
 impl TraceOutcome {

@@ -42,9 +42,14 @@ impl Fixture {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().expect("a directory");
         let one: CpuSet = process::affinity(0).expect("CPUs").first().into_iter().collect();
-        // Both counts use one CPU, so that the test runs on any machine. The counts only name the
-        // traces.
-        let point = |n| Point { n, cpu_set: one.clone(), ..morecores_testkit::point(1) };
+        // Both points use one CPU, so that the test runs on any machine. They differ in an axis, so
+        // that they are no values of `{n}` of which the best alone is traced.
+        let point = |n: u32| Point {
+            n,
+            axes: [("variant".to_owned(), n.into())].into(),
+            cpu_set: one.clone(),
+            ..morecores_testkit::point(1)
+        };
         let mut plan = morecores_testkit::plan(vec![point(1), point(2)]);
         // One round, so that a test about rounds says so.
         plan.requested_traced_runs = Some(1);
@@ -86,7 +91,7 @@ impl Fixture {
             Bar::hidden(),
         );
         let study = Study::read(&self.path()).expect("the study");
-        let missing = missing_traces(&study).iter().map(InCell::cell).collect();
+        let missing = missing_traces(&study, &[]).iter().map(InCell::cell).collect();
         let mut budget = Budget::new(Nanos::ZERO, time, &[], missing);
         let tracing = TracePhase {
             study: &study,
@@ -380,12 +385,14 @@ fn a_lossy_trace_is_kept_with_its_losses() {
 fn a_damaged_trace_loses_only_itself() {
     let study = Fixture::new("exit 0");
     study.trace(Pretend::default().open());
-    std::fs::write(study.path().join("traces/1.events"), "no stream").expect("written");
+    let events = trace_events_path(&study.path(), &study.header.plan.points[0].cell(), 0);
+    std::fs::write(&events, "no stream").expect("written");
     let LoadedStudy { view, unread, .. } =
         LoadedStudy::read(&study.path(), Purpose::Figures).expect("a study");
     assert_eq!(view.traces.iter().map(|trace| trace.n).collect::<Vec<_>>(), [2]);
     assert_eq!(unread.len(), 1);
-    assert!(unread[0].contains("1.events") && unread[0].contains("without this trace"), "{unread:?}");
+    let name = events.file_name().expect("a name").to_string_lossy();
+    assert!(unread[0].contains(&*name) && unread[0].contains("without this trace"), "{unread:?}");
 }
 
 #[test]
