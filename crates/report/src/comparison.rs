@@ -43,13 +43,12 @@ pub(crate) fn verdict_statement(comparison: &Comparison) -> Statement {
     let mut clauses: Vec<String> =
         [worse, better].into_iter().flatten().map(|point| claim_clause(point, rate)).collect();
     clauses.extend(same_clause(&same));
-    let unknown: Vec<String> = points_with(Difference::Unknown).iter().map(|p| p.cpus.to_string()).collect();
+    let unknown = points_with(Difference::Unknown);
     if !unknown.is_empty() {
-        let times = points_with(Difference::Unknown);
-        let times = times.iter().map(|p| format!("{} times as long", ratio(p.ratio.value)));
+        let times = unknown.iter().map(|p| format!("{} times as long", ratio(p.ratio.value)));
         clauses.push(format!(
             "on {} NEW takes {}; a test of {} takes {} runs of each count",
-            cpus_text(&unknown),
+            cells_text(&unknown),
             join_with_and(times),
             match comparison.ratios {
                 1 => "one ratio".to_owned(),
@@ -69,7 +68,7 @@ fn claim_clause(point: &ComparedPoint, rate: bool) -> String {
     let verb = if rate { "has" } else { "takes" };
     format!(
         "on {} NEW {verb} {} times {what}{}",
-        cpus(point.cpus),
+        cell_text(point),
         ratio_text(point),
         interval_text(point.ratio.ci95, point.ratio.value)
     )
@@ -92,19 +91,29 @@ fn same_clause(same: &[&ComparedPoint]) -> Option<String> {
     if same.is_empty() {
         return None;
     }
-    let counts: Vec<String> = same.iter().map(|point| point.cpus.to_string()).collect();
     let hidden = same.iter().filter_map(|point| hidden_difference(point)).fold(0.0, f64::max);
-    Some(format!(
-        "on {} any difference is within the noise and below {}",
-        cpus_text(&counts),
-        percent(hidden)
-    ))
+    Some(format!("on {} any difference is within the noise and below {}", cells_text(same), percent(hidden)))
 }
 
 /// Largest difference that the interval leaves open.
 fn hidden_difference(point: &ComparedPoint) -> Option<f64> {
     let [low, high] = point.ratio.ci95?;
     Some((high - 1.0).max(1.0 / low - 1.0))
+}
+
+/// Name of a cell: `2 CPUs`, or `2 CPUs with n = 3`.
+fn cell_text(point: &ComparedPoint) -> String {
+    let axes: Vec<String> = point.axes.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+    let with = if axes.is_empty() { String::new() } else { format!(" with {}", join_with_and(&axes)) };
+    cpus(point.cpus) + &with
+}
+
+/// Names of several cells, in short if these differ in their CPU counts alone.
+fn cells_text(points: &[&ComparedPoint]) -> String {
+    if points.iter().any(|point| !point.axes.is_empty()) {
+        return join_with_and(points.iter().map(|point| cell_text(point)));
+    }
+    cpus_text(&points.iter().map(|point| point.cpus.to_string()).collect::<Vec<_>>())
 }
 
 fn cpus_text(counts: &[String]) -> String {
@@ -114,15 +123,15 @@ fn cpus_text(counts: &[String]) -> String {
 
 /// Change of the speedup at each count with a difference.
 fn scaling_sentences(comparison: &Comparison) -> Vec<String> {
-    let speedups = comparison.points.iter().filter_map(|p| Some((p.cpus, p.speedup?)));
+    let speedups = comparison.points.iter().filter_map(|p| Some((p, p.speedup?)));
     speedups
         .filter(|(_, s)| matches!(s.difference, Difference::Better | Difference::Worse))
-        .map(|(count, s)| {
+        .map(|(point, s)| {
             let how = if s.difference == Difference::Better { "better" } else { "worse" };
             let (times, _) = figure_with_bounds(s.ratio.value, s.ratio.ci95);
             format!(
                 "NEW scales {how}: its speedup on {} is {} instead of {}, {times} times{}.",
-                cpus(count),
+                cell_text(point),
                 ratio(s.new),
                 ratio(s.base),
                 interval_text(s.ratio.ci95, s.ratio.value)

@@ -179,6 +179,21 @@ fn only_known_changes_of_losses_are_shown() {
     assert_eq!(cells("idle: disk"), ["-0.03", "not known"]);
 }
 
+/// Cells of one CPU count are told apart by their other values.
+#[test]
+fn cells_are_named_by_all_their_axes() {
+    let mut comparison = slower_build();
+    for (n, point) in (2..).zip(&mut comparison.points) {
+        point.cpus = 1;
+        point.axes = [("n".to_owned(), morecores_study::AxisValue::Number(n))].into();
+    }
+    let report = comparison_report(&comparison, &PLAIN);
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.contains("on 1 CPU with n = 3 NEW takes"), "{report}");
+    assert!(report.contains("on 1 CPU with n = 2 any difference is within the noise"), "{report}");
+    assert!(report.contains("its speedup on 1 CPU with n = 3 is"), "{report}");
+}
+
 #[test]
 fn too_few_runs() {
     let mut few = slower_build();

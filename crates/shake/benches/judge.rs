@@ -7,15 +7,16 @@
 //! the case's name. The exit status is 1 if a twin failed.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
+mod support;
+
 use std::env;
 use std::f64::consts::LN_2;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use morecores_statistics::proportion_interval;
-use serde_json::Value;
+use support::{end, plain_failures, search};
 
 /// Cases with the right verdict of each.
 const CASES: [(&str, &str); 11] = [
@@ -50,12 +51,13 @@ fn main() -> ExitCode {
     );
     let mut twins_failed = false;
     for (name, right) in CASES.into_iter().filter(|(name, _)| name.contains(&only)) {
-        let program = compile(name, directory.path(), Form::Faulty);
+        let program = [compile(name, directory.path(), Form::Faulty).into_os_string()];
         let mut verdicts: Vec<String> = Vec::new();
         let mut firsts: Vec<(u64, f64)> = Vec::new();
         for seed in 1..=judgements {
             let findings =
-                search(&program, &["--time", "40s", "--seed", &seed.to_string()], directory.path());
+                search(&program, &["--time", "40s", "--seed", &seed.to_string()], directory.path())
+                    .expect("a search");
             verdicts.push(findings["verdict"].as_str().unwrap_or("none").to_owned());
             let first = &findings["first_failure"];
             firsts.extend(first["run"].as_u64().zip(first["seconds"].as_f64()));
@@ -70,12 +72,12 @@ fn main() -> ExitCode {
             None => format!("none in {} of {judgements}", judgements as usize - firsts.len()),
         };
         let compare = |failed| plain_text(failed, plain, median.map(|(run, _)| *run));
-        let alone = compare(plain_failures(&program, plain));
-        let beside =
-            beside_stress(|| plain_failures(&program, plain)).map_or("not installed".to_owned(), compare);
-        let correct = compile(name, directory.path(), Form::Twin);
+        let alone = compare(plain_failures(&program, plain, PLAIN_TIMEOUT));
+        let beside = beside_stress(|| plain_failures(&program, plain, PLAIN_TIMEOUT))
+            .map_or("not installed".to_owned(), compare);
+        let correct = [compile(name, directory.path(), Form::Twin).into_os_string()];
         let limits = ["--runs", &twin.to_string(), "--time", "10m"];
-        let findings = search(&correct, &limits, directory.path());
+        let findings = search(&correct, &limits, directory.path()).expect("a search");
         let (runs, verdict) = (&findings["runs"], findings["verdict"].as_str().unwrap_or("none"));
         twins_failed |= verdict != "no-failure";
         println!(
@@ -123,45 +125,6 @@ fn compile(name: &str, directory: &Path, form: Form) -> PathBuf {
     binary
 }
 
-fn search(program: &Path, arguments: &[&str], directory: &Path) -> Value {
-    let output = directory.join("search.shake");
-    // Findings of an earlier search must not be taken for those of this one.
-    let _ = fs::remove_dir_all(&output);
-    let status = Command::new(env!("CARGO_BIN_EXE_morecores-shake"))
-        .arg("--quiet")
-        .args(arguments)
-        .arg("-o")
-        .arg(&output)
-        .arg("--")
-        .arg(program)
-        .stdout(Stdio::null())
-        .status()
-        .expect("the search starts");
-    assert!(matches!(status.code(), Some(0 | 3)), "{}: {status}", program.display());
-    serde_json::from_slice(&fs::read(output.join("findings.json")).expect("findings")).expect("JSON")
-}
-
-/// Failures of plain runs.
-fn plain_failures(program: &Path, runs: u32) -> u32 {
-    (0..runs).map(|_| u32::from(!succeeds(program))).sum()
-}
-
-fn succeeds(program: &Path) -> bool {
-    let mut child =
-        Command::new(program).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    let deadline = Instant::now() + PLAIN_TIMEOUT;
-    loop {
-        match child.try_wait().expect("a child") {
-            Some(status) => return status.success(),
-            None if Instant::now() > deadline => {
-                end(child);
-                return false;
-            }
-            None => std::thread::sleep(Duration::from_micros(200)),
-        }
-    }
-}
-
 /// Runs `measure` beside two busy processes. `None` where stress-ng is not installed.
 fn beside_stress(measure: impl FnOnce() -> u32) -> Option<u32> {
     let load =
@@ -171,12 +134,4 @@ fn beside_stress(measure: impl FnOnce() -> u32) -> Option<u32> {
     let _ = Command::new("kill").arg(load.id().to_string()).status();
     end(load);
     Some(result)
-}
-
-fn end(mut child: Child) {
-    if !child.try_wait().is_ok_and(|status| status.is_some()) {
-        std::thread::sleep(Duration::from_millis(20));
-        let _ = child.kill();
-    }
-    let _ = child.wait();
 }

@@ -297,8 +297,9 @@ impl<'a> Tracer<'a> {
             }
             self.end = Some((end, Instant::now()));
         }
-        for process in self.processes() {
-            let _ = kill(process, Signal::SIGKILL);
+        // A new process that has stopped is unknown if its parent was killed before it reported it.
+        for process in self.processes().iter().chain(&self.early) {
+            let _ = kill(*process, Signal::SIGKILL);
         }
         Instant::now() + GRACE
     }

@@ -322,3 +322,52 @@ int main(void) {
     let text = search(&["--runs", "20"], program.path(), 0);
     assert!(text.starts_with("No failure in "), "{text}");
 }
+
+/// A run that is ended while its processes fork leaves new ones behind that stand still, because
+/// nobody reported them. They are ended too.
+#[test]
+fn a_run_that_is_ended_amid_forks_ends() {
+    if skips_group("a_run_that_is_ended_amid_forks_ends", TestGroup::Shake) {
+        return;
+    }
+    let program = CProgram::compile(
+        "forks",
+        r#"
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *forks(void *unused) {
+    (void)unused;
+    for (;;) {
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, forks, NULL);
+    forks(NULL);
+}
+"#,
+    );
+    let mut command = Command::cargo_bin("morecores-shake").expect("the program");
+    let home = tempfile::tempdir().expect("a temporary directory");
+    // All first runs are ended at their time limit, so there is no search.
+    let output = command
+        .args(["--timeout", "100ms", "-o"])
+        .arg(home.path().join("search"))
+        .arg("--")
+        .arg(program.path())
+        .timeout(std::time::Duration::from_secs(60))
+        .output()
+        .expect("it runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("failed in all 10 first runs"), "{stderr}");
+}
