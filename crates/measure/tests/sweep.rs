@@ -9,7 +9,7 @@ use morecores_measure::budget::Budget;
 use morecores_measure::done_once::FirstRoundRuns;
 use morecores_measure::executor::{ExecuteError, Outcome};
 use morecores_measure::sweep::{
-    Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, TimedRounds, Trial,
+    AfterRound, Executor, Finish, PreviousRuns, RunRecorder, SweepContext, SweepError, TimedRounds, Trial,
     after_all_runs, sweep,
 };
 use morecores_study::*;
@@ -114,10 +114,10 @@ fn earlier(plan: &Plan, done: &[Run]) -> PreviousRuns {
 }
 
 /// Rule that is satisfied after `enough` rounds, and ends at the maximum of the plan.
-fn enough_rounds(plan: &Plan, enough: usize) -> impl FnMut(&TimedRounds<'_>) -> Option<StopReason> + use<> {
+fn enough_rounds(plan: &Plan, enough: usize) -> impl FnMut(&TimedRounds<'_>) -> AfterRound + use<> {
     let mut all_runs = after_all_runs(&plan.experiment());
     move |rounds| match rounds.samples.iter().all(|sample| sample.len() >= enough) {
-        true => Some(StopReason::Precise),
+        true => AfterRound::End(StopReason::Precise),
         false => all_runs(rounds),
     }
 }
@@ -312,7 +312,8 @@ fn a_run_that_cannot_be_recorded_ends_the_sweep_at_once() {
     let (mut executor, mut budget) = (Pretend::new(&world), Budget::unlimited());
     let (experiment, done) =
         (plan().experiment(), PreviousRuns::new(&plan().experiment(), &[] as &[Run], |_| true));
-    let result = sweep(&experiment, done, &mut executor, &mut memory, &mut |_| None, &mut budget, &world);
+    let result =
+        sweep(&experiment, done, &mut executor, &mut memory, &mut |_| AfterRound::all(), &mut budget, &world);
     assert!(matches!(result, Err(SweepError::Record("disk full"))));
     assert_eq!(memory.runs.len(), 3);
 }
@@ -352,13 +353,32 @@ fn the_rule_is_told_which_rounds_were_disturbed() {
     // The rule alone decides on the number of rounds, beyond the maximum of the plan as well.
     let mut rule = |rounds: &TimedRounds<'_>| {
         told.push(rounds.disturbed.clone());
-        (rounds.made == 40).then_some(StopReason::RunsExhausted)
+        if rounds.made == 40 { AfterRound::End(StopReason::RunsExhausted) } else { AfterRound::all() }
     };
     let finish = sweep(&experiment, done, &mut beside, &mut memory, &mut rule, &mut budget, &world).unwrap();
     assert_eq!(finish.reason, StopReason::RunsExhausted);
     let expected = [BTreeSet::new(), BTreeSet::from([1]), BTreeSet::from([1, 2])];
     assert_eq!((told.len(), &told[..3]), (40, &expected[..]), "warm-up rounds are not among them");
     assert_eq!(told[39], expected[2]);
+}
+
+/// The rule names the cells of the next round, and a search warms up with its first cell alone.
+#[test]
+fn the_rule_leaves_cells_out_of_further_rounds() {
+    let world = World::default();
+    let plan = Plan { warmup: 1, goal: Goal::Tune, ..plan() };
+    let mut executor = Pretend::ending(&world, &plan, |_| Exit::Code(0));
+    let (mut memory, mut budget) = (Memory::default(), Budget::unlimited());
+    let (experiment, done) = (plan.experiment(), earlier(&plan, &[]));
+    let mut rule = |rounds: &TimedRounds<'_>| match rounds.made {
+        1 => AfterRound::all(),
+        2 | 3 => AfterRound::Continue { without: BTreeSet::from([0]) },
+        _ => AfterRound::End(StopReason::Precise),
+    };
+    sweep(&experiment, done, &mut executor, &mut memory, &mut rule, &mut budget, &world).unwrap();
+    let of = |phase, cpus| memory.runs.iter().filter(|run| run.phase == phase && run.cpus == cpus).count();
+    assert_eq!([of(Phase::Warmup, 1), of(Phase::Warmup, 2)], [1, 0]);
+    assert_eq!([of(Phase::Timed, 1), of(Phase::Timed, 2)], [2, 4]);
 }
 
 /// Executor that builds once, in the first run, and later finds everything built.

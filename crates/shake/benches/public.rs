@@ -1,5 +1,5 @@
-//! Searches of public programs with a known fault: GoKer, the kernels of GoBench, and the C programs
-//! of SCTBench ("concurrent-software-benchmarks").
+//! Searches of public programs with a known fault: GoKer, the kernels of GoBench, and the C
+//! programs of SCTBench ("concurrent-software-benchmarks").
 //!
 //! GOKER and SCTBENCH name checkouts of the two; none of their code is here. Each program is built
 //! with usual options. For each one that does not always fail, the table has the failures of plain
@@ -69,11 +69,11 @@ fn main() {
                 };
             println!("{name:<34}{:>14}  {text}", format!("{failed} of {plain}"));
         }
-        let searched = programs.len() - start - always;
+        let tried = programs.len() - start;
+        let searched = tried - always;
         println!(
-            "{set}: {} programs, {always} always fail; of the other {searched}, {never} never failed in {plain} plain \
-             runs, and {found} failed in a search",
-            programs.len()
+            "{set}: {tried} programs, {always} always fail; of the other {searched}, {never} never failed in {plain} plain \
+             runs, and {found} failed in a search"
         );
     }
 }

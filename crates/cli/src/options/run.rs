@@ -244,7 +244,8 @@ impl ResumeOptions {
         stop.min_runs = self.min_runs.unwrap_or(stop.min_runs).min(stop.max_runs);
         if let Some(precision) = self.precision {
             stop.precision = precision;
-            plan.goal = Goal::Precision;
+            // A search has its own use for the precision.
+            plan.goal = if plan.goal == Goal::Tune { Goal::Tune } else { Goal::Precision };
         }
         (stop.max_time, stop.budget) = self.time.unwrap_or((stop.max_time, stop.budget));
     }

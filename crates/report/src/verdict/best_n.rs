@@ -201,7 +201,7 @@ mod tests {
     use morecores_view::Estimate;
 
     fn value(n: u32, lead: f64, may_be_best: bool) -> RankedValue {
-        let ci95 = (lead != 1.0).then(|| [lead * 0.98, lead * 1.02]);
+        let ci95 = (lead != 1.0).then_some([lead * 0.98, lead * 1.02]);
         RankedValue { n, lead: Estimate { value: lead, ci95 }, may_be_best }
     }
 
