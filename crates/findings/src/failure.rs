@@ -26,6 +26,18 @@ pub enum Failure {
     Message(String),
 }
 
+impl Failure {
+    /// Exit status of a check that the shell could not run: 126 where a command cannot be executed,
+    /// 127 where it is not found (POSIX, Shell Command Language, 2.8.2).
+    #[must_use]
+    pub const fn unrunnable_check(&self) -> Option<i32> {
+        match *self {
+            Self::Check(status @ (126 | 127)) => Some(status),
+            _ => None,
+        }
+    }
+}
+
 const STATUS: &str = "exit status ";
 const SIGNAL: &str = "signal ";
 const DEADLOCK: &str = "no end, all threads asleep (deadlock)";

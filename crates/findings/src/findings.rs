@@ -19,7 +19,8 @@ pub enum HelgrindUse {
     Missing,
     /// It saw a whole run.
     Complete,
-    /// Its run did not end in time, or a signal ended it. Some programs crash in valgrind.
+    /// Its run did not end in time, failed, or was ended by a signal: some programs crash in
+    /// valgrind.
     CutShort,
     /// None: it does not know what orders the threads of a Go program.
     Unsuitable,

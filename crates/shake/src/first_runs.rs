@@ -62,6 +62,9 @@ impl FirstRuns {
         if let [failure, ..] = &failures[..]
             && failures.len() == runs.len()
         {
+            if let Some(status) = failure.unrunnable_check() {
+                return Err(ShakeError::CheckCannotRun { status });
+            }
             return Err(ShakeError::FailsAlways { failure: failure.clone(), runs: runs.len() });
         }
         let mut tallies: BTreeMap<Schedule, Tally> = BTreeMap::new();

@@ -57,6 +57,12 @@ pub enum ShakeError {
         /// Number of first runs.
         runs: usize,
     },
+    /// The shell could not run the user's check, in any first run.
+    #[error("the shell cannot run --check (status {status}: a command of it {}); correct it", unrunnable(*.status))]
+    CheckCannotRun {
+        /// Exit status of the shell.
+        status: i32,
+    },
     /// No process had a second thread.
     #[error("no process of the program creates a second thread; there is no order of threads to change")]
     NoThreads,
@@ -80,6 +86,14 @@ pub enum ShakeError {
     /// Another call failed.
     #[error(transparent)]
     Io(io::Error),
+}
+
+/// Meaning of the statuses of [`Failure::unrunnable_check`], as words about a command.
+fn unrunnable(status: i32) -> &'static str {
+    match status {
+        126 => "cannot be executed",
+        _ => "is not found",
+    }
 }
 
 impl From<io::Error> for ShakeError {

@@ -254,6 +254,15 @@ int main(void) {
         stderr.contains("check failed with status 1") && stderr.contains("all 10 first runs"),
         "{stderr}"
     );
+    for (check, expected) in [
+        ("/nonexistent/check", "cannot run --check (status 127: a command of it is not found)"),
+        ("/dev/null", "cannot run --check (status 126: a command of it cannot be executed)"),
+    ] {
+        let output = shake(&["--check", check], program.path());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{stderr}");
+    }
 }
 
 #[test]
