@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use morecores_statistics::{Design, median, median_interval, paired_ratio_interval};
 use rand::{RngExt, SeedableRng};
@@ -20,6 +20,8 @@ use rand_chacha::ChaCha8Rng;
 
 use common::quiet;
 
+/// Time after which the service is idle.
+const SETTLE: Duration = Duration::from_millis(200);
 /// Starts of each program in one part of a round.
 const STARTS: usize = 50;
 
@@ -39,12 +41,16 @@ fn main() {
     for _ in 0..rounds {
         let first = random.random_bool(0.5);
         for is_enforced in [first, !first] {
+            // Both parts follow a start of the service, whose work would else favour one of them.
+            let enforcement = enforce(folder.path());
             if is_enforced {
-                let enforcement = enforce(folder.path());
+                settle(&unmarked);
                 with.push(start_time(&unmarked));
                 of_marked.push(start_time(&marked));
                 end(enforcement);
             } else {
+                end(enforcement);
+                settle(&unmarked);
                 without.push(start_time(&unmarked));
             }
         }
@@ -89,6 +95,12 @@ fn end(mut enforcement: Child) {
     let line = format!("kill {}", enforcement.id());
     assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
     assert!(enforcement.wait().unwrap().success());
+}
+
+/// Lets the beginning or the end of the service pass, and the caches fill.
+fn settle(program: &Path) {
+    std::thread::sleep(SETTLE);
+    start_time(program);
 }
 
 /// Median time of starts of a program with their ends, in microseconds.
