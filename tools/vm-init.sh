@@ -84,6 +84,14 @@ check '  the command does not escape it' run --cpus 1 --shell -- "cat $top\$(sed
 check '  its limit is ours' same "$(cat max)" '50000 100000'
 echo max >$top/session/cpu.max
 
+check 'a run gets a quota of its own' run --limit quota --quota 0.5,1.5 --shell -- "cat $top\$(sed s/0::// /proc/self/cgroup)/cpu.max >>quotas; $two"
+check '  each as it was asked for' same "$(sort quotas | tr '\n' ' ')" '150000 100000 50000 100000 '
+check '  its use is kept' grep -q '"bandwidth":{"periods":[0-9]*,"throttled_periods":[1-9]' study/runs.jsonl
+echo '100000 100000' >$top/session/cpu.max
+check '  one above ours is refused' sh -c 'morecores run -o refused --limit quota --quota 0.5,1.5 -- true 2>&1 | grep -q "which is 1: give at most that"'
+echo max >$top/session/cpu.max
+check '  the system is as it was' clean
+
 # A service with a small share, throttled clocks and slow disks.
 shares='cpu.weight cpu.idle cpu.uclamp.min cpu.uclamp.max io.weight io.max'
 echo 10 >$top/session/cpu.weight

@@ -916,7 +916,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -v -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --n --tune --limit --placement --cpu-list --precision --runs --keep-disturbed --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --traced-runs --syscalls --locks --debuginfod --predict --worth --exit-answer --out --resume --wide --quiet --verbose --help"
+            opts="-r -o -w -q -v -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --n --tune --weak --limit --quota --placement --cpu-list --precision --runs --keep-disturbed --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --traced-runs --syscalls --locks --debuginfod --predict --worth --exit-answer --out --resume --wide --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -951,7 +951,11 @@ _morecores() {
                     return 0
                     ;;
                 --limit)
-                    COMPREPLY=($(compgen -W "affinity cpuset hotplug" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "affinity cpuset hotplug quota" -- "${cur}"))
+                    return 0
+                    ;;
+                --quota)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --placement)
@@ -1154,7 +1158,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__trace)
-            opts="-n -o -v -h --shell --thread-env --env --input --output --prepare --timeout --success --keep --cpus --limit --cpu-list --syscalls --locks --debuginfod --out --json --verbose --help"
+            opts="-n -o -v -h --shell --thread-env --env --input --output --prepare --timeout --success --keep --cpus --limit --quota --cpu-list --syscalls --locks --debuginfod --out --json --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1193,7 +1197,11 @@ _morecores() {
                     return 0
                     ;;
                 --limit)
-                    COMPREPLY=($(compgen -W "affinity cpuset hotplug" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "affinity cpuset hotplug quota" -- "${cur}"))
+                    return 0
+                    ;;
+                --quota)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --cpu-list)

@@ -53,12 +53,14 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l input-limit 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l output -d 'Destination of the command\'s output' -r -f -a "capture\t'A file in memory; its end is shown if the command fails'
 null\t'`/dev/null`'
 inherit\t'The terminal or pipe of morecores itself'"
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpus -d 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond; with --n: all]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpus -d 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond; with --n or --quota: all]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l n -d 'Values of `{n}`: numbers and ranges; each is measured on each of the --cpus, by default on all CPUs alone [default: the CPU count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l tune -d 'Find the best of the values of --n with at most a quarter of the runs of all of them: each round leaves out values that are shown to be worse [default with it: --runs 12, --precision 2%]' -r -f -a "n\t'The values of `{n}`'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l limit -d 'Mechanism that holds runs to their CPUs' -r -f -a "affinity\t'`sched_setaffinity(2)`: needs no privilege; a program can widen the mask again'
 cpuset\t'Cpuset of a cgroup: a program cannot widen it'
-hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"
+hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'
+quota\t'CPU time for each period of 100 ms by a cgroup\'s quota, as a container\'s CPU limit; the CPUs are allotted by affinity. Needs --quota'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l quota -d 'Limits of CPU time to measure, in CPUs as for containers (0.5,1,1.5,2) or in thousandths (500m,1000m); with --limit quota, by default on all CPUs alone' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l placement -d 'Order in which CPUs are added' -r -f -a "cores-first\t'One hardware thread of every core before a second thread of any core'
 compact\t'All hardware threads of a core before the next core, near cores before far ones'
 spread\t'Each CPU as far as possible from the CPUs already added; cores before siblings'"
@@ -91,6 +93,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l out -d 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Pass the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and similar variables to the CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start if the command contains no `{n}`'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l weak -d 'Say that the work grows with `{n}`, as one input for each CPU: the answer is then about the work done in the same time (scaled speedup)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep-disturbed -d 'Count rounds that others disturbed, and do not repeat them. By default, a round is repeated if other programs or the hypervisor took more than a tenth of the CPUs\' time, at most as often as the plan has rounds'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failure -d 'Continue after a failed run, leave it out of every figure, and report the number of failed runs'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l incremental -d 'Measure an incremental build: continue even if the first run leaves almost no work for the later runs'
@@ -117,7 +120,9 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l success -d
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpus -d 'Number of CPUs for the run, or `all` [default: all usable]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d 'Mechanism that holds the run to its CPUs' -r -f -a "affinity\t'`sched_setaffinity(2)`: needs no privilege; a program can widen the mask again'
 cpuset\t'Cpuset of a cgroup: a program cannot widen it'
-hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"
+hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'
+quota\t'CPU time for each period of 100 ms by a cgroup\'s quota, as a container\'s CPU limit; the CPUs are allotted by affinity. Needs --quota'"
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l quota -d 'Limit of CPU time, in CPUs as for containers (1.5) or in thousandths (1500m); with --limit quota' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpu-list -d 'CPUs for the run; it gets the first ones of this list' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l locks -d 'Holds of the command\'s own locks to trace. `exact` counts each hold of a mutex or reader-writer lock of the C library, which makes each lock some microseconds slower, also for other programs that use the same library during the run' -r -f -a "contended\t'Holds for which other threads wait'
 exact\t'Also each hold of a lock of the C library, counted by probes at its functions'"

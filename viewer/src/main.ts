@@ -12,7 +12,7 @@ import { benchmarkSection, comparisonSection, sortableTable, suiteSection } from
 import { pointTable, runTable, traceTables } from "./parts/tables.ts";
 import { BOTTLES_KEY, bottles, bottlesInWords, shownTrace } from "./pictures/bottles.ts";
 import { calls, lossLayers, runLayers } from "./pictures/calls.ts";
-import { curve, curveInWords, curveKey, isWideRange, type Quantity, quantities } from "./pictures/curve.ts";
+import { curve, curveInWords, curveKey, isWeak, isWideRange, type Quantity, quantities } from "./pictures/curve.ts";
 import { responsive } from "./pictures/responsive.ts";
 import { onPage } from "./pictures/setting.ts";
 import { stack, stackInWords, stackKey, stackLegend } from "./pictures/stack.ts";
@@ -23,14 +23,21 @@ import type { PageStudy } from "./record/PageStudy.ts";
 import type { TraceView } from "./record/TraceView.ts";
 import { timelineView } from "./timeline/view.ts";
 
-/** Question that a study answers: of several values of n on one CPU count, which is best. */
-function questionOf({ view }: PageStudy): string {
+/**
+ * Question that a study answers: of several CPU quotas, which is enough; of several values of n,
+ * which is best; of work that grows with n, whether the CPUs keep up.
+ */
+function questionOf(study: PageStudy): string {
+  const { view } = study;
+  if (isWeak(study)) return "Does it keep up when the work grows?";
+  if (view.quota) return "Which CPU limit is enough?";
   const hasOneCount = view.points.every((point) => point.cpus === view.points[0]?.cpus);
   return hasOneCount && (view.rankings?.length ?? 0) > 0 ? "Which n is best?" : "Will more cores help?";
 }
 
 function curveSection(id: string, studies: PageStudy[]): HTMLElement {
-  let quantity: Quantity = "speedup";
+  // Of work that grows, the flat ideal shows most.
+  let quantity: Quantity = studies.every(isWeak) ? "elapsed" : "speedup";
   let log = isWideRange(studies);
   const picture = responsive((width) => curve(studies, { quantity, log }, onPage(width)), () => curveInWords(studies, quantity));
   return section(

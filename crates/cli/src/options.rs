@@ -9,6 +9,7 @@ mod locks;
 mod metrics;
 mod new_study;
 mod predict;
+mod quota;
 mod report;
 mod run;
 mod suite;
@@ -75,8 +76,8 @@ fn cpu_order(
 }
 
 /// Points of a plan at these counts, which ascend. `n` has the values of `{n}` at each count; none
-/// stands for the count.
-fn points(order: &CpuOrder, counts: &[usize], n: &[u32]) -> Result<Vec<Point>> {
+/// stands for the count. Each is planned with each value on the `further` axes.
+fn points(order: &CpuOrder, counts: &[usize], n: &[u32], further: &[Axis]) -> Result<Vec<Point>> {
     let listed = order.steps().len();
     if let Some(count) = counts.iter().find(|count| **count > listed) {
         bail!("--cpus asks for {count} CPUs, but --cpu-list has only {listed}");
@@ -87,12 +88,14 @@ fn points(order: &CpuOrder, counts: &[usize], n: &[u32]) -> Result<Vec<Point>> {
         [] => vec![AxisSetting::same_as(CPUS_AXIS)],
         values => values.iter().map(|n| (*n).into()).collect(),
     };
-    let cells = cpus.len() * n.len();
+    // The last axis varies fastest: rows that differ in a further axis alone stand together.
+    let mut axes = vec![Axis::new(CPUS_AXIS, cpus), Axis::new(N_AXIS, n)];
+    axes.extend_from_slice(further);
+    let cells: usize = axes.iter().map(|axis| axis.values.len()).product();
     ensure!(
         cells <= MOST_CELLS,
-        "{cells} combinations of CPU counts and values of n: measure at most {MOST_CELLS}"
+        "{cells} combinations of CPU counts and the values of other axes: measure at most {MOST_CELLS}"
     );
-    let axes = [Axis::new(CPUS_AXIS, cpus), Axis::new(N_AXIS, n)];
     Ok(Point::from_axes(&axes, |cpus| {
         let count = cpus as usize;
         let before = counts.iter().copied().take_while(|before| *before < count).last().unwrap_or(0);

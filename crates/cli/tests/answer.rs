@@ -4,10 +4,10 @@ mod harness;
 
 use std::path::Path;
 
-use harness::World;
 use harness::locks::lock_study;
 use harness::studies::{build, with_runs};
-use morecores_study::{Goal, Phase, StopReason};
+use harness::{World, report_skip};
+use morecores_study::{Bandwidth, Goal, InCell, Phase, QUOTA_AXIS, StopReason};
 use serde_json::Value;
 
 /// Statuses of `--exit-answer`.
@@ -95,6 +95,63 @@ fn a_search_for_the_best_n_makes_few_runs() {
     let again = world.morecores(&["run", "--resume", "-o", "study", "-q"]);
     again.success();
     assert_eq!(world.timed_runs().len(), timed.len());
+}
+
+/// The time is the same on one CPU and on two: with twice the work, that is ideal.
+#[test]
+fn work_that_grows_with_the_cpus_is_judged_by_the_work_done() {
+    let world = World::new();
+    let command = ["sh", "-c", "sleep 0.1 # {n}"];
+    world.run("--weak --cpus 1,2 --runs 6 --warmup 0 --trace off", &command).success();
+    let shown = show(&world, &world.path("study"), &[]).stdout;
+    // Other programs may spoil the answer, but not the claim.
+    assert!(shown.contains("times the work of 1"), "{shown}");
+    let json: Value =
+        serde_json::from_str(&show(&world, &world.path("study"), &["--json"]).stdout).expect("JSON");
+    let number = |key: &str| json["points"][1][key].as_f64().expect("a number");
+    let speedup = json["points"][1]["speedup"]["value"].as_f64().expect("a speedup");
+    assert!((1.8..2.2).contains(&speedup), "{speedup}");
+    assert!((number("efficiency") - speedup / 2.0).abs() < 1e-9);
+    // Gustafson's fraction on two CPUs: (2 - S) / 1.
+    assert!((number("serial_fraction") - (2.0 - speedup)).abs() < 1e-9);
+    let study = world.path("study");
+    let study = study.to_str().expect("a path");
+    world.morecores(&["predict", study]).refused(2, &["supports no prediction", "measure without --weak"]);
+}
+
+/// A program with one thread needs one CPU. Half of one makes it twice as slow.
+#[test]
+fn of_several_quotas_the_smallest_that_is_enough_is_named() {
+    const NAME: &str = "of_several_quotas_the_smallest_that_is_enough_is_named";
+    let world = World::new();
+    let work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let command = ["sh", "-c", work];
+    let ran = world.run("--cpus 1 --limit quota --quota 300m,1 --runs 6 --warmup 0 --trace off", &command);
+    if ran.status.code() == Some(2) && ran.stderr.contains("no cpu controller here") {
+        return report_skip(NAME, ran.stderr.lines().next().unwrap_or_default());
+    }
+    ran.success();
+    let study = world.study();
+    let of_quota = |percent: u64| {
+        let runs = study.runs.iter().filter(move |run| run.cell().number(QUOTA_AXIS) == Some(percent));
+        runs.map(|run| run.tree.bandwidth.expect("the use of the quota")).collect::<Vec<_>>()
+    };
+    let (small, whole) = (of_quota(30), of_quota(100));
+    assert_eq!((small.len(), whole.len()), (6, 6));
+    assert!(small.iter().all(|used| used.periods > 0 && used.throttled_periods > 0), "{small:?}");
+    let throttled = |used: &[Bandwidth]| used.iter().map(|used| used.throttled_ns.0).sum::<u64>();
+    assert!(throttled(&small) > 10 * throttled(&whole), "{small:?} {whole:?}");
+    let json: Value =
+        serde_json::from_str(&show(&world, &world.path("study"), &["--json"]).stdout).expect("JSON");
+    let quotas = &json["quota"]["quotas"];
+    assert_eq!((&quotas[0]["suffices"], &quotas[1]["suffices"]), (&"too_small".into(), &"enough".into()));
+    let lead = quotas[0]["lead"]["value"].as_f64().expect("a lead");
+    assert!((1.5..6.0).contains(&lead), "3.3 times, less the first period: {lead}");
+    let shown = show(&world, &world.path("study"), &[]).stdout;
+    assert!(shown.contains("It needs the largest limit, 1 CPU: at 0.3 CPUs it is throttled for"), "{shown}");
+    // Nothing is left of the cgroups, and a resumed study measures no more.
+    world.morecores(&["run", "--resume", "-o", "study", "-q"]).success();
+    assert_eq!(world.study().runs.len(), 12);
 }
 
 #[test]

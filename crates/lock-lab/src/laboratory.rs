@@ -149,6 +149,7 @@ impl ProcessLaboratory {
             stderr: self.error_output.stderr(),
             affinity: Some(&self.plan.cpus),
             cgroup: None,
+            joined_cgroup: None,
         };
         self.control.set_limit(Some(limit));
         self.control.begin();

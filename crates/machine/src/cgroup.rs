@@ -4,6 +4,7 @@
 //! This module reads raw counters; `account` in `measure` interprets them for a run. Every change
 //! for a run is in the journal.
 
+mod bandwidth;
 mod counters;
 mod cpusets;
 mod group;

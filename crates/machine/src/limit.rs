@@ -1,11 +1,11 @@
-//! Restricts runs to their CPUs, by one of three methods.
+//! Restricts runs to their CPUs, and to their share of CPU time.
 //!
-//! Each child sets its own affinity. A cpuset and hotplug are set before the run, and the journal
-//! restores the previous state. Other modules choose the CPUs.
+//! Each child sets its own affinity. A cpuset, a quota and hotplug are set before the run, and the
+//! journal restores the previous state. Other modules choose the CPUs.
 
 mod hotplug;
 
-use morecores_study::{CpuSet, Limit};
+use morecores_study::{CpuSet, Limit, Point};
 use tracing::debug;
 
 use crate::cgroup::{GroupError, StudyGroup};
@@ -16,9 +16,9 @@ pub use hotplug::{Hotplug, HotplugError};
 /// Reason for which runs cannot be restricted to their CPUs.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
-    /// The cpuset could not be created or set.
+    /// The cgroup of the limit could not be created or set.
     #[error(transparent)]
-    Cpuset(#[from] GroupError),
+    Group(#[from] GroupError),
     /// CPUs could not be switched.
     #[error(transparent)]
     Hotplug(#[from] HotplugError),
@@ -39,6 +39,8 @@ pub enum Limiter {
     },
     /// The other CPUs are offline.
     Hotplug(Hotplug),
+    /// The study's cgroup has a quota, and each child sets its own affinity.
+    Quota,
 }
 
 impl Limiter {
@@ -51,19 +53,28 @@ impl Limiter {
             Limit::Affinity => Self::Affinity,
             Limit::Cpuset => Self::Cpuset { current: CpuSet::new() },
             Limit::Hotplug => Self::Hotplug(Hotplug::prepare(journal)?),
+            Limit::Quota => Self::Quota,
         })
     }
 
-    /// Allots `cpus` to the following runs; returns true if the machine changed.
+    /// Allots the CPUs and the quota of `point` to the next run; returns true if the online or
+    /// usable CPUs of the machine changed.
     ///
     /// # Errors
     /// A refusal by the kernel.
-    pub fn allot(&mut self, cpus: &CpuSet, group: Option<&StudyGroup>) -> Result<bool, LimitError> {
+    pub fn allot(&mut self, point: &Point, group: Option<&StudyGroup>) -> Result<bool, LimitError> {
+        let cpus = &point.cpu_set;
+        let none = |controller| GroupError::NoController { controller, why: "there is no cgroup".to_owned() };
         match self {
             Self::Affinity => Ok(false),
+            Self::Quota => {
+                let group = group.ok_or_else(|| none("cpu"))?;
+                point.quota().map_or(Ok(()), |quota| group.set_quota(quota))?;
+                Ok(false)
+            }
             Self::Cpuset { current } if current == cpus => Ok(false),
             Self::Cpuset { current } => {
-                let group = group.ok_or_else(|| GroupError::NoCpuset("there is no cgroup".to_owned()))?;
+                let group = group.ok_or_else(|| none("cpuset"))?;
                 group.set_cpus(cpus)?;
                 debug!("the cpuset of the command has CPUs {cpus}");
                 current.clone_from(cpus);
@@ -75,6 +86,6 @@ impl Limiter {
 
     /// Affinity that a child sets for itself, if any.
     pub fn child_affinity<'a>(&self, cpus: &'a CpuSet) -> Option<&'a CpuSet> {
-        matches!(self, Self::Affinity).then_some(cpus)
+        matches!(self, Self::Affinity | Self::Quota).then_some(cpus)
     }
 }

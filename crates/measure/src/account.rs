@@ -3,7 +3,7 @@
 //! docs/methods/measure.md, "User and system time", describes the order of the estimators, and the
 //! reason for getrusage as the last one.
 
-use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
+use morecores_study::{Bandwidth, Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use tracing::{debug, info};
 
 use morecores_machine::cgroup::{CpuSource, CpuUsage, StudyGroup};
@@ -137,6 +137,7 @@ struct Reading {
     own: Nanos,
     swapped: Option<(u64, u64)>,
     block: Option<(u64, u64)>,
+    bandwidth: Option<Bandwidth>,
 }
 
 impl Reading {
@@ -148,6 +149,7 @@ impl Reading {
             own: thread_cpu(),
             swapped: group.swapped_pages(),
             block: group.block_bytes(),
+            bandwidth: group.bandwidth(),
         }
     }
 
@@ -183,6 +185,7 @@ impl Reading {
             swapped_out_pages: swapped.map(|(now, then)| now.1.saturating_sub(then.1)),
             block_read_bytes: block.map(|(now, then)| Bytes(now.0.saturating_sub(then.0))),
             block_written_bytes: block.map(|(now, then)| Bytes(now.1.saturating_sub(then.1))),
+            bandwidth: self.bandwidth.zip(before.bandwidth).map(|(now, then)| now.since(then)),
             ..TreeUsage::default()
         }
     }

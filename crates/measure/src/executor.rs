@@ -142,12 +142,15 @@ impl ProcessExecutor {
         };
         let hierarchies = Hierarchies::read_own();
         let limiter = Limiter::new(plan.limit, &mut journal)?;
-        let purpose =
-            if plan.limit == Limit::Cpuset { GroupPurpose::Limit } else { GroupPurpose::Accounting };
+        let purpose = match plan.limit {
+            Limit::Affinity | Limit::Hotplug => GroupPurpose::Accounting,
+            Limit::Cpuset => GroupPurpose::Cpuset,
+            Limit::Quota => GroupPurpose::Quota,
+        };
         let survivors = if plan.keep_survivors { Survivors::Keep } else { Survivors::End };
         let group = match StudyGroup::create(&hierarchies, purpose, survivors, &mut journal) {
             Ok(group) => Some(group),
-            Err(error) if purpose == GroupPurpose::Limit => return Err(LimitError::from(error).into()),
+            Err(error) if purpose.controller().is_some() => return Err(LimitError::from(error).into()),
             Err(error) => {
                 info!("no cgroup counts the command: {error}");
                 None
@@ -158,7 +161,9 @@ impl ProcessExecutor {
         }
         let oom_kills = OomKills::new(&hierarchies, group.as_ref().and_then(StudyGroup::memory));
         let mut watch = ActivityMonitor::new(&hierarchies);
-        if let Some(dir) = group.as_ref().and_then(StudyGroup::v2) {
+        // The throttling by a quota of the plan belongs to the run, not to its surroundings.
+        let copied_quota = group.as_ref().and_then(StudyGroup::v2).filter(|_| plan.limit != Limit::Quota);
+        if let Some(dir) = copied_quota {
             watch.watch_throttling(dir);
         }
         let mut executor = Self {
@@ -191,11 +196,11 @@ impl ProcessExecutor {
         if let Some(point) = self.plan.points.last() {
             // A version 1 cpuset accepts no thread before it has CPUs.
             if self.plan.limit == Limit::Cpuset {
-                self.limiter.allot(&point.cpu_set, self.group.as_ref())?;
+                self.limiter.allot(point, self.group.as_ref())?;
             }
         }
         if let Some(Err(error)) = self.group.as_mut().map(StudyGroup::enter) {
-            if self.plan.limit == Limit::Cpuset {
+            if matches!(self.plan.limit, Limit::Cpuset | Limit::Quota) {
                 return Err(LimitError::from(error).into());
             }
             info!("the cgroup is not used: {error}");
@@ -297,7 +302,7 @@ impl ProcessExecutor {
         observer: &mut dyn RunObserver<Observation = O>,
     ) -> Result<ObservedRun<O>, ExecuteError> {
         let point = &trial.cell;
-        if self.limiter.allot(&point.cpu_set, self.group.as_ref())? {
+        if self.limiter.allot(point, self.group.as_ref())? {
             sleep(SETTLE);
             self.watch.restart();
         }

@@ -84,6 +84,8 @@ pub struct Start<'a> {
     pub affinity: Option<&'a CpuSet>,
     /// Directory of a version 2 cgroup in which the process is born.
     pub cgroup: Option<BorrowedFd<'a>>,
+    /// File `cgroup.procs` of a version 1 cgroup that the process joins before its `exec`.
+    pub joined_cgroup: Option<BorrowedFd<'a>>,
 }
 
 /// Reason for which a process could not be started.

@@ -208,7 +208,7 @@ fn a_cell_that_cannot_be_recorded_ends_the_sweep_at_once() {
     assert_eq!(memory.runs.len(), 3);
 }
 
-/// A command whose runs take 1 s divided by the share of the CPUs that the quota leaves.
+/// A command whose runs take 100 s divided by the size and by the CPUs.
 struct Throttled;
 
 impl Executor<Point> for Throttled {
@@ -216,8 +216,8 @@ impl Executor<Point> for Throttled {
     type Error = ExecuteError;
 
     fn execute(&mut self, trial: &Trial<Point>) -> Result<Run, ExecuteError> {
-        let percent = trial.cell.cell().number("quota_percent").unwrap();
-        let elapsed = Nanos::from_millis(100_000 / (percent * u64::from(trial.cell.cpus)));
+        let mib = trial.cell.cell().number("size_mib").unwrap();
+        let elapsed = Nanos::from_millis(100_000 / (mib * u64::from(trial.cell.cpus)));
         let run = morecores_testkit::run(&trial.cell, elapsed);
         Ok(Run { index: trial.index, round: trial.round, phase: trial.phase, ..run })
     }
@@ -240,18 +240,18 @@ impl RunRecorder<Point, Run> for Disk {
     }
 }
 
-/// An axis that no code knows, here a quota of CPU time, is a value of each cell: it is swept,
+/// An axis that no code knows, here a size, is a value of each cell: it is swept,
 /// kept, read, shown, and resumed like any other.
 #[test]
 fn a_new_axis_is_a_value_of_the_cells() {
-    let quota = Axis::new("quota", [50_u64, 100]).in_unit("percent");
+    let size = Axis::new("size", [50_u64, 100]).in_unit("mib");
     let counts = [Axis::new(CPUS_AXIS, [1_u32, 2]), Axis::new(N_AXIS, [AxisSetting::same_as(CPUS_AXIS)])];
     let allot = |cpus| (point(cpus).cpu_set, point(cpus).adds);
-    let points = Point::from_axes(&[counts.as_slice(), std::slice::from_ref(&quota)].concat(), allot);
+    let points = Point::from_axes(&[counts.as_slice(), std::slice::from_ref(&size)].concat(), allot);
     let stop = Stop { precision: None, max_runs: 2, ..plan(Vec::new()).stop };
-    let plan = Plan { stop, axes: vec![quota], ..plan(points) };
+    let plan = Plan { stop, axes: vec![size], ..plan(points) };
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("quota.study");
+    let path = dir.path().join("size.study");
     let mut disk = Disk(StudyWriter::create(&path, header(plan.clone())).unwrap());
     let run_all = |done: &[Run], disk: &mut Disk| {
         let experiment = plan.experiment();
@@ -265,29 +265,28 @@ fn a_new_axis_is_a_value_of_the_cells() {
     let study = Study::read(&path).unwrap();
     assert_eq!(study.header.plan, plan);
     let planned_cells: Vec<String> = plan.points.iter().map(|point| point.cell().to_string()).collect();
-    let cell = |cpus, percent| format!("cpus = {cpus}, n = {cpus}, quota_percent = {percent}");
+    let cell = |cpus, mib| format!("cpus = {cpus}, n = {cpus}, size_mib = {mib}");
     assert_eq!(planned_cells, [cell(1, 50), cell(1, 100), cell(2, 50), cell(2, 100)]);
     for planned in &study.header.plan.points {
         let runs: Vec<&Run> = study.runs.iter().filter(|run| run.cell() == planned.cell()).collect();
-        let percent = planned.cell().number("quota_percent").unwrap();
+        let mib = planned.cell().number("size_mib").unwrap();
         assert_eq!(runs.len(), 2);
-        assert!(runs.iter().all(|run| run.elapsed_ns.0 * percent * u64::from(run.cpus) == 100_000_000_000));
+        assert!(runs.iter().all(|run| run.elapsed_ns.0 * mib * u64::from(run.cpus) == 100_000_000_000));
     }
     // The view has the figures of each cell, and the tables have a column of the axis.
     let view = morecores_view::view(&study, &[]);
     let cells: Vec<_> = view.cells.iter().map(|shown| shown.cell.clone()).collect();
     assert_eq!(cells, plan.points.iter().map(InCell::cell).collect::<Vec<_>>());
     for shown in &view.cells {
-        let (cpus, percent) =
-            (shown.cell.number(CPUS_AXIS).unwrap(), shown.cell.number("quota_percent").unwrap());
+        let (cpus, mib) = (shown.cell.number(CPUS_AXIS).unwrap(), shown.cell.number("size_mib").unwrap());
         let elapsed = &shown.figures[0];
         assert_eq!((elapsed.name.as_str(), elapsed.unit.as_deref(), shown.runs), ("elapsed", Some("s"), 2));
-        assert!((elapsed.median * (cpus * percent) as f64 - 100.0).abs() < 1e-6, "{elapsed:?}");
+        assert!((elapsed.median * (cpus * mib) as f64 - 100.0).abs() < 1e-6, "{elapsed:?}");
     }
     let mut csv = Vec::new();
     morecores_report::view_csv(&view, &mut csv).unwrap();
     let csv = String::from_utf8(csv).unwrap();
-    let column = csv.lines().next().unwrap().split(',').position(|name| name == "quota_percent").unwrap();
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "size_mib").unwrap();
     let quotas: Vec<_> = csv.lines().skip(1).map(|line| line.split(',').nth(column).unwrap()).collect();
     assert_eq!(quotas, ["50", "100", "50", "100"]);
 

@@ -8,7 +8,7 @@
 mod uncertain_figure;
 
 use morecores_study::quantity::{magnitude, round_to_places, significant_places};
-use morecores_study::{Coordinates, Quantity};
+use morecores_study::{Coordinates, Quantity, QuotaPercent};
 use morecores_view::Estimate;
 
 pub(crate) use morecores_study::quantity::ABSENT;
@@ -162,6 +162,11 @@ pub(crate) fn cpu_share(cpus: f64) -> String {
 /// Number of CPUs: `1 CPU`, `2 CPUs`.
 pub fn cpus(n: u32) -> String {
     if n == 1 { "1 CPU".to_owned() } else { format!("{n} CPUs") }
+}
+
+/// CPU quota as a number of CPUs: `0.5 CPUs`, `1 CPU`.
+pub(crate) fn quota_cpus(quota: QuotaPercent) -> String {
+    format!("{quota} {}", if quota == QuotaPercent(100) { "CPU" } else { "CPUs" })
 }
 
 /// List in words: `a`, `a and b`, `a, b and c`.

@@ -64,7 +64,7 @@ pub use terminal::{
 };
 pub use topology::topology_report;
 pub use verdict::{
-    BestN, Beyond, ComparedQuantity, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker, VerdictKind,
-    decide, verdict_statement,
+    BestN, Beyond, ComparedQuantity, EnoughQuota, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker,
+    VerdictKind, decide, verdict_statement,
 };
 pub use warning::{Notice, Severity, notices, success_list, warning_sentence};

@@ -148,6 +148,7 @@ fn page_run(run: &Run, plan: &Plan, speedup: Option<f64>, disturbed: bool) -> Pa
         round: run.round,
         cpus: run.cpus,
         n: run.n,
+        axes: run.axes.clone(),
         elapsed_s: run.elapsed_ns.as_secs_f64(),
         user_s: run.cpu.user_ns.as_secs_f64(),
         system_s: run.cpu.system_ns.as_secs_f64(),

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use morecores_statistics::MIN_RUNS;
-use morecores_study::{Axis, AxisValue, CpuEstimator, InCell, Quantity};
+use morecores_study::{Axis, AxisValue, CpuEstimator, InCell, QUOTA_AXIS, Quantity, QuotaPercent, Scaling};
 use morecores_view::page::TableCell;
-use morecores_view::{PointView, Ranking, Summary, View, Warning};
+use morecores_view::{PointView, QuotaComparison, QuotaView, Ranking, Summary, View, Warning};
 
 use crate::format::{
     self, ABSENT, UncertainFigure, figures_with_intervals, interval_note, join_with_and, serial_fraction,
@@ -55,6 +55,7 @@ pub(crate) fn point_columns(view: &View) -> Vec<PointColumn> {
     let mut all = Columns { points: &view.points, columns: Vec::new() };
     let count = |count: u32| TableCell::figure(Quantity::Count, Some(f64::from(count)), count.to_string());
     let figure = |quantity: Quantity, value: f64| figure_cell(quantity, Some(value));
+    let several_quotas = view.quota.is_some();
     let (several_n, one_count) = (!view.rankings.is_empty(), has_one_count(view));
     all.push(Always, 0, "CPUs", "cpus", |p| count(p.cpus));
     all.set_content(Content::CpuCounts);
@@ -63,20 +64,24 @@ pub(crate) fn point_columns(view: &View) -> Vec<PointColumn> {
     all.push(Wide, 21, "runs", "runs", |p| count(p.runs));
     all.push_metrics();
     all.push_elapsed(view.plan.metric.is_some());
+    if let Some(quota) = &view.quota {
+        all.push_quota_leads(quota);
+    }
     if several_n {
         all.push_leads(&view.rankings);
     }
-    all.push_speedup();
+    all.push_speedup(if view.plan.scaling == Scaling::Weak { "scaled\nspeedup" } else { "speedup" });
     // Both are figures of added CPUs.
     let of_cpus = if several_n && one_count { Wide } else { Always };
     all.push(of_cpus, 3, "effi-\nciency", "efficiency", |p| figure(Quantity::Share, p.efficiency));
     all.set_content(Content::Efficiencies);
-    all.push(of_cpus, 4, "serial\nfraction", "serial_fraction", |p| {
+    all.push(if several_quotas { Wide } else { of_cpus }, 4, "serial\nfraction", "serial_fraction", |p| {
         let text = serial_fraction(p.serial_fraction, p.serial_fraction_ci95);
         TableCell::figure(Quantity::Share, p.serial_fraction, text)
     });
     all.push_cpu_time(7, "user", "user_median_s", |p| p.user_s.median);
     all.push_cpu_time(8, "system", "system_median_s", |p| p.system_s.median);
+    all.push_throttling();
     all.push(Always, 6, "kernel\nratio", "kernel_ratio", |p| figure_cell(Quantity::Share, p.kernel_ratio));
     all.push(Always, 5, "%CPU", "cpu_percent", |p| TableCell {
         value: Some(p.cpu_percent),
@@ -96,7 +101,9 @@ pub(crate) fn point_columns(view: &View) -> Vec<PointColumn> {
         let peak = figure(Quantity::Data, p.max_rss_bytes as f64);
         TableCell { text: format!("{bound}{}", peak.text), ..peak }
     });
-    all.push_known(Wide, 35, "peak of\nthe tree", "tree_peak_bytes", Quantity::Data, |p| {
+    // Of several numbers of jobs, memory may decide.
+    let of_memory = if several_n { Detail::Usual } else { Wide };
+    all.push_known(of_memory, 9, "peak of\nthe tree", "tree_peak_bytes", Quantity::Data, |p| {
         p.tree_peak_bytes.map(|bytes| bytes as f64)
     });
     all.push(Wide, 36, "block\nread", "block_read_bytes", |p| figure(Quantity::Data, p.block_read_bytes));
@@ -225,6 +232,10 @@ impl Columns<'_> {
     fn push_axes(&mut self, planned: &[Axis]) {
         let axes: BTreeSet<&String> = self.points.iter().flat_map(|point| point.axes.keys()).collect();
         for axis in axes {
+            if axis == QUOTA_AXIS {
+                self.push_quotas();
+                continue;
+            }
             let cell = |point: &PointView| match point.axes.get(axis) {
                 Some(AxisValue::Number(number)) => {
                     TableCell { value: Some(*number as f64), unit: None, text: number.to_string() }
@@ -238,6 +249,16 @@ impl Columns<'_> {
             column.unit = with_unit.and_then(|planned| planned.unit.clone());
             self.columns.push(PointColumn { detail: Detail::Always, content: Content::Plain, column });
         }
+    }
+
+    /// Adds the quotas as numbers of CPUs, which is how users give them.
+    fn push_quotas(&mut self) {
+        let cell = |point: &PointView| match QuotaPercent::from_coordinates(&point.axes) {
+            Some(quota) => TableCell { value: Some(quota.cpus()), unit: None, text: quota.to_string() },
+            None => TableCell::name(ABSENT),
+        };
+        let column = Column::figures(1, "limit\n(CPUs)", self.points.iter().map(cell));
+        self.columns.push(PointColumn { detail: Detail::Always, content: Content::Plain, column });
     }
 
     fn push_metrics(&mut self) {
@@ -298,9 +319,35 @@ impl Columns<'_> {
         });
     }
 
-    fn push_speedup(&mut self) {
+    /// Adds the speedup of the largest quota over each that is compared with it.
+    fn push_quota_leads(&mut self, comparison: &QuotaComparison) {
+        self.push_uncertain(Detail::Always, 1, "largest\nahead", "quota_lead", |p| {
+            let own = QuotaPercent::from_coordinates(&p.axes);
+            let is_own = |quota: &&QuotaView| Some(quota.quota_percent) == own && quota.n == p.n;
+            match comparison.quotas.iter().find(is_own).map(|quota| quota.lead) {
+                None => (None, UncertainFigure::exact(ABSENT)),
+                Some(lead) if lead.ci95.is_none() && lead.value == 1.0 => {
+                    (Some(1.0), UncertainFigure::exact("1"))
+                }
+                Some(lead) => (Some(lead.value), UncertainFigure::new(lead.value, lead.ci95, 1.0)),
+            }
+        });
+    }
+
+    /// Adds the throttling by the quota of each point, unless no point has one.
+    fn push_throttling(&mut self) {
+        let share = Quantity::Share;
+        self.push_known(Detail::Always, 4, "throt-\ntled", "throttled_share", share, |p| {
+            Some(p.throttling?.share)
+        });
+        self.push_known(Detail::Wide, 41, "throttled\nperiods", "throttled_periods_share", share, |p| {
+            Some(p.throttling?.periods_share)
+        });
+    }
+
+    fn push_speedup(&mut self, header: &str) {
         let base = self.points.first().map(InCell::cell);
-        self.push_uncertain(Detail::Always, 2, "speedup", "speedup", |p| {
+        self.push_uncertain(Detail::Always, 2, header, "speedup", |p| {
             // The speedup of the base follows from the definition, not from a measurement.
             let figure = match &base {
                 Some(base) if p.cell() == *base => UncertainFigure::exact("1"),

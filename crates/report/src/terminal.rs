@@ -24,9 +24,9 @@ mod trace;
 use std::borrow::Cow;
 use std::path::Path;
 
-use morecores_study::InCell;
+use morecores_study::{InCell, QuotaPercent};
 use morecores_view::page::Statement;
-use morecores_view::{TraceView, View};
+use morecores_view::{QuotaComparison, TraceView, View};
 
 use crate::stack::Part;
 use crate::{ReportedVerdict, decide, notices, verdict_statement};
@@ -195,8 +195,14 @@ fn trace_sections(view: &View, style: &Style) -> Vec<Vec<String>> {
 }
 
 /// Whether a trace is shown where no stack compares CPU counts: of several values of `{n}`, the
-/// best and one for each CPU are.
+/// best and one for each CPU are; of several quotas, the smallest that is enough.
 fn is_shown_alone(view: &View, trace: &TraceView, style: &Style) -> bool {
+    let enough = view.quota.as_ref().and_then(QuotaComparison::smallest_enough);
+    if enough.is_some_and(|quota| QuotaPercent::from_coordinates(&trace.axes) != Some(quota.quota_percent))
+        && !style.wide
+    {
+        return false;
+    }
     let ranking =
         view.rankings.iter().find(|ranking| ranking.cpus == trace.cpus && ranking.axes == trace.axes);
     style.wide || ranking.is_none_or(|ranking| trace.n == ranking.best || trace.n == trace.cpus)

@@ -5,6 +5,8 @@
 
 mod best_n;
 mod decide;
+mod lead;
+mod quota;
 mod remarks;
 mod text;
 
@@ -15,6 +17,7 @@ use crate::{LossCause, NoCauseReason};
 
 pub use best_n::BestN;
 pub use decide::decide;
+pub use quota::EnoughQuota;
 pub use text::verdict_statement;
 pub(crate) use text::{more_runs_advice, stricter_limit, thread_advice, unused_cpus_advice};
 
@@ -63,6 +66,8 @@ impl ReportedVerdict {
 pub enum ComparedQuantity {
     /// Elapsed time.
     Time,
+    /// Work in the same time: the speedup is scaled by the growth of the work.
+    Work,
     /// A rate that the command prints, with its unit.
     Rate(Option<String>),
     /// A cost that the command prints, with its unit.
@@ -107,6 +112,8 @@ pub enum VerdictKind {
     AlreadyDone,
     /// One CPU count, and several values of `{n}`.
     BestN(BestN),
+    /// One CPU count, and several CPU quotas.
+    EnoughQuota(EnoughQuota),
     /// One CPU count only, so there is nothing to compare.
     OneCount {
         /// The CPU count.

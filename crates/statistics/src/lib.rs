@@ -36,14 +36,16 @@ pub use mean::{mean, mean_interval};
 pub use noise::noise_floor;
 pub use proportion::proportion_interval;
 pub use question::{Question, QuestionSample, worthwhile_speedup};
-pub use ranking::{RankedSample, Ranking, best_of, ranking};
+pub use ranking::{RankedSample, Ranking, best_of, leads_over, ranking};
 pub use ratio::{
     paired_ratio_interval, paired_ratio_interval_with_alpha, ratio_interval, ratio_interval_with_alpha,
     smallest_ratio_alpha,
 };
 pub use round_rule::{OnDisturbance, RoundRule, Rounds};
 pub use rounds::{RoundRatios, round_ratios, values};
-pub use scaling::{ScalingRatio, efficiency, joint_speedup, run_speedups, serial_fraction, speedup};
+pub use scaling::{
+    ScalingRatio, efficiency, joint_speedup, run_speedups, scaled_serial_fraction, serial_fraction, speedup,
+};
 pub use separation::{rounds_until_apart, rounds_until_width};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{median, outliers, quantile};

@@ -44,6 +44,8 @@ pub struct Question {
     /// Smallest share of a CPU that is worth it, and the CPU count of each cell. `None` if only the
     /// speedups are asked for.
     worth: Option<(f64, Vec<u32>)>,
+    /// Work of each cell, relative to the others: a speedup is multiplied by its growth.
+    work: Option<Vec<f64>>,
     /// Whether the best cell is asked for, of those with one base. The base is then no more than a
     /// name of the group.
     ranks: bool,
@@ -53,13 +55,13 @@ impl Question {
     /// Question for the speedup of each cell over its base, and for the median of a cell that is
     /// alone. `bases` holds the position of each cell's base.
     pub fn speedups(bases: Vec<usize>, better: Better) -> Self {
-        Self { bases, better, worth: None, ranks: false }
+        Self { bases, better, worth: None, work: None, ranks: false }
     }
 
     /// Question for the best cell of each group, and for the median of a cell that is alone.
     /// `groups` holds the position of a cell that stands for the group of each.
     pub fn best_of_groups(groups: Vec<usize>, better: Better) -> Self {
-        Self { bases: groups, better, worth: None, ranks: true }
+        Self { bases: groups, better, worth: None, work: None, ranks: true }
     }
 
     /// The same question, and whether the CPUs beyond those of the base are worth it. `cpus` holds
@@ -67,6 +69,13 @@ impl Question {
     #[must_use]
     pub fn with_worth(self, worth: f64, cpus: Vec<u32>) -> Self {
         Self { worth: Some((worth, cpus)), ..self }
+    }
+
+    /// The same question for scaled speedups: `work` holds the work of each cell, relative to the
+    /// others.
+    #[must_use]
+    pub fn with_work(self, work: Vec<f64>) -> Self {
+        Self { work: Some(work), ..self }
     }
 
     /// Samples that answer the question, from the runs of its cells.
@@ -90,10 +99,12 @@ impl Question {
                 samples.push(QuestionSample::without_bound(values(own)));
             } else if let Some(of_base) = runs.get(base).filter(|_| base != position) {
                 match round_ratios(of_base, own, self.better) {
-                    Some(paired) => samples.push(QuestionSample {
-                        bound: self.bound(base, position),
-                        ..QuestionSample::without_bound(paired.ratios)
-                    }),
+                    Some(paired) => {
+                        let growth = self.growth(base, position);
+                        let speedups: Vec<f64> = paired.ratios.iter().map(|ratio| ratio * growth).collect();
+                        let bound = self.bound(base, position);
+                        samples.push(QuestionSample { bound, ..QuestionSample::without_bound(speedups) });
+                    }
                     None => samples.extend([values(of_base), values(own)].map(QuestionSample::without_bound)),
                 }
             }
@@ -129,6 +140,12 @@ impl Question {
         samples
     }
 
+    /// Growth of the work from the base to the cell at `position`.
+    fn growth(&self, base: usize, position: usize) -> f64 {
+        let work = |at: usize| self.work.as_ref().and_then(|work| work.get(at)).copied().unwrap_or(1.0);
+        work(position) / work(base)
+    }
+
     /// Speedup from which the CPUs of the cell at `position` are worth it.
     fn bound(&self, base: usize, position: usize) -> Option<f64> {
         let (worth, cpus) = self.worth.as_ref()?;
@@ -162,6 +179,9 @@ mod tests {
         assert_eq!(ask(&[0], &cells()[..1]), [[8.0, 6.0]]);
         // Two groups: a speedup, and a cell of its own.
         assert_eq!(ask(&[0, 1, 0], &cells()), [[4.0, 3.0], [4.0, 3.0]]);
+        // Twice the work on two CPUs in half the time.
+        let scaled = Question::speedups(vec![0, 0], Better::Lower).with_work(vec![1.0, 2.0]);
+        assert_eq!(scaled.samples(&cells()[..2])[0].values, [4.0, 4.0]);
         // A base without a run is replaced, and keeps an empty sample.
         assert_eq!(ask(&[0, 0, 0], &[vec![], two, four]), [vec![4.0, 3.0], vec![], vec![2.0, 1.5]]);
         // Rounds that do not pair the runs give both samples.

@@ -55,6 +55,23 @@ pub fn ranking(samples: &[Vec<RoundValue>], better: Better, design: Design) -> O
     Some(Ranking { best, samples: (0..samples.len()).map(ranked).collect() })
 }
 
+/// Speedup of one sample over each of the others, in their order, with joint intervals: at most 5%
+/// of all studies have a wrong one on the side that a decision needs. Exactly 1 for the reference
+/// itself; `None` for a sample that cannot be compared.
+pub fn leads_over(
+    samples: &[Vec<RoundValue>],
+    reference: usize,
+    better: Better,
+    design: Design,
+) -> Vec<Option<ScalingRatio>> {
+    let share = share_of_rival(samples.len());
+    let lead = |at: usize| match at == reference {
+        true => Some(ScalingRatio { value: 1.0, interval: None }),
+        false => joint_speedup(&samples[at], &samples[reference], better, design, share),
+    };
+    (0..samples.len()).map(lead).collect()
+}
+
 /// Position of the sample with the best median; the first of equal ones. `None` without runs.
 pub fn best_of(samples: &[impl AsRef<[RoundValue]>], better: Better) -> Option<usize> {
     let medians = samples.iter().map(|runs| median(&values(runs.as_ref()))).enumerate();

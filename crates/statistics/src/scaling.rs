@@ -23,6 +23,15 @@ pub struct ScalingRatio {
     pub interval: Option<Interval>,
 }
 
+impl ScalingRatio {
+    /// The ratio and its interval, multiplied by a constant.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        let interval = self.interval.map(|i| Interval { lo: i.lo * factor, hi: i.hi * factor });
+        Self { value: self.value * factor, interval }
+    }
+}
+
 /// Speedup of the runs `runs` over the runs `base`: the median of the speedups within the rounds,
 /// `T(base)/T(n)` for times, `X(n)/X(base)` for rates. Where [`round_ratios`] finds no pairs, the
 /// speedup is the ratio of the two medians. `None` if either sample is empty or the speedup is not
@@ -117,6 +126,16 @@ pub fn serial_fraction(speedup: ScalingRatio, cpus: u32) -> Option<ScalingRatio>
     (cpus > 1).then_some(ScalingRatio { value: fraction(speedup.value), interval })
 }
 
+/// Serial fraction `(n - S) / (n - 1)` of a scaled speedup `S` on `cpus` CPUs, which do `cpus`
+/// times the work of one: the part of the time on `cpus` CPUs that they do not share (J. L.
+/// Gustafson, *Reevaluating Amdahl's Law*, CACM 31(5), 1988). `None` below two CPUs.
+pub fn scaled_serial_fraction(speedup: ScalingRatio, cpus: u32) -> Option<ScalingRatio> {
+    let n = f64::from(cpus);
+    let fraction = |s: f64| (n - s) / (n - 1.0);
+    let interval = speedup.interval.map(|i| Interval { lo: fraction(i.hi), hi: fraction(i.lo) });
+    (cpus > 1).then_some(ScalingRatio { value: fraction(speedup.value), interval })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +169,18 @@ mod tests {
                 assert!((serial_fraction(exact_estimate(s), cpus).unwrap().value - serial).abs() < 1e-12);
             }
         }
+    }
+
+    /// A serial part of 20% of the time on one CPU beside work that grows with the CPUs.
+    #[test]
+    fn the_scaled_serial_fraction_recovers_gustafsons_serial_part() {
+        for cpus in [2, 4, 64] {
+            let n = f64::from(cpus);
+            // One CPU takes 0.2 + 0.8 n for the work that takes 1 on n.
+            let scaled = exact_estimate(1.0).times(0.2 + 0.8 * n);
+            assert!((scaled_serial_fraction(scaled, cpus).unwrap().value - 0.2).abs() < 1e-12);
+        }
+        assert_eq!(scaled_serial_fraction(exact_estimate(1.0), 1), None);
     }
 
     #[test]

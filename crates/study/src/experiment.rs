@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Phase, Stop};
+use crate::{Phase, QUOTA_AXIS, Stop};
 
 pub(crate) use axis::cross_product;
 pub use axis::{Axis, AxisSetting, AxisValue, CPUS_AXIS, Coordinates, N_AXIS};
@@ -45,10 +45,7 @@ impl Cell {
 
     /// Number on an axis; `None` if the axis is absent or not numeric.
     pub fn number(&self, axis: &str) -> Option<u64> {
-        match self.get(axis) {
-            Some(AxisValue::Number(value)) => Some(*value),
-            _ => None,
-        }
+        self.get(axis)?.number()
     }
 
     /// Values on the axes other than `cpus` and `n`.
@@ -56,6 +53,14 @@ impl Cell {
         let mut further = self.0.clone();
         further.retain(|axis, _| axis != CPUS_AXIS && axis != N_AXIS);
         further
+    }
+
+    /// Values on the axes that are no amount of CPU time: neither `cpus` nor `n` nor a quota. Cells
+    /// that agree in them do the same work, so that a speedup compares them.
+    pub fn work_coordinates(&self) -> Coordinates {
+        let mut work = self.further_coordinates();
+        work.remove(QUOTA_AXIS);
+        work
     }
 
     /// Values by axis, sorted by the name of the axis.
@@ -181,13 +186,13 @@ impl<C: InCell> Experiment<C> {
         in_round.map(|(position, planned)| (position, &planned.cell))
     }
 
-    /// Position, for each cell, of the first cell with the same values on the axes other than
-    /// `cpus` and `n`: the cell over which a speedup is computed.
+    /// Position, for each cell, of the first cell that does the same work: the cell over which a
+    /// speedup is computed.
     pub fn base_positions(&self) -> Vec<usize> {
-        let further: Vec<Coordinates> =
-            self.cells.iter().map(|planned| planned.cell.cell().further_coordinates()).collect();
-        let first = |own: &Coordinates| further.iter().position(|other| other == own);
-        further.iter().enumerate().map(|(position, own)| first(own).unwrap_or(position)).collect()
+        let work: Vec<Coordinates> =
+            self.cells.iter().map(|planned| planned.cell.cell().work_coordinates()).collect();
+        let first = |own: &Coordinates| work.iter().position(|other| other == own);
+        work.iter().enumerate().map(|(position, own)| first(own).unwrap_or(position)).collect()
     }
 }
 
@@ -195,8 +200,8 @@ impl<C: InCell> Experiment<C> {
 mod tests {
     use super::*;
 
-    fn quota(percent: u64) -> Coordinates {
-        [("quota_percent".to_owned(), AxisValue::Number(percent))].into()
+    fn size(mib: u64) -> Coordinates {
+        [("size_mib".to_owned(), AxisValue::Number(mib))].into()
     }
 
     fn schedule() -> Schedule {
@@ -216,17 +221,20 @@ mod tests {
     #[test]
     fn the_base_of_a_cell_differs_only_in_its_cpus() {
         let cells = [(1, 100), (1, 150), (2, 150), (4, 100)];
-        let cells = cells.map(|(cpus, percent)| Cell::from_counts(cpus, cpus, &quota(percent)).into());
+        let cells = cells.map(|(cpus, mib)| Cell::from_counts(cpus, cpus, &size(mib)).into());
         let experiment = Experiment { cells: cells.into(), schedule: schedule() };
         assert_eq!(experiment.base_positions(), [0, 1, 1, 0]);
+        let limited = experiment.cells[0].cell.clone().with(QUOTA_AXIS, 50_u64);
+        let cells = vec![experiment.cells[0].clone(), limited.into()];
+        assert_eq!(Experiment { cells, ..experiment }.base_positions(), [0, 0]);
     }
 
     #[test]
     fn a_cell_is_kept_as_the_values_by_axis() {
-        let cell = Cell::from_counts(2, 4, &quota(150)).with("variant", "mimalloc");
+        let cell = Cell::from_counts(2, 4, &size(150)).with("variant", "mimalloc");
         let text = serde_json::to_string(&cell).unwrap();
-        assert_eq!(text, r#"{"cpus":2,"n":4,"quota_percent":150,"variant":"mimalloc"}"#);
+        assert_eq!(text, r#"{"cpus":2,"n":4,"size_mib":150,"variant":"mimalloc"}"#);
         assert_eq!(serde_json::from_str::<Cell>(&text).unwrap(), cell);
-        assert_eq!(cell.to_string(), "cpus = 2, n = 4, quota_percent = 150, variant = mimalloc");
+        assert_eq!(cell.to_string(), "cpus = 2, n = 4, size_mib = 150, variant = mimalloc");
     }
 }

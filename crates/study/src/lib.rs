@@ -11,6 +11,7 @@ compile_error!(
     "morecores supports Linux on x86-64 only; this target is another (README.md, \"What it runs on\")"
 );
 
+mod bandwidth;
 mod command;
 mod cpu;
 mod experiment;
@@ -30,6 +31,7 @@ pub mod trace;
 mod units;
 pub mod usable;
 
+pub use bandwidth::{Bandwidth, QUOTA_AXIS, QuotaPercent};
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use experiment::{
@@ -40,7 +42,7 @@ pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
     Better, Cache, DecimalMark, FurtherMetric, Goal, Hooks, InputContent, InputSource, Limit, LockHolds,
-    Metric, Output, Plan, Point, Stop, TraceMode, Variable, default_success, holds_n,
+    Metric, Output, Plan, Point, Scaling, Stop, TraceMode, Variable, default_success, holds_n,
 };
 pub use quantity::Quantity;
 pub use run::{

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::cross_product;
 use crate::{
     Axis, CPUS_AXIS, Cell, Command, Coordinates, CpuKind, CpuSet, Exit, Experiment, InCell, N_AXIS, Nanos,
-    OnFailure, Placement, Schedule, ScheduledCell,
+    OnFailure, Placement, QuotaPercent, Schedule, ScheduledCell,
 };
 
 pub use hooks::Hooks;
@@ -37,6 +37,9 @@ pub enum Limit {
     Cpuset,
     /// All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too.
     Hotplug,
+    /// CPU time for each period of 100 ms by a cgroup's quota, as a container's CPU limit; the CPUs
+    /// are allotted by affinity. Needs --quota.
+    Quota,
 }
 
 impl fmt::Display for Limit {
@@ -45,6 +48,7 @@ impl fmt::Display for Limit {
             Self::Affinity => "affinity",
             Self::Cpuset => "cpuset",
             Self::Hotplug => "hotplug",
+            Self::Quota => "quota",
         })
     }
 }
@@ -78,6 +82,19 @@ impl Point {
             Some(Self { cpus, n, axes: cell.further_coordinates(), cpu_set, adds })
         };
         cross_product(axes).iter().filter_map(point).collect()
+    }
+}
+
+impl Point {
+    /// Quota of the cell, if it has one.
+    pub fn quota(&self) -> Option<QuotaPercent> {
+        QuotaPercent::from_coordinates(&self.axes)
+    }
+
+    /// CPU time that the cell may use in each second, in seconds: that of its CPUs, or its quota.
+    pub fn cpu_time(&self) -> f64 {
+        let cpus = f64::from(self.cpus);
+        self.quota().map_or(cpus, |quota| quota.cpus().min(cpus))
     }
 }
 
@@ -135,6 +152,32 @@ pub enum Goal {
 impl Goal {
     fn is_default(&self) -> bool {
         *self == Self::Precision
+    }
+}
+
+/// Work of a command on more CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Scaling {
+    /// It stays the same.
+    #[default]
+    Strong,
+    /// It grows in proportion to `{n}`.
+    Weak,
+}
+
+impl Scaling {
+    fn is_default(&self) -> bool {
+        *self == Self::Strong
+    }
+
+    /// Work of a cell with this value of `{n}`, relative to the other cells.
+    pub fn work(self, n: u32) -> f64 {
+        match self {
+            Self::Strong => 1.0,
+            Self::Weak => f64::from(n),
+        }
     }
 }
 
@@ -233,6 +276,9 @@ pub struct Plan {
     /// Knowledge that ends the sweep early.
     #[serde(default, skip_serializing_if = "Goal::is_default")]
     pub goal: Goal,
+    /// Work of the command on more CPUs.
+    #[serde(default, skip_serializing_if = "Scaling::is_default")]
+    pub scaling: Scaling,
     /// Whether rounds that others disturbed count like all others and are not repeated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_disturbed: bool,

@@ -8,7 +8,7 @@ mod failure;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Cell, Coordinates, CpuSet, InCell, Limit, Nanos, RunRecord};
+use crate::{Bandwidth, Bytes, Cell, Coordinates, CpuSet, InCell, Limit, Nanos, RunRecord};
 
 pub use disturbance::MOST_TAKEN;
 pub use failure::{Failure, MissingFigure};
@@ -144,6 +144,9 @@ pub struct TreeUsage {
     /// Bytes written to block devices, including writes by processes that nobody waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_written_bytes: Option<Bytes>,
+    /// Use of the quota of the run's cell; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Bandwidth>,
 }
 
 /// Processes that the kernel killed for memory.

@@ -29,11 +29,11 @@ fn no_needless_run_is_made() {
 
 #[test]
 fn each_value_on_a_further_axis_has_runs_of_its_own() {
-    let quota = |percent: u64| -> Coordinates { [("quota_percent".to_owned(), percent.into())].into() };
-    let at = |cpus, percent| Point { axes: quota(percent), ..point(cpus) };
-    let points = [50, 100].into_iter().flat_map(|percent| [at(1, percent), at(2, percent)]).collect();
+    let size = |mib: u64| -> Coordinates { [("size_mib".to_owned(), mib.into())].into() };
+    let at = |cpus, mib| Point { axes: size(mib), ..point(cpus) };
+    let points = [50, 100].into_iter().flat_map(|mib| [at(1, mib), at(2, mib)]).collect();
     let plan = Plan { predict: vec![8], ..plan(points) };
-    let told = |cpus, n, percent| Point { n, ..at(cpus, percent) };
+    let told = |cpus, n, mib| Point { n, ..at(cpus, mib) };
     let expected = [told(1, 2, 50), told(2, 8, 50), told(1, 2, 100), told(2, 8, 100)];
     assert_eq!(plan.oversubscribed(), expected);
 }

@@ -32,6 +32,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         warmup: 0,
         stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None, budget: None },
         goal: Goal::Precision,
+        scaling: Scaling::Strong,
         keep_disturbed: false,
         cache: Cache::Warm,
         hooks: Hooks::default(),

@@ -16,6 +16,8 @@ use morecores_statistics::{Design, Interval, Rounds, run_speedups, speedup};
 use morecores_study::{FurtherMetric, InCell, Metric, Phase, Plan, Run, Study};
 
 use crate::efficiency::efficiencies;
+use crate::memory::memory_limit;
+use crate::quota::quota_comparison;
 use crate::ranking::rankings;
 use crate::rounds::{disturbed_rounds, round_rule, without_disturbed_rounds};
 use crate::sample::Sample;
@@ -65,9 +67,11 @@ fn view_of_runs(study: &Study, traces: &[TraceView]) -> View {
     let online = header.host.topology.online.len() as u32;
     let tells_n = header.plan.tells_n(&header.subject);
     warnings.extend(None, traces::oversubscribed_bases(&points, &traces, online, tells_n));
-    let stack = speedup_stacks(&points, &traced_runs);
+    let stack = speedup_stacks(&points, &traced_runs, plan.scaling);
     let efficiencies = efficiencies(&points, &traced_runs);
     let counted = study.runs.iter().filter(|run| run.phase == Phase::Timed && run.counts(&header.plan));
+    let rankings = rankings(&samples, &plan, design, memory_limit(study));
+    let quota = quota_comparison(&samples, &rankings, &traces, &plan, tells_n, design);
     let cells = cell_views(&header.plan.experiment(), counted, |run| measurements(run, &plan));
     let mut view = View {
         schema: VIEW_SCHEMA.to_owned(),
@@ -80,7 +84,8 @@ fn view_of_runs(study: &Study, traces: &[TraceView]) -> View {
         disturbed_rounds: Vec::new(),
         verdict_with_disturbed: None,
         points,
-        rankings: rankings(&samples, &plan, design),
+        rankings,
+        quota,
         cells,
         traces,
         stack,
@@ -106,7 +111,8 @@ fn ratio_to_larger(
     let larger = others.iter().filter(is_larger);
     let fastest = larger.max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value))?;
     let values = |point: &PointView| Some(find_in_cell(samples, &point.cell())?.round_values());
-    let ratio = speedup(&values(fastest)?, &values(point)?, plan.better(), design)?;
+    let work_growth = plan.scaling.work(point.n) / plan.scaling.work(fastest.n);
+    let ratio = speedup(&values(fastest)?, &values(point)?, plan.better(), design)?.times(work_growth);
     Some(Estimate { value: ratio.value, ci95: ratio.interval.map(Interval::ends) })
 }
 
@@ -120,7 +126,9 @@ pub fn timed_run_speedups(study: &Study) -> Vec<Option<f64>> {
     let speedups = measured().flat_map(|sample| {
         let base = find_base(measured(), &sample.cell()).unwrap_or(sample);
         let speedups = run_speedups(&base.round_values(), &sample.round_values(), plan.better());
-        sample.runs.iter().map(|run| run.index).zip(speedups)
+        let work_growth = plan.scaling.work(sample.point.n) / plan.scaling.work(base.point.n);
+        let scaled = speedups.into_iter().map(move |speedup| Some(speedup? * work_growth));
+        sample.runs.iter().map(|run| run.index).zip(scaled)
     });
     let by_run: HashMap<u32, Option<f64>> = speedups.collect();
     let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);

@@ -5,7 +5,8 @@
 //! - `derive` computes the view of a study of a command, from the `rounds` that count.
 //! - `stack` and `efficiency` divide the CPU time of traced runs into losses and into factors.
 //! - `code_losses` divides the losses of a stack among functions and calls, by `code_shares`.
-//! - `verdict` decides the answer of a view, and `ranking` which value of `{n}` is best.
+//! - `verdict` decides the answer of a view, `ranking` which value of `{n}` is best, and
+//!   `quota` which CPU quota is enough.
 //! - `machine_noise` and `machine_memory` compute figures of a machine, without any study.
 //! - `advice` selects the work that one thread did alone.
 //! - `compare` computes the difference between two views.
@@ -28,6 +29,7 @@ pub mod memory;
 pub mod memory_kills;
 pub mod others;
 pub mod page;
+mod quota;
 mod ranking;
 mod rounds;
 mod sample;
@@ -50,11 +52,12 @@ pub use types::{
     ComponentIntervals, Components, ConditionResult, CriticalPathView, Culprit, Difference, EfficiencyTimes,
     EfficiencyView, Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, HolderWaits,
     IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LimitBasis, LockView, Losses,
-    MedianIntervals, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OpenMpRegion, OpenMpView,
-    OperationalLaw, OutsideEvidence, Parallelism, PathActivity, PathEdge, PathEdgeKind, PathPart, PointView,
-    PredictedPoint, Prediction, RankedValue, Ranking, Reason, Resource, SavedTime, SearchedBest,
-    SerialAndParallel, SerialPhase, SerialWork, StackView, Summary, ThreadView, TraceEstimator, TraceView,
-    VIEW_SCHEMA, Verdict, View, Warning, Workers,
+    MedianIntervals, MemoryByN, MetricView, Mismatch, ModelName, ModelView, NO_CULPRIT, OpenMpRegion,
+    OpenMpView, OperationalLaw, OutsideEvidence, Parallelism, PathActivity, PathEdge, PathEdgeKind, PathPart,
+    PointView, PredictedPoint, Prediction, QuotaComparison, QuotaView, RankedValue, Ranking, Reason,
+    Resource, SavedTime, SearchedBest, SerialAndParallel, SerialPhase, SerialWork, SizedBy, StackView,
+    Sufficiency, Summary, ThreadView, Throttling, TraceEstimator, TraceView, VIEW_SCHEMA, Verdict, View,
+    Warning, Workers,
 };
 pub use verdict::{
     DEFAULT_WORTH, OutsideTime, OversubscribedBase, invalid_baseline, oversubscribed_base, time_outside_cpus,

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use morecores_study::Quantity;
+use morecores_study::{Coordinates, Quantity};
 use serde::{Deserialize, Serialize};
 
 use crate::locks::LocksView;
@@ -377,6 +377,10 @@ pub struct PageRun {
     pub cpus: u32,
     /// Value of `{n}`.
     pub n: u32,
+    /// Values on further axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "Record<string, boolean | number | string>"))]
+    pub axes: Coordinates,
     /// Elapsed time from exec to exit.
     pub elapsed_s: f64,
     /// CPU time of the tree in user mode.

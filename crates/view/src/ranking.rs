@@ -7,14 +7,21 @@ use std::borrow::Cow;
 use morecores_statistics::{Design, Interval, RankedSample, Tuning, best_of, ranking};
 use morecores_study::{Coordinates, InCell, Plan, Point, RoundValue, Run, RunRecord};
 
+use crate::memory::{MemoryDemand, needed_bytes};
 use crate::rounds::{n_groups, tuning};
 use crate::sample::Sample;
 use crate::stack::speedup_between;
-use crate::{Estimate, PointView, RankedValue, Ranking, SearchedBest, View};
+use crate::{Estimate, MemoryByN, PointView, RankedValue, Ranking, SearchedBest, View};
 
 /// Returns a ranking for each CPU count, and for each combination of values on further axes, at
-/// which several values of `{n}` were measured. `samples` are in the order of the plan.
-pub(crate) fn rankings(samples: &[Sample<'_>], plan: &Plan, design: Design) -> Vec<Ranking> {
+/// which several values of `{n}` were measured. `samples` are in the order of the plan, and
+/// `memory_limit` is in bytes.
+pub(crate) fn rankings(
+    samples: &[Sample<'_>],
+    plan: &Plan,
+    design: Design,
+    memory_limit: Option<u64>,
+) -> Vec<Ranking> {
     let mut groups: Vec<((u32, &Coordinates), Vec<&Sample<'_>>)> = Vec::new();
     for sample in samples.iter().filter(|sample| !sample.runs.is_empty()) {
         let key = (sample.point.cpus, &sample.point.axes);
@@ -30,7 +37,8 @@ pub(crate) fn rankings(samples: &[Sample<'_>], plan: &Plan, design: Design) -> V
             Some(tuning) => searched(&samples, &n, &tuning)?,
             None => compared(&samples, &n, plan, design)?,
         };
-        Some(Ranking { cpus, axes: axes.clone(), best, values, search })
+        let memory = memory_by_n(&group, memory_limit);
+        Some(Ranking { cpus, axes: axes.clone(), best, values, search, memory })
     };
     groups.into_iter().filter_map(ranked).collect()
 }
@@ -55,6 +63,18 @@ pub fn traced_points<'p>(plan: &'p Plan, timed: &[&Run]) -> Vec<&'p Point> {
     let is_traced =
         |(place, point): &(usize, &Point)| point.n == point.cpus || best(groups[*place]) == Some(*place);
     plan.points.iter().enumerate().filter(is_traced).map(|(_, point)| point).collect()
+}
+
+/// Returns the memory that the command needs by its value of `{n}`.
+fn memory_by_n(group: &[&Sample<'_>], limit: Option<u64>) -> Option<MemoryByN> {
+    let need = |sample: &&Sample<'_>| Some((sample.point.n, needed_bytes(sample)?));
+    let points: Vec<(u32, f64)> = group.iter().filter_map(need).collect();
+    let demand = MemoryDemand::fit(&points)?;
+    let (largest, largest_bytes) = points.into_iter().max_by_key(|(n, _)| *n)?;
+    let limit_bytes = limit.map(|bytes| bytes as f64);
+    let fits = limit_bytes.map(|limit| demand.count_within(limit)).filter(|n| *n < f64::from(u32::MAX));
+    let (bytes_per_n, fits) = (demand.bytes_per_count(), fits.map(|n| n as u32));
+    Some(MemoryByN { largest, largest_bytes, bytes_per_n, limit_bytes, fits })
 }
 
 /// Best of several values, the values, and the certainty of a search.

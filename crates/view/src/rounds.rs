@@ -17,7 +17,7 @@ pub fn round_rule(plan: &Plan) -> RoundRule {
         let alone = || (0..plan.points.len()).collect();
         return RoundRule::search(n_groups(plan).unwrap_or_else(alone), tuning);
     }
-    let question = match n_groups(plan) {
+    let question = match n_groups(plan).or_else(|| quota_groups(plan)) {
         Some(groups) => Question::best_of_groups(groups, plan.better()),
         None => speedup_question(plan),
     };
@@ -45,8 +45,19 @@ pub(crate) fn n_groups(plan: &Plan) -> Option<Vec<usize>> {
     groups.iter().enumerate().any(|(place, group)| place != *group).then_some(groups)
 }
 
+/// Returns the first point with the CPU count and the value of `{n}` of each, if some of these
+/// groups has several quotas.
+fn quota_groups(plan: &Plan) -> Option<Vec<usize>> {
+    let points = &plan.points;
+    let first = |point: &Point| points.iter().position(|p| p.cpus == point.cpus && p.n == point.n);
+    let groups: Vec<usize> = points.iter().filter_map(first).collect();
+    let several = |(place, group): (usize, &usize)| points[place].quota() != points[*group].quota();
+    groups.iter().enumerate().any(several).then_some(groups)
+}
+
 fn speedup_question(plan: &Plan) -> Question {
-    let question = Question::speedups(plan.experiment().base_positions(), plan.better());
+    let work = plan.points.iter().map(|point| plan.scaling.work(point.n)).collect();
+    let question = Question::speedups(plan.experiment().base_positions(), plan.better()).with_work(work);
     match plan.goal {
         Goal::Precision | Goal::Tune => question,
         Goal::Answer => {

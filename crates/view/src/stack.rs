@@ -16,8 +16,8 @@ use crate::{
     TraceView,
 };
 use morecores_statistics::Interval;
-use morecores_study::InCell;
 use morecores_study::trace::TraceSource;
+use morecores_study::{InCell, Scaling};
 
 /// Computes the stack of each traced count above the smallest one that also has untraced runs, in
 /// the order of `traces`.
@@ -26,7 +26,13 @@ use morecores_study::trace::TraceSource;
 /// it is the one with the same `{n}`, else the one with the same `{n}` per CPU. If there is
 /// neither, the smallest `{n}` decides. This choice minimises other differences in what the program
 /// does.
-pub(crate) fn speedup_stacks(points: &[PointView], traces: &[TracedRuns<'_>]) -> Vec<StackView> {
+///
+/// The speedup may be a scaled one: a loss is then CPU time beyond the growth of the work.
+pub(crate) fn speedup_stacks(
+    points: &[PointView],
+    traces: &[TracedRuns<'_>],
+    scaling: Scaling,
+) -> Vec<StackView> {
     // A run that was traced for a prediction has no untraced runs of its point.
     let is_timed = |runs: &&TracedRuns<'_>| find_in_cell(points, &runs.cell()).is_some();
     let traces: Vec<&TracedRuns<'_>> = traces.iter().filter(is_timed).collect();
@@ -34,7 +40,7 @@ pub(crate) fn speedup_stacks(points: &[PointView], traces: &[TracedRuns<'_>]) ->
         .iter()
         .filter_map(|runs| {
             let base = base_of_stack(&traces, runs.shown)?;
-            speedup_stack(points, base, runs)
+            speedup_stack(points, base, runs, scaling)
         })
         .collect()
 }
@@ -76,6 +82,7 @@ fn speedup_stack(
     points: &[PointView],
     base_runs: &TracedRuns<'_>,
     runs: &TracedRuns<'_>,
+    scaling: Scaling,
 ) -> Option<StackView> {
     let (base, trace) = (base_runs.shown, runs.shown);
     let (base_point, point) = (find_in_cell(points, &base.cell())?, find_in_cell(points, &trace.cell())?);
@@ -95,8 +102,9 @@ fn speedup_stack(
     );
     let losses_ci95 = ci95.map(|ci95| loss_intervals(&losses, runs, base_runs, speedup, ci95));
     // A metric is a rate, or a time that the program chose. Parts of the elapsed time say nothing
-    // about it.
-    let parts = point.metric.is_none().then(|| part_speedups(base, trace));
+    // about it. How the work of a part grows is not known either.
+    let is_same_work = point.metric.is_none() && scaling == Scaling::Strong;
+    let parts = is_same_work.then(|| part_speedups(base, trace));
     let code = CodeComparison { here: runs, base: base_runs, speedup: StackSpeedup { value: speedup, ci95 } };
     Some(StackView {
         cpus: trace.cpus,

@@ -14,6 +14,7 @@ mod critical_path;
 mod efficiency;
 mod openmp;
 mod prediction;
+mod quota;
 mod ranking;
 mod trace;
 mod verdict;
@@ -43,7 +44,8 @@ pub use prediction::{
     Abstention, BoundsView, Caveat, FirstLimit, Gain, GainKind, GainPoint, LimitBasis, ModelName, ModelView,
     PredictedPoint, Prediction, Resource,
 };
-pub use ranking::{RankedValue, Ranking, SearchedBest};
+pub use quota::{QuotaComparison, QuotaView, SizedBy, Sufficiency, Throttling};
+pub use ranking::{MemoryByN, RankedValue, Ranking, SearchedBest};
 pub use trace::HolderWaits;
 pub use trace::{
     CommandView, Culprit, IdleCause, Inconsistencies, KernelRatioEstimator, LawViolation, LockView,
@@ -121,7 +123,7 @@ pub struct PointView {
     pub n: u32,
     /// Values on further axes.
     #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
-    #[cfg_attr(feature = "typescript", ts(skip))]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "Record<string, boolean | number | string>"))]
     pub axes: Coordinates,
     /// Allotted CPUs.
     pub cpu_set: CpuSet,
@@ -175,8 +177,11 @@ pub struct PointView {
     /// Time that a hypervisor took from the allotted CPUs, over all runs of the point; null if
     /// unknown.
     pub steal_s: Option<f64>,
-    /// Time that a CPU quota held the command back, over all runs of the point.
+    /// Time that a quota of an enclosing cgroup held the command back, over all runs of the point.
     pub throttled_s: Option<f64>,
+    /// Throttling by the quota of the point; null without one.
+    #[serde(default)]
+    pub throttling: Option<Throttling>,
     /// CPU time of other programs on the allotted CPUs, over all runs of the point.
     pub others_allotted_s: Option<f64>,
     /// CPU time of other programs on the other CPUs, over all runs of the point.
@@ -190,8 +195,9 @@ pub struct PointView {
     /// Further figures that were requested, in the order of the plan.
     #[serde(default)]
     pub further_metrics: Vec<FigureView>,
-    /// Speedup over the base, the smallest CPU count: median over the rounds of T(base)/T(n) of a
-    /// time, X(n)/X(base) of a rate.
+    /// Speedup over the base, the smallest CPU count or quota: median over the rounds of
+    /// T(base)/T(n) of a time, X(n)/X(base) of a rate. If the work grows with `{n}`, it is the
+    /// scaled speedup: multiplied by the growth of the work.
     pub speedup: Estimate,
     /// Speedup of this count divided by the speedup of the fastest larger count; null at the
     /// largest count.
@@ -202,7 +208,8 @@ pub struct PointView {
     /// 95% confidence interval of the efficiency.
     #[serde(default)]
     pub efficiency_ci95: Option<[f64; 2]>,
-    /// Karp and Flatt's serial fraction; null at the base.
+    /// Karp and Flatt's serial fraction, or Gustafson's if the work grows with `{n}`; null at the
+    /// base.
     pub serial_fraction: Option<f64>,
     /// 95% confidence interval of the serial fraction.
     pub serial_fraction_ci95: Option<[f64; 2]>,
@@ -266,6 +273,10 @@ pub struct View {
     /// Rankings of the values of `{n}`, where several were measured at one CPU count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rankings: Vec<Ranking>,
+    /// Comparison of the CPU quotas, if several were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub quota: Option<QuotaComparison>,
     /// Measured cells with the figures that studies of every subject have, in the order of the
     /// plan.
     #[serde(default)]
@@ -320,14 +331,14 @@ pub(crate) fn find_in_cell<'a, T: InCell>(objects: &'a [T], cell: &Cell) -> Opti
     objects.iter().find(|object| object.cell() == *cell)
 }
 
-/// Returns the first of these objects with the values of the cell on all axes but `cpus` and `n`:
-/// the base of a comparison between counts.
+/// Returns the first of these objects that does the work of the cell: the base of a comparison
+/// between amounts of CPU time.
 pub(crate) fn find_base<'a, T: InCell>(
     objects: impl IntoIterator<Item = &'a T>,
     cell: &Cell,
 ) -> Option<&'a T> {
-    let further = cell.further_coordinates();
-    objects.into_iter().find(|object| object.cell().further_coordinates() == further)
+    let work = cell.work_coordinates();
+    objects.into_iter().find(|object| object.cell().work_coordinates() == work)
 }
 
 impl PointView {

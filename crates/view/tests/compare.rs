@@ -159,48 +159,47 @@ fn studies_that_cannot_be_compared_are_refused() {
     assert!(error.contains("the elapsed time, NEW req/s (more is better)"), "{error}");
 }
 
-/// The new study is slower at a quota of 50% on 2 CPUs, and lacks a cell. Cells with equal values
-/// on all axes are compared, and the speedup of each quota has the base of the same quota.
+/// The new study is slower at a size of 50 on 2 CPUs, and lacks a cell. Cells with equal values
+/// on all axes are compared, and the speedup of each size has the base of the same size.
 #[test]
 fn cells_are_compared_by_all_their_axes() {
-    let quota = |percent: u64| -> Coordinates { [("quota_percent".to_owned(), percent.into())].into() };
-    let with_quotas = |quotas: &[u64], slower: u64| {
+    let size = |mib: u64| -> Coordinates { [("size_mib".to_owned(), mib.into())].into() };
+    let with_sizes = |sizes: &[u64], slower: u64| {
         let mut rng = ChaCha8Rng::seed_from_u64(47);
         let mut all = study(0, 0.0, |_| 1.0, &mut rng);
-        let at = |cpus, percent| Point { axes: quota(percent), ..point(cpus) };
-        let percents = |cpus| quotas.iter().map(move |percent| at(cpus, *percent));
-        all.header.plan.points = [1, 2].into_iter().flat_map(percents).collect();
+        let at = |cpus, mib| Point { axes: size(mib), ..point(cpus) };
+        let of_sizes = |cpus| sizes.iter().map(move |mib| at(cpus, *mib));
+        all.header.plan.points = [1, 2].into_iter().flat_map(of_sizes).collect();
         for round in 0..10 {
             for point in &all.header.plan.points {
-                let percent = point.cell().number("quota_percent").expect("a quota");
-                let factor = if percent == slower && point.cpus == 2 { 1.2 } else { 1.0 };
-                let seconds = factor * 100.0 / percent as f64 * (0.01 * normal(&mut rng)).exp();
+                let mib = point.cell().number("size_mib").expect("a size");
+                let factor = if mib == slower && point.cpus == 2 { 1.2 } else { 1.0 };
+                let seconds = factor * 100.0 / mib as f64 * (0.01 * normal(&mut rng)).exp();
                 let run = run(point, Nanos((seconds * 1e9) as u64));
                 all.runs.push(Run { round, index: all.runs.len() as u32, ..run });
             }
         }
         all
     };
-    let comparison = compared(&with_quotas(&[50, 100], 0), &with_quotas(&[100, 50], 50));
+    let comparison = compared(&with_sizes(&[50, 100], 0), &with_sizes(&[100, 50], 50));
     let cells: Vec<_> = comparison.points.iter().map(|p| (p.cpus, p.axes.clone(), p.difference)).collect();
     let (none, worse) = (Difference::None, Difference::Worse);
-    let expected =
-        [(1, quota(50), none), (1, quota(100), none), (2, quota(50), worse), (2, quota(100), none)];
+    let expected = [(1, size(50), none), (1, size(100), none), (2, size(50), worse), (2, size(100), none)];
     assert_eq!(cells, expected);
     let speedups: Vec<_> = comparison.points.iter().map(|p| p.speedup.map(|s| s.difference)).collect();
     assert_eq!((comparison.ratios, speedups), (6, vec![None, None, Some(worse), Some(none)]));
     assert_eq!(comparison.unlike, []);
 
-    let fewer = compared(&with_quotas(&[50, 100], 0), &with_quotas(&[100], 0));
+    let fewer = compared(&with_sizes(&[50, 100], 0), &with_sizes(&[100], 0));
     assert_eq!(fewer.points.len(), 2);
     let [unlike] = fewer.unlike.as_slice() else { panic!("{:?}", fewer.unlike) };
-    let missing = "cpus = 1, n = 1, quota_percent = 50; cpus = 2, n = 2, quota_percent = 50";
+    let missing = "cpus = 1, n = 1, size_mib = 50; cpus = 2, n = 2, size_mib = 50";
     assert_eq!(
         (unlike.aspect, unlike.base.as_str(), unlike.new.as_str()),
         (Aspect::Cells, missing, "no further cell")
     );
 
-    let (base, new) = (with_quotas(&[50], 0), with_quotas(&[100], 0));
+    let (base, new) = (with_sizes(&[50], 0), with_sizes(&[100], 0));
     let views = [view(&base, &[]), view(&new, &[])];
     let side = |name, study, view| Side { name, study, view };
     let error = compare(side("base", &base, &views[0]), side("new", &new, &views[1]), 0.0);

@@ -429,15 +429,77 @@ fn the_command_has_the_words_of_the_user() {
 #[test]
 fn counts_are_compared_with_counts_of_equal_further_axes() {
     let mut study = study(&[]);
-    let quota =
-        |percent: u64| -> Coordinates { [("quota_percent".to_owned(), AxisValue::Number(percent))].into() };
-    for (cpus, percent, elapsed) in [(1, 50, 8.0), (1, 100, 4.0), (2, 50, 4.0), (2, 100, 1.0)] {
-        let point = Point { axes: quota(percent), ..point(cpus, cpus) };
+    let size = |mib: u64| -> Coordinates { [("size_mib".to_owned(), AxisValue::Number(mib))].into() };
+    for (cpus, mib, elapsed) in [(1, 50, 8.0), (1, 100, 4.0), (2, 50, 4.0), (2, 100, 1.0)] {
+        let point = Point { axes: size(mib), ..point(cpus, cpus) };
         study.runs.push(morecores_testkit::run(&point, seconds(elapsed)));
         study.header.plan.points.push(point);
     }
     let view = view(&study, &[]);
     let speedups: Vec<f64> = view.points.iter().map(|point| point.speedup.value).collect();
     assert_eq!(speedups, [1.0, 1.0, 2.0, 4.0]);
-    assert_eq!(view.points[3].axes, quota(100));
+    assert_eq!(view.points[3].axes, size(100));
+}
+
+/// A quota is compared with the largest one, and speedups are over the smallest.
+#[test]
+fn quotas_are_compared_with_the_largest() {
+    let mut made = study(&[]);
+    let quotas = [(50, 8.0), (100, 4.06), (200, 4.0)];
+    for (percent, elapsed) in quotas {
+        let axes = [(QUOTA_AXIS.to_owned(), AxisValue::Number(percent))].into();
+        let point = Point { axes, ..point(2, 2) };
+        for (round, elapsed) in (0..).zip(quiet_times(elapsed)) {
+            let throttled_periods = if percent == 50 { 9 } else { 0 };
+            let throttled_ns = seconds(if percent == 50 { 3.0 } else { 0.0 });
+            let used = Bandwidth { periods: 10, throttled_periods, throttled_ns };
+            let tree = TreeUsage { bandwidth: Some(used), ..TreeUsage::default() };
+            let busy = cpu(1.0, 0.0, CpuEstimator::Cgroup);
+            let run = Run { round, tree, cpu: busy, ..morecores_testkit::run(&point, seconds(elapsed)) };
+            made.runs.push(run);
+        }
+        made.header.plan.points.push(point);
+    }
+    let mut view = view(&made, &[]);
+    let speedups: Vec<f64> = view.points.iter().map(|point| point.speedup.value).collect();
+    assert_close(speedups[1], 8.0 / 4.06);
+    assert_close(view.points[2].efficiency, speedups[2] / 4.0);
+    let comparison = view.quota.take().expect("several quotas");
+    let found: Vec<_> = comparison.quotas.iter().map(|q| (q.quota_percent.0, q.suffices)).collect();
+    use Sufficiency::{Enough, TooSmall};
+    assert_eq!(found, [(50, TooSmall), (100, Enough), (200, Enough)]);
+    assert_eq!(comparison.smallest_enough().map(|quota| quota.quota_percent), Some(QuotaPercent(100)));
+    assert_close(comparison.quotas[0].lead.value, 2.0);
+    let throttling = comparison.quotas[0].throttling.expect("it was counted");
+    assert_eq!((throttling.share, throttling.periods_share, throttling.periods), (0.75, 0.9, 10.0));
+}
+
+/// Twice the work in nearly the same time.
+#[test]
+fn work_that_grows_with_the_cpus_has_a_scaled_speedup() {
+    let mut made = study(&[1, 2]);
+    made.header.plan.scaling = Scaling::Weak;
+    add_runs(&mut made, 1, &quiet_times(4.0));
+    add_runs(&mut made, 2, &quiet_times(5.0));
+    let speedups = timed_run_speedups(&made);
+    let view = view(&made, &[]);
+    let two = &view.points[1];
+    assert_close(two.speedup.value, 1.6);
+    assert_close(two.efficiency, 0.8);
+    assert_close(two.serial_fraction.unwrap(), 0.4);
+    assert_close(speedups.last().copied().flatten().unwrap(), 1.6);
+    assert_eq!(view.verdict.answer, Answer::Yes);
+    // In the same time as one CPU, two do 1.05 times the work: less than a quarter more.
+    let mut made = study(&[1, 2]);
+    made.header.plan.scaling = Scaling::Weak;
+    add_runs(&mut made, 1, &quiet_times(4.2));
+    add_runs(&mut made, 2, &quiet_times(8.0));
+    assert_eq!(morecores_view::view(&made, &[]).verdict.answer, Answer::No);
+    let rule = round_rule(&made.header.plan);
+    let asked: Vec<Vec<RoundValue>> = [1, 2]
+        .map(|cpus| made.runs.iter().filter(|run| run.cpus == cpus).map(|run| run.round_value()).collect())
+        .into();
+    let none = std::collections::BTreeSet::new();
+    let samples = rule.samples(&Rounds { made: 8, samples: &asked, disturbed: &none });
+    assert_close(samples[0].values[0], 1.05);
 }

@@ -1,6 +1,7 @@
 // The speedup curve: the measured points with intervals and every run, and the prediction with its
 // band. It runs over the CPU counts; where several values of n were measured on the same CPUs, over
-// these, with one line for each CPU count.
+// these, with one line for each CPU count; where several CPU quotas were, over them, with one line
+// for each value of n.
 //
 // Draws the figures of the view. The only arithmetic is the efficiency of one run.
 
@@ -40,7 +41,10 @@ const BLUE = "#0072b2";
 const ORANGE = "#d55e00";
 
 /** Horizontal axis: what the points of the curve differ in. */
-type Over = "cpus" | "n";
+type Over = "cpus" | "n" | "quota";
+
+/** Cell of a point or of a run. */
+type Cell = { cpus: number; n: number; axes?: Record<string, boolean | number | string> };
 
 interface MeasuredPoint {
   x: number;
@@ -69,19 +73,35 @@ interface PredictionPoint {
 
 /** Axis of the curve of these studies. */
 function overOf(studies: PageStudy[]): Over {
+  if (studies.every(({ view }) => view.quota)) return "quota";
   return studies.every(({ view }) => (view.rankings?.length ?? 0) > 0) ? "n" : "cpus";
 }
 
-/** Place on the axis, and line. The lines of several CPU counts have names of their own. */
-function placeOf(study: PageStudy, { cpus: count, n }: { cpus: number; n: number }, over: Over): { x: number; series: string } {
-  const several = over === "n" && study.view.points.some((point) => point.cpus !== count);
-  return { x: over === "n" ? n : count, series: several ? `${study.name}, ${cpus(count)}` : study.name };
+/** Number of CPUs whose time the cell may use: those of its quota, or all of its own. */
+const cpuTime = ({ cpus: count, axes }: Cell) => Math.min(count, Number(axes?.["quota_percent"] ?? 100 * count) / 100);
+
+/** Place on the axis. */
+const xOf = (cell: Cell, over: Over) => (over === "n" ? cell.n : over === "quota" ? cpuTime(cell) : cell.cpus);
+
+/**
+ * Place on the axis, and line. The lines of several CPU counts or values of n have names of their
+ * own.
+ */
+function placeOf(study: PageStudy, cell: Cell, over: Over): { x: number; series: string } {
+  const { points } = study.view;
+  const line = over === "n" && points.some((point) => point.cpus !== cell.cpus) ? `, ${cpus(cell.cpus)}`
+    : over === "quota" && points.some((point) => point.n !== cell.n) ? `, n = ${cell.n}`
+    : "";
+  return { x: xOf(cell, over), series: study.name + line };
 }
+
+/** Whether the work grows with n: the speedup is scaled, and the ideal elapsed time is flat. */
+export const isWeak = ({ view }: PageStudy) => view.plan.scaling === "weak";
 
 /** Quantities of a study; the metric only if the study has one. */
 export function quantities(study: PageStudy): [Quantity, string][] {
   const metric = study.view.points.find((point) => point.metric)?.metric;
-  const all: [Quantity, string][] = [["speedup", "speedup"], ["elapsed", "elapsed"], ["efficiency", "efficiency"]];
+  const all: [Quantity, string][] = [["speedup", isWeak(study) ? "scaled speedup" : "speedup"], ["elapsed", "elapsed"], ["efficiency", "efficiency"]];
   if (metric) all.push(["metric", metric.name ?? metric.unit ?? "metric"]);
   const further = study.view.plan.further_metrics ?? [];
   return [...all, ...further.map(({ name }): [Quantity, string] => [{ further: name }, name])];
@@ -130,7 +150,7 @@ function measuredPoints(study: PageStudy, quantity: Quantity, over: Over): Measu
 
 /** Single runs. The speedup of a run is its ratio to the base's run of the same round. */
 export function runDots(study: PageStudy, quantity: Quantity, over: Over = "cpus"): Dot[] {
-  const base = study.view.points[0]?.cpus ?? NaN;
+  const base = study.view.points[0] ? cpuTime(study.view.points[0]) : NaN;
   return study.runs
     .filter((run) => run.succeeded)
     .map((run) => {
@@ -138,7 +158,7 @@ export function runDots(study: PageStudy, quantity: Quantity, over: Over = "cpus
       const shown = isFurther(quantity) ? run.further_metrics[furtherMetricIndex(study, quantity)] ?? NaN : {
         speedup,
         elapsed: run.elapsed_s,
-        efficiency: (speedup * base) / run.cpus,
+        efficiency: (speedup * base) / cpuTime(run),
         metric: run.metric ?? NaN,
       }[quantity];
       return { ...placeOf(study, run, over), value: shown, disturbed: run.disturbed };
@@ -178,6 +198,7 @@ export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
 
 /** Place of a point in words. */
 function placeInWords(point: { x: number; cpus: number }, over: Over): string {
+  if (over === "quota") return `with a limit of ${cpus(point.x)}`;
   return over === "n" ? `with n = ${point.x} on ${cpus(point.cpus)}` : `on ${cpus(point.x)}`;
 }
 
@@ -186,8 +207,8 @@ const LABELS: Record<Exclude<Quantity, FurtherMetric>, string> = { speedup: "spe
 /** Whether the range of the horizontal axis of these studies makes logarithmic axes the default. */
 export function isWideRange(studies: PageStudy[]): boolean {
   const over = overOf(studies);
-  const predicted = (study: PageStudy) => (studies.length > 1 || over === "n" ? [] : study.view.prediction?.points ?? []);
-  const counts = studies.flatMap((study) => [...study.view.points.map((point) => point[over]), ...predicted(study).map((point) => point.cpus)]);
+  const predicted = (study: PageStudy) => (studies.length > 1 || over !== "cpus" ? [] : study.view.prediction?.points ?? []);
+  const counts = studies.flatMap((study) => [...study.view.points.map((point) => xOf(point, over)), ...predicted(study).map((point) => point.cpus)]);
   return Math.max(...counts) >= LOG_FROM * Math.min(...counts);
 }
 
@@ -196,7 +217,7 @@ export function curveKey(studies: PageStudy[]): string {
   const runs = studies.some((study) => study.runs.some((run) => run.disturbed))
     ? "Small dots: single runs; hollow: disturbed by others, in no figure."
     : "Small dots: single runs.";
-  return studies.length > 1 || overOf(studies) === "n"
+  return studies.length > 1 || overOf(studies) !== "cpus"
     ? `Bars: 95% intervals. ${runs}`
     : `Circles: whole cores; triangles: other kinds of CPU. Bars: 95% intervals. ${runs} Dashed, with its 90% band: predicted. Dotted: ideal.`;
 }
@@ -213,7 +234,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
   const most = Math.max(...points.map((point) => point.x), ...prediction.map((point) => point.x), 2);
   const least = Math.min(...points.map((point) => point.x));
   const counts = [...new Set([...points, ...prediction].map((point) => point.x))].sort((a, b) => a - b);
-  const ideal = over === "n" ? [] : idealLine(one, quantity, least, most);
+  const ideal = over === "n" ? [] : idealLine(over === "quota" && isOne ? studies[0] : one, quantity, least, most);
   const stroke = isOne ? BLUE : "series";
   const dots = studies.flatMap((study) => runDots(study, quantity, over));
   const height = Math.min(Math.max(width * 0.55, 240), 420);
@@ -242,9 +263,13 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     Plot.line(points, { x: "x", y: "value", stroke, z: "series", strokeWidth: 2 }),
     Plot.ruleX(points.filter((point) => point.interval), { x: "x", y1: (d: MeasuredPoint) => d.interval![0], y2: (d: MeasuredPoint) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {
-      x: "x", y: "value", fill: stroke, r: 4, symbol: (d: MeasuredPoint) => (d.whole || over === "n" ? "circle" : "triangle"),
-      title: (d: MeasuredPoint) => `${isOne ? "" : `${d.series}\n`}${over === "n" ? `n = ${d.x}` : `${cpus(d.x)} (${d.kind})`}: ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
+      x: "x", y: "value", fill: stroke, r: 4, symbol: (d: MeasuredPoint) => (d.whole || over !== "cpus" ? "circle" : "triangle"),
+      title: (d: MeasuredPoint) => `${isOne ? "" : `${d.series}\n`}${over === "n" ? `n = ${d.x}` : over === "quota" ? `limit of ${cpus(d.x)}` : `${cpus(d.x)} (${d.kind})`}: ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
       tip: interactive,
+    }),
+    // A picture without a legend names its lines at their ends.
+    isOne || interactive ? null : Plot.text(lines.map((line) => points.findLast((point) => point.series === line)!), {
+      x: "x", y: "value", text: (d: MeasuredPoint) => lineName(d.series, studies), fill: stroke, dx: -10, dy: 18, textAnchor: "end",
     }),
   ].filter((mark) => mark !== null);
   return Plot.plot({
@@ -256,12 +281,23 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     marginTop: TOP,
     marginBottom: BOTTOM,
     style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
-    x: { type: log ? "log" : "linear", label: over === "n" ? "n →" : "CPUs →", labelOffset: 38, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: [first, most], inset: INSET_X },
-    y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.further : LABELS[quantity]}`, zero: !log, nice: !log, ...(log ? { domain: range } : {}), insetTop: INSET_Y, insetBottom: log ? INSET_Y : 0, ticks, tickFormat: plain },
+    x: { type: log ? "log" : "linear", label: { n: "n →", quota: "limit (CPUs) →", cpus: "CPUs →" }[over], labelOffset: 38, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: [first, most], inset: INSET_X },
+    y: { type: log ? "log" : "linear", label: `↑ ${quantityName(studies, quantity)}`, zero: !log, nice: !log, ...(log ? { domain: range } : {}), insetTop: INSET_Y, insetBottom: log ? INSET_Y : 0, ticks, tickFormat: plain },
     color: isOne ? undefined : { legend: interactive, domain: lines, range: lines.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,
   });
+}
+
+function quantityName(studies: PageStudy[], quantity: Quantity): string {
+  if (isFurther(quantity)) return quantity.further;
+  return quantity === "speedup" && studies.every(isWeak) ? "scaled speedup" : LABELS[quantity];
+}
+
+/** Name of a line; without that of the study where there is only one. */
+function lineName(series: string, studies: PageStudy[]): string {
+  const only = studies.length === 1 ? studies[0]!.name + ", " : "";
+  return series.startsWith(only) ? series.slice(only.length) : series;
 }
 
 function idealLine(study: PageStudy | undefined, quantity: Quantity, least: number, most: number): { x: number; value: number }[] {
@@ -269,6 +305,6 @@ function idealLine(study: PageStudy | undefined, quantity: Quantity, least: numb
   if (quantity === "metric" || isFurther(quantity) || (quantity === "elapsed" && !base)) return [];
   return Array.from({ length: 33 }, (_, i) => least * (most / least) ** (i / 32)).map((count) => ({
     x: count,
-    value: quantity === "speedup" ? count / least : quantity === "efficiency" ? 1 : (base!.elapsed_s.median * least) / count,
+    value: quantity === "speedup" ? count / least : quantity === "efficiency" ? 1 : isWeak(study!) ? base!.elapsed_s.median : (base!.elapsed_s.median * least) / count,
   }));
 }

@@ -3,4 +3,4 @@
 /**
  * Mechanism that holds a run to its allotted CPUs.
  */
-export type Limit = "affinity" | "cpuset" | "hotplug";
+export type Limit = "affinity" | "cpuset" | "hotplug" | "quota";

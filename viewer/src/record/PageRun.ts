@@ -17,6 +17,10 @@ cpus: number,
  */
 n: number, 
 /**
+ * Values on further axes.
+ */
+axes?: Record<string, boolean | number | string>, 
+/**
  * Elapsed time from exec to exit.
  */
 elapsed_s: number, 

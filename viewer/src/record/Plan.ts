@@ -12,6 +12,7 @@ import type { Nanos } from "./Nanos.ts";
 import type { Output } from "./Output.ts";
 import type { Placement } from "./Placement.ts";
 import type { Point } from "./Point.ts";
+import type { Scaling } from "./Scaling.ts";
 import type { Stop } from "./Stop.ts";
 import type { TraceMode } from "./TraceMode.ts";
 import type { Variable } from "./Variable.ts";
@@ -48,6 +49,10 @@ stop: Stop,
  * Knowledge that ends the sweep early.
  */
 goal?: Goal, 
+/**
+ * Work of the command on more CPUs.
+ */
+scaling?: Scaling, 
 /**
  * Whether rounds that others disturbed count like all others and are not repeated.
  */

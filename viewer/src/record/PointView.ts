@@ -7,6 +7,7 @@ import type { FigureView } from "./FigureView.ts";
 import type { Limit } from "./Limit.ts";
 import type { MetricView } from "./MetricView.ts";
 import type { Summary } from "./Summary.ts";
+import type { Throttling } from "./Throttling.ts";
 
 /**
  * Figures of one CPU count.
@@ -20,6 +21,10 @@ cpus: number,
  * Value of `{n}`.
  */
 n: number, 
+/**
+ * Values on further axes.
+ */
+axes?: Record<string, boolean | number | string>, 
 /**
  * Allotted CPUs.
  */
@@ -114,9 +119,13 @@ block_written_bytes: number,
  */
 steal_s: number | null, 
 /**
- * Time that a CPU quota held the command back, over all runs of the point.
+ * Time that a quota of an enclosing cgroup held the command back, over all runs of the point.
  */
 throttled_s: number | null, 
+/**
+ * Throttling by the quota of the point; null without one.
+ */
+throttling: Throttling | null, 
 /**
  * CPU time of other programs on the allotted CPUs, over all runs of the point.
  */
@@ -139,8 +148,9 @@ metric: MetricView | null,
  */
 further_metrics: Array<FigureView>, 
 /**
- * Speedup over the base, the smallest CPU count: median over the rounds of T(base)/T(n) of a
- * time, X(n)/X(base) of a rate.
+ * Speedup over the base, the smallest CPU count or quota: median over the rounds of
+ * T(base)/T(n) of a time, X(n)/X(base) of a rate. If the work grows with `{n}`, it is the
+ * scaled speedup: multiplied by the growth of the work.
  */
 speedup: Estimate, 
 /**
@@ -157,7 +167,8 @@ efficiency: number,
  */
 efficiency_ci95: [number, number] | null, 
 /**
- * Karp and Flatt's serial fraction; null at the base.
+ * Karp and Flatt's serial fraction, or Gustafson's if the work grows with `{n}`; null at the
+ * base.
  */
 serial_fraction: number | null, 
 /**

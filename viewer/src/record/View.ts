@@ -5,6 +5,7 @@ import type { Host } from "./Host.ts";
 import type { Plan } from "./Plan.ts";
 import type { PointView } from "./PointView.ts";
 import type { Prediction } from "./Prediction.ts";
+import type { QuotaComparison } from "./QuotaComparison.ts";
 import type { Ranking } from "./Ranking.ts";
 import type { StackView } from "./StackView.ts";
 import type { TraceView } from "./TraceView.ts";
@@ -61,6 +62,10 @@ points: Array<PointView>,
  * Rankings of the values of `{n}`, where several were measured at one CPU count.
  */
 rankings?: Array<Ranking>, 
+/**
+ * Comparison of the CPU quotas, if several were measured.
+ */
+quota?: QuotaComparison, 
 /**
  * Traced runs, ascending by CPU count.
  */

@@ -52,7 +52,7 @@ pub(crate) struct RunArgs {
     pub(crate) output: Output,
 
     /// CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond;
-    /// with --n: all]
+    /// with --n or --quota: all]
     #[arg(long, value_name = "LIST", help_heading = CPUS)]
     pub(crate) cpus: Option<String>,
     /// Values of `{n}`: numbers and ranges; each is measured on each of the --cpus, by default on
@@ -64,9 +64,17 @@ pub(crate) struct RunArgs {
     /// 2%]
     #[arg(long, value_enum, value_name = "AXIS", requires = "n", help_heading = CPUS)]
     pub(crate) tune: Option<TunedAxis>,
+    /// Say that the work grows with `{n}`, as one input for each CPU: the answer is then about the
+    /// work done in the same time (scaled speedup)
+    #[arg(long, conflicts_with_all = ["n", "quota", "metric", "predict", "resume"], help_heading = CPUS)]
+    pub(crate) weak: bool,
     /// Mechanism that holds runs to their CPUs
     #[arg(long, value_enum, default_value_t = Limit::Affinity, help_heading = CPUS)]
     pub(crate) limit: Limit,
+    /// Limits of CPU time to measure, in CPUs as for containers (0.5,1,1.5,2) or in thousandths
+    /// (500m,1000m); with --limit quota, by default on all CPUs alone
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["predict", "resume"], help_heading = CPUS)]
+    pub(crate) quota: Option<String>,
     /// Order in which CPUs are added
     #[arg(long, value_enum, default_value_t = Placement::CoresFirst, help_heading = CPUS)]
     pub(crate) placement: Placement,
@@ -229,8 +237,10 @@ Examples:
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- sh bench.sh {n}
     One script holds server and load: bench.sh starts the server, waits for it, runs the load, stops the server.
   morecores run --metric 'rate=([0-9.]+) req/s' --metric 'p99=p99: ([0-9.]+)' --unit p99=ms -- ./load
+  sudo morecores run --limit quota --quota 0.5,1,1.5,2 -- java -jar job.jar
   sudo morecores run --limit hotplug --cold -- make -j{n}
   morecores run --trace on --syscalls --runs 10 -- make -j{n}
+  morecores run --weak -- ./solver --cells {n}000000 --threads {n}
   morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}
   morecores run --resume -o zstd.study --runs 50
 

@@ -59,6 +59,10 @@ pub(crate) struct TraceArgs {
     /// Mechanism that holds the run to its CPUs
     #[arg(long, value_enum, default_value_t = Limit::Affinity, help_heading = CPUS)]
     pub(crate) limit: Limit,
+    /// Limit of CPU time, in CPUs as for containers (1.5) or in thousandths (1500m); with --limit
+    /// quota
+    #[arg(long, value_name = "CPUS", help_heading = CPUS)]
+    pub(crate) quota: Option<String>,
     /// CPUs for the run; it gets the first ones of this list
     #[arg(long, value_name = "LIST", help_heading = CPUS)]
     pub(crate) cpu_list: Option<String>,

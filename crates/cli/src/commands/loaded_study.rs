@@ -10,7 +10,7 @@ use morecores_machine::placement::CpuOrder;
 use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
 use morecores_study::trace::read_trace_events;
-use morecores_study::{Bytes, Cell, CpuSet, InCell, Study, StudyError};
+use morecores_study::{Bytes, Cell, CpuSet, InCell, Scaling, Study, StudyError};
 use morecores_view::machine_memory::{MemoryPoint, machine_memory};
 use morecores_view::memory;
 use morecores_view::{Gain, Prediction, TraceView, View, order_of_traces};
@@ -134,8 +134,18 @@ impl LoadedStudy {
         let has_programs = self.has_programs();
         let evidence = self.take_evidence(None, None);
         self.view.prediction = usable_prediction(&evidence, &self.view);
-        if has_programs { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() }
+        let has_gains = has_programs && unpredictable(&self.view).is_none();
+        if has_gains { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() }
     }
+}
+
+/// Reason for which the runs of a study tell nothing about the same work on more CPUs; none if they
+/// may tell something.
+pub(super) fn unpredictable(view: &View) -> Option<&'static str> {
+    if view.plan.scaling == Scaling::Weak {
+        return Some("its work grows with {n}: measure without --weak");
+    }
+    view.quota.is_some().then_some("its runs differ in CPU quotas: measure without --quota")
 }
 
 /// Usable CPUs of the measured machine, in the order in which the study's counts add them; empty
@@ -159,6 +169,9 @@ fn memory_points(view: &View, order: &CpuOrder) -> Vec<MemoryPoint> {
 
 /// Prediction for the default CPU counts; none if the evidence supports no count.
 fn usable_prediction(evidence: &Evidence, view: &View) -> Option<Prediction> {
+    if unpredictable(view).is_some() {
+        return None;
+    }
     let largest = view.points.last()?.cpus;
     let prediction = forecast(evidence, &default_targets(view, largest))?;
     Some(prediction).filter(|prediction| !prediction.points.is_empty())

@@ -1,17 +1,20 @@
 //! `morecores predict` and `morecores what-if`: elapsed times on machines that were not measured,
 //! and without an obstacle.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use morecores_predict::forecast::{forecast, what_if as replay_changes};
 use morecores_report as report;
 
-use super::loaded_study::{LoadedStudy, Purpose};
+use super::loaded_study::{LoadedStudy, Purpose, unpredictable};
 use crate::args::{PredictArgs, WhatIfArgs};
 use crate::options::{PredictOptions, WhatIfOptions};
 use crate::{exit, terminal};
 
 pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
     let mut loaded = LoadedStudy::read(&args.study, Purpose::Figures)?;
+    check_predictable(&loaded, &args.study)?;
     let options = PredictOptions::new(args, &loaded.view)?;
     let evidence = loaded.take_evidence(options.from.as_deref(), options.memory);
     if options.memory.is_some() && evidence.memory.is_none() {
@@ -44,6 +47,7 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<u8> {
     let options = WhatIfOptions::new(args)?;
     let mut loaded = LoadedStudy::read(&args.study, Purpose::Figures)?;
+    check_predictable(&loaded, &args.study)?;
     // Traces would not help a study of a metric, which is refused below.
     if !loaded.has_programs() && loaded.view.plan.metric.is_none() {
         bail!("{} has no trace to replay: `morecores run --predict` makes some", args.study.display());
@@ -57,4 +61,12 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> Result<u8> {
     }
     terminal::notes(&loaded.unread);
     Ok(exit::SUCCESS)
+}
+
+/// Refuses a study that tells nothing about the same work on more CPUs.
+fn check_predictable(loaded: &LoadedStudy, study: &Path) -> Result<()> {
+    match unpredictable(&loaded.view) {
+        Some(reason) => bail!("{} supports no prediction: {reason}", study.display()),
+        None => Ok(()),
+    }
 }

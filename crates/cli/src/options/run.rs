@@ -10,11 +10,12 @@ use morecores_statistics::StoppingRule;
 use morecores_study::topology::Topology;
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
-    Bytes, Cache, Command, Goal, Header, Hooks, LockHolds, Nanos, Plan, Point, Stop, TraceMode,
-    default_success,
+    Axis, Bytes, Cache, Command, Goal, Header, Hooks, LockHolds, Nanos, Plan, Point, Scaling, Stop,
+    TraceMode, default_success,
 };
 
 use super::metrics::Metrics;
+use super::quota::quota_axis;
 use super::texts::{duration, number_list, percent, size, success, time_limit, worth};
 use super::{LEAST_RUNS, NewStudy, clock_seed, command, cpu_order, environment, input, points, predict};
 use crate::args::RunArgs;
@@ -76,7 +77,7 @@ impl RunOptions {
         let command = command(&args.command, args.shell, "run")?;
         predict::check_no_list(args.predict.as_deref(), &args.command)?;
         let (placement, order) = cpu_order(args.cpu_list.as_deref(), args.placement, topology)?;
-        let points = swept_points(args, topology, &order)?;
+        let (axes, points) = swept_points(args, topology, &order)?;
         let largest = points.last().map_or(1, |point| point.cpus);
         let is_search = args.tune.is_some();
         ensure!(
@@ -104,13 +105,14 @@ impl RunOptions {
         let metrics = Metrics::new(args)?;
         let plan = Plan {
             points,
-            axes: Vec::new(),
+            axes,
             limit: args.limit,
             placement,
             seed: args.seed.unwrap_or_else(clock_seed),
             warmup: args.warmup.unwrap_or(if args.cold { 0 } else { 1 }),
             stop,
             goal,
+            scaling: if args.weak { Scaling::Weak } else { Scaling::Strong },
             keep_disturbed: args.keep_disturbed,
             cache: if args.cold { Cache::Cold { remount: args.remount.clone() } } else { Cache::Warm },
             hooks: Hooks {
@@ -137,7 +139,7 @@ impl RunOptions {
             predict: predicted,
             worth: worth(&args.answer.worth)?,
         };
-        let needs_n = [("--expect-n", args.expect_n), ("--n", args.n.is_some())];
+        let needs_n = [("--expect-n", args.expect_n), ("--n", args.n.is_some()), ("--weak", args.weak)];
         if let Some((option, _)) = needs_n.into_iter().find(|(_, is_given)| *is_given) {
             ensure!(
                 plan.tells_n(&command),
@@ -255,17 +257,26 @@ fn input_limit(text: Option<&str>) -> Result<Bytes> {
     size("--input-limit", text.unwrap_or(DEFAULT_INPUT_LIMIT))
 }
 
-fn swept_points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
+fn swept_points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result<(Vec<Axis>, Vec<Point>)> {
     let most = topology.usable.default_count().min(order.steps().len());
     let n = args.n.as_deref().map(|text| number_list("--n", "values of n", text)).transpose()?;
-    let counts = match (&args.cpus, &n) {
-        (Some(text), _) => {
+    let counts = match &args.cpus {
+        Some(text) => {
             counts::parse_counts(text, topology).map_err(predict::explain_missing_cpus).context("--cpus")?
         }
-        (None, None) => counts::default_counts(order, most),
-        (None, Some(_)) => vec![most],
+        // The question is about another axis.
+        None if n.is_some() || args.quota.is_some() => vec![most],
+        None => counts::default_counts(order, most),
     };
-    points(order, &counts, &n.unwrap_or_default())
+    let most = counts.last().map_or(1, |count| *count as u32);
+    let axes: Vec<Axis> =
+        quota_axis(args.quota.as_deref(), args.limit, topology, most)?.into_iter().collect();
+    ensure!(
+        axes.is_empty() || counts.len() == 1,
+        "--quota limits the time of one number of CPUs: leave out --cpus for all, or give one count"
+    );
+    let points = points(order, &counts, &n.unwrap_or_default(), &axes)?;
+    Ok((axes, points))
 }
 
 /// Rules for the end of the sweep: those given, and for the others those of `rule`.

@@ -6,9 +6,10 @@ use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::CpuOrder};
 use morecores_study::topology::Topology;
 use morecores_study::{
-    Cache, Command, Goal, Hooks, Placement, Plan, Point, Stop, TraceMode, default_success,
+    Axis, Cache, Command, Goal, Hooks, Placement, Plan, Point, Scaling, Stop, TraceMode, default_success,
 };
 
+use super::quota::quota_axis;
 use super::texts::{duration, success};
 use super::{command, cpu_order, environment, input, points};
 use crate::args::TraceArgs;
@@ -30,9 +31,10 @@ impl TraceOptions {
     pub(crate) fn new(args: &TraceArgs, topology: &Topology) -> Result<Self> {
         let command = command(&args.command, args.shell, "trace")?;
         let (placement, order) = cpu_order(args.cpu_list.as_deref(), Placement::CoresFirst, topology)?;
+        let (axes, points) = traced_points(args, topology, &order)?;
         let plan = Plan {
-            points: traced_points(args, topology, &order)?,
-            axes: Vec::new(),
+            points,
+            axes,
             limit: args.limit,
             placement,
             // The seed is unused: nothing is shuffled or resampled.
@@ -40,6 +42,7 @@ impl TraceOptions {
             warmup: 0,
             stop: Stop { precision: None, min_runs: 0, max_runs: 0, max_time: None, budget: None },
             goal: Goal::Precision,
+            scaling: Scaling::Strong,
             keep_disturbed: false,
             cache: Cache::Warm,
             hooks: Hooks { prepare: args.prepare.clone(), ..Hooks::default() },
@@ -67,8 +70,8 @@ impl TraceOptions {
     }
 }
 
-/// Points of the plan: a single one.
-fn traced_points(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Result<Vec<Point>> {
+/// Points of the plan: a single one, with its further axes.
+fn traced_points(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Result<(Vec<Axis>, Vec<Point>)> {
     let count = match &args.cpus {
         None => topology.usable.count.min(order.steps().len()),
         Some(text) => match counts::parse_counts(text, topology).context("--cpus")?.as_slice() {
@@ -77,5 +80,12 @@ fn traced_points(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Res
         },
     };
     ensure!(args.n != Some(0), "-n 0: the value of {{n}} is at least 1");
-    points(order, &[count], args.n.as_slice())
+    let axis = quota_axis(args.quota.as_deref(), args.limit, topology, count as u32)?;
+    ensure!(
+        axis.iter().all(|axis| axis.values.len() == 1),
+        "--quota: one run has one quota; `morecores run` traces several"
+    );
+    let axes: Vec<Axis> = axis.into_iter().collect();
+    let points = points(order, &[count], args.n.as_slice(), &axes)?;
+    Ok((axes, points))
 }

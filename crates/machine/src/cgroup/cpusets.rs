@@ -27,7 +27,10 @@ impl ProgramCpusets {
     /// # Errors
     /// The machine has no cpusets of version 1, or this process may make none.
     pub fn find(hierarchies: &Hierarchies, name: &str) -> Result<Self, GroupError> {
-        let missing = || GroupError::NoCpuset("its hierarchy of cgroup version 1 is not mounted".to_owned());
+        let missing = || GroupError::NoController {
+            controller: "cpuset",
+            why: "its hierarchy of cgroup version 1 is not mounted".to_owned(),
+        };
         let own = hierarchies.v1.get("cpuset").ok_or_else(missing)?.path().to_owned();
         rustix::fs::access(&own, rustix::fs::Access::WRITE_OK)
             .map_err(|error| io_error("make a cgroup in", &own)(error.into()))?;

@@ -10,9 +10,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use morecores_study::{Bytes, CpuSet, Nanos};
+use morecores_study::{Bandwidth, Bytes, CpuSet, Nanos, QuotaPercent};
 use tracing::{debug, info};
 
+use super::bandwidth::BandwidthLimit;
 use super::counters::{Counter, PeakMemory};
 use super::hierarchies::Hierarchies;
 use super::location::GroupLocation;
@@ -38,9 +39,14 @@ pub enum GroupError {
     /// No hierarchy is mounted.
     #[error("no cgroup hierarchy is mounted")]
     NoHierarchy,
-    /// No cpuset controller is available for the limit.
-    #[error("no cpuset controller here: {0}")]
-    NoCpuset(String),
+    /// The controller of the limit is not available.
+    #[error("no {controller} controller here: {why}")]
+    NoController {
+        /// Name of the controller.
+        controller: &'static str,
+        /// Reason, with what would help.
+        why: String,
+    },
 }
 
 /// CPU time of the tree since the group was created.
@@ -69,7 +75,20 @@ pub enum GroupPurpose {
     /// Count the costs of runs.
     Accounting,
     /// Also restrict runs to their CPUs by a cpuset.
-    Limit,
+    Cpuset,
+    /// Also limit the CPU time of runs by a quota.
+    Quota,
+}
+
+impl GroupPurpose {
+    /// Controller without which the purpose fails.
+    pub const fn controller(self) -> Option<&'static str> {
+        match self {
+            Self::Accounting => None,
+            Self::Cpuset => Some("cpuset"),
+            Self::Quota => Some("cpu"),
+        }
+    }
 }
 
 /// Treatment of the processes that outlive the study.
@@ -95,6 +114,7 @@ pub struct StudyGroup {
     memory_stat: Option<Counter>,
     io_stat: Option<Counter>,
     cpuset: Option<PathBuf>,
+    bandwidth: Option<BandwidthLimit>,
     /// Weight of the cgroup, if it competes with single processes.
     share: Option<Share>,
     /// Previous version 1 cgroups of this process, open for writing.
@@ -103,17 +123,17 @@ pub struct StudyGroup {
 
 impl StudyGroup {
     /// Creates the cgroups, below the cgroups of this process or beside them. Only a limit
-    /// requires a cpuset controller; all other counters are optional.
+    /// requires a controller; all counters but that of the CPU time are optional.
     ///
     /// # Errors
-    /// No cgroup can count CPU time, or a limit is the purpose and no cpuset is available.
+    /// No cgroup can count CPU time, or the controller of the purpose is not available.
     pub fn create(
         hierarchies: &Hierarchies,
         purpose: GroupPurpose,
         survivors: Survivors,
         journal: &mut Journal,
     ) -> Result<Self, GroupError> {
-        let limit = purpose == GroupPurpose::Limit;
+        let wants = |controller| purpose.controller() == Some(controller);
         let mut group = Self {
             v2: None,
             spawn_cgroup: None,
@@ -124,20 +144,20 @@ impl StudyGroup {
             memory_stat: None,
             io_stat: None,
             cpuset: None,
+            bandwidth: None,
             share: None,
             previous_cgroups: Vec::new(),
         };
         let mut refused = GroupError::NoHierarchy;
         if let Some(own) = &hierarchies.v2 {
-            let in_v1 = hierarchies.v1.contains_key("cpuset");
-            let location =
-                GroupLocation::find(own, if in_v1 { GroupPurpose::Accounting } else { purpose }, journal)?;
+            let in_v1 = |controller: &&str| hierarchies.v1.contains_key(*controller);
+            let location = GroupLocation::find(own, purpose.controller().filter(|c| !in_v1(c)), journal)?;
             match make_cgroup(&location.parent, survivors, journal) {
                 Ok(dir) => {
                     location.copy_limits(&dir)?;
                     group.share = Share::v2(&dir).filter(|_| location.limits_from.is_none());
                     info!("the command runs in the version 2 cgroup {}", dir.display());
-                    group.set_up_v2(dir)?;
+                    group.set_up_v2(dir, wants("cpu"))?;
                 }
                 Err(error) => {
                     info!("no version 2 cgroup: {error}");
@@ -148,7 +168,7 @@ impl StudyGroup {
             debug!("no version 2 cgroup: no mount shows this process's own cgroup in version 2");
         }
         for (name, wanted) in
-            [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", limit)]
+            [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", wants("cpuset"))]
         {
             if let Some(parent) = hierarchies.v1.get(name).filter(|_| wanted) {
                 match make_cgroup(parent.path(), survivors, journal) {
@@ -164,6 +184,9 @@ impl StudyGroup {
                 }
             }
         }
+        if let Some(parent) = hierarchies.v1.get("cpu").filter(|_| wants("cpu")) {
+            group.set_up_v1_quota(parent.path(), survivors, journal)?;
+        }
         debug!(
             "the cgroups count CPU time: {}, peak memory: {}, swap: {}, block devices: {}",
             yes_or_no(group.cpu.is_some()),
@@ -171,13 +194,18 @@ impl StudyGroup {
             yes_or_no(group.memory_stat.is_some()),
             yes_or_no(group.io_stat.is_some())
         );
-        if limit && group.cpuset.is_none() {
-            return Err(GroupError::NoCpuset(refused.to_string()));
+        let has_limit = match purpose {
+            GroupPurpose::Accounting => true,
+            GroupPurpose::Cpuset => group.cpuset.is_some(),
+            GroupPurpose::Quota => group.bandwidth.is_some(),
+        };
+        if let Some(controller) = purpose.controller().filter(|_| !has_limit) {
+            return Err(GroupError::NoController { controller, why: refused.to_string() });
         }
         if group.cpu.is_none() { Err(refused) } else { Ok(group) }
     }
 
-    fn set_up_v2(&mut self, dir: PathBuf) -> Result<(), GroupError> {
+    fn set_up_v2(&mut self, dir: PathBuf, with_quota: bool) -> Result<(), GroupError> {
         let handle = File::open(&dir).map_err(io_error("open", &dir))?;
         self.cpu = Counter::open(dir.join("cpu.stat")).map(|stat| (CpuSource::V2, vec![stat]));
         // The file is writable since Linux 6.12 (Documentation/admin-guide/cgroup-v2.rst,
@@ -187,6 +215,7 @@ impl StudyGroup {
         self.memory_stat = Counter::open(dir.join("memory.stat"));
         self.io_stat = Counter::open(dir.join("io.stat"));
         self.cpuset = Some(dir.clone()).filter(|dir| dir.join("cpuset.cpus").exists());
+        self.bandwidth = BandwidthLimit::v2(&dir).filter(|_| with_quota);
         self.spawn_cgroup = Some(handle);
         self.v2 = Some(dir);
         Ok(())
@@ -217,6 +246,25 @@ impl StudyGroup {
             }
         }
         self.v1.push(dir);
+        Ok(())
+    }
+
+    /// Creates a version 1 cgroup with a quota. The measuring thread stays outside: throttled with
+    /// the command, it would see the end of a run late. Where one hierarchy counts and limits CPU
+    /// time, the thread is in the cgroup above, which counts this one too.
+    fn set_up_v1_quota(
+        &mut self,
+        parent: &Path,
+        survivors: Survivors,
+        journal: &mut Journal,
+    ) -> Result<(), GroupError> {
+        let outer = make_cgroup(parent, survivors, journal)?;
+        if self.share.is_none() {
+            self.share = Share::v1(&outer);
+        }
+        let dir = make_cgroup(&outer, survivors, journal)?;
+        info!("the quota is that of the version 1 cgroup {}", dir.display());
+        self.bandwidth = BandwidthLimit::v1(&dir);
         Ok(())
     }
 
@@ -274,9 +322,32 @@ impl StudyGroup {
     /// # Errors
     /// There is no cpuset, or the kernel refuses the CPUs.
     pub fn set_cpus(&self, cpus: &CpuSet) -> Result<(), GroupError> {
-        let dir = self.cpuset.as_ref().ok_or_else(|| GroupError::NoCpuset("none was made".to_owned()))?;
+        let none = || GroupError::NoController { controller: "cpuset", why: "none was made".to_owned() };
+        let dir = self.cpuset.as_ref().ok_or_else(none)?;
         let file = dir.join("cpuset.cpus");
         fs::write(&file, cpus.to_string()).map_err(io_error("write", &file))
+    }
+
+    /// Sets the quota, with a new period.
+    ///
+    /// # Errors
+    /// There is no quota, or the kernel refuses the value.
+    pub fn set_quota(&self, quota: QuotaPercent) -> Result<(), GroupError> {
+        let none = || GroupError::NoController { controller: "cpu", why: "no quota was made".to_owned() };
+        let bandwidth = self.bandwidth.as_ref().ok_or_else(none)?;
+        bandwidth.set(quota).map_err(|error| io_error("write", &bandwidth.file())(error))
+    }
+
+    /// Periods of the quota so far, and those in which it throttled the tree. Absent without a
+    /// quota.
+    pub fn bandwidth(&mut self) -> Option<Bandwidth> {
+        self.bandwidth.as_mut()?.read()
+    }
+
+    /// File that a child of the measuring thread writes "0" to, to come under the quota. Absent if
+    /// children are born under it, or if there is none.
+    pub fn joined_cgroup(&self) -> Option<BorrowedFd<'_>> {
+        self.bandwidth.as_ref()?.joined()
     }
 
     /// Gives the tree, on `cpus` CPUs, the share that it would have without a cgroup of its own.

@@ -11,15 +11,16 @@
 //! highest visible one, its parent gives no memory controller to children, or this user may not
 //! write to the parent. It then has only the counters that need no controller.
 //!
-//! `--limit cpuset` needs a writable place that offers the cpuset controller. If neither place
-//! does, the controller is enabled in the first place that allows it, after a note in the journal.
+//! `--limit cpuset` and `--limit quota` need a writable place that offers their controller. If
+//! neither place does, the controller is enabled in the first place that allows it, after a note in
+//! the journal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tracing::debug;
 
-use super::group::{GroupError, GroupPurpose, io_error};
+use super::group::{GroupError, io_error};
 use super::hierarchies::CgroupDir;
 use crate::undo::{Change, Journal};
 
@@ -56,19 +57,17 @@ pub(super) struct GroupLocation {
 }
 
 impl GroupLocation {
-    /// Chooses the place. For a limit, the place must offer the cpuset controller, which is
-    /// enabled if necessary and possible.
+    /// Chooses the place. It must offer the `required` controller, which is enabled if necessary
+    /// and possible.
     pub(super) fn find(
         own: &CgroupDir,
-        purpose: GroupPurpose,
+        required: Option<&'static str>,
         journal: &mut Journal,
     ) -> Result<Self, GroupError> {
-        if purpose == GroupPurpose::Accounting {
-            return Ok(Self::choose_for_counters(own));
-        }
-        let location = Self::choose_for_cpuset(own)?;
-        if !location.offers("cpuset") {
-            location.enable_cpuset(journal)?;
+        let Some(controller) = required else { return Ok(Self::choose_for_counters(own)) };
+        let location = Self::choose_for_limit(own, controller)?;
+        if !location.offers(controller) {
+            location.enable(controller, journal)?;
         }
         Ok(location)
     }
@@ -103,30 +102,29 @@ impl GroupLocation {
         sibling.filter(|_| flaw.is_none()).unwrap_or_else(|| Self::inside(own))
     }
 
-    /// Chooses a writable place that offers cpusets, or otherwise one where they can be enabled.
-    fn choose_for_cpuset(own: &CgroupDir) -> Result<Self, GroupError> {
+    /// Chooses a writable place that offers the controller, or otherwise one where it can be
+    /// enabled.
+    fn choose_for_limit(own: &CgroupDir, controller: &'static str) -> Result<Self, GroupError> {
         let places = Self::sibling(own).into_iter().chain([Self::inside(own)]);
         let locations: Vec<Self> = places.filter(|location| is_writable(&location.parent)).collect();
         let can_enable = |location: &&Self| {
-            list_contains(&location.parent.join("cgroup.controllers"), "cpuset")
+            list_contains(&location.parent.join("cgroup.controllers"), controller)
                 && may_have_controllers(&location.parent, own)
         };
-        let offering = locations.iter().find(|location| location.offers("cpuset"));
+        let offering = locations.iter().find(|location| location.offers(controller));
         offering.or_else(|| locations.iter().find(can_enable)).cloned().ok_or_else(|| {
-            GroupError::NoCpuset(
-                "no writable cgroup gives its children cpusets: use sudo, or \
-                 `systemd-run --scope -p Delegate=yes` in front, or --limit affinity"
-                    .to_owned(),
-            )
+            let why = "no writable cgroup gives it to its children: use sudo, or \
+                       `systemd-run --scope -p Delegate=yes` in front, or --limit affinity";
+            GroupError::NoController { controller, why: why.to_owned() }
         })
     }
 
-    fn enable_cpuset(&self, journal: &mut Journal) -> Result<(), GroupError> {
-        journal
-            .note(Change::ControllerEnabled { dir: self.parent.clone(), controller: "cpuset".to_owned() })?;
+    fn enable(&self, controller: &str, journal: &mut Journal) -> Result<(), GroupError> {
+        let dir = self.parent.clone();
+        journal.note(Change::ControllerEnabled { dir, controller: controller.to_owned() })?;
         let file = self.parent.join("cgroup.subtree_control");
-        fs::write(&file, "+cpuset").map_err(io_error("write", &file))?;
-        debug!("enabled the cpuset controller below {}", self.parent.display());
+        fs::write(&file, format!("+{controller}")).map_err(io_error("write", &file))?;
+        debug!("enabled the controller {controller} below {}", self.parent.display());
         Ok(())
     }
 

@@ -39,12 +39,13 @@ impl ProcessExecutor {
                 stderr: self.capture.stderr(),
                 affinity: self.limiter.child_affinity(&point.cpu_set),
                 cgroup: self.group.as_ref().and_then(StudyGroup::spawn_cgroup),
+                joined_cgroup: self.group.as_ref().and_then(StudyGroup::joined_cgroup),
             };
             observer.on_begin(point)?;
             let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut self.terminal);
             let observed = observer.on_end();
             match ended {
-                Err(SpawnError::IntoCgroup(error)) if self.plan.limit != Limit::Cpuset => {
+                Err(SpawnError::IntoCgroup(error)) if !self.needs_birth_in_cgroup() => {
                     self.start_outside_cgroup(&error);
                 }
                 Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
@@ -60,11 +61,22 @@ impl ProcessExecutor {
         }
     }
 
+    /// Whether the limit of the plan binds only children that are born in the version 2 cgroup.
+    fn needs_birth_in_cgroup(&self) -> bool {
+        let joins = self.group.as_ref().is_some_and(|group| group.joined_cgroup().is_some());
+        match self.plan.limit {
+            Limit::Affinity | Limit::Hotplug => false,
+            Limit::Cpuset => true,
+            Limit::Quota => !joins,
+        }
+    }
+
     fn start_outside_cgroup(&mut self, error: &io::Error) {
         info!("the kernel starts no process inside the version 2 cgroup (clone3): {error}");
         if let Some(group) = &mut self.group {
             group.disable_spawn_cgroup();
-            if !group.counts_cpu() {
+            // The cgroup of a quota is joined, whatever counts the CPU time.
+            if !group.counts_cpu() && group.joined_cgroup().is_none() {
                 self.group = None;
             }
         }

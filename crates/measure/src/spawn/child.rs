@@ -18,6 +18,7 @@ use morecores_machine::process::affinity_mask;
 enum Step {
     ProcessGroup,
     DieWithParent,
+    Cgroup,
     Descriptors,
     Affinity,
     Exec,
@@ -30,6 +31,7 @@ pub(super) struct Plan {
     argv: *const *const libc::c_char,
     envp: *const *const libc::c_char,
     stdio: [RawFd; 3],
+    joined_cgroup: Option<RawFd>,
     affinity: Option<Vec<libc::c_ulong>>,
     parent: libc::pid_t,
     /// Blocked signals of the caller, before it blocked all signals for the time of the clone.
@@ -48,6 +50,7 @@ impl Plan {
             argv: start.image.argv.pointers.as_ptr(),
             envp: start.image.envp.pointers.as_ptr(),
             stdio: [start.stdin, start.stdout, start.stderr].map(|fd| fd.as_raw_fd()),
+            joined_cgroup: start.joined_cgroup.map(|fd| fd.as_raw_fd()),
             affinity: start.affinity.map(affinity_mask),
             parent,
             mask,
@@ -68,6 +71,7 @@ impl Plan {
         let step = match step {
             Step::ProcessGroup => "give the command a process group",
             Step::DieWithParent => "tie the command to this process",
+            Step::Cgroup => "move the command to its cgroup",
             Step::Descriptors => "connect the command's input and output",
             Step::Affinity => "hold the command to its CPUs",
             Step::Exec => return Some(SpawnError::Exec(error)),
@@ -110,6 +114,12 @@ unsafe fn prepare_and_exec(plan: &mut Plan) -> Step {
         }
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 || libc::getppid() != plan.parent {
             return Step::DieWithParent;
+        }
+    }
+    if let Some(file) = plan.joined_cgroup {
+        // SAFETY: the kernel reads one byte of a constant. "0" is the writing process (cgroups(7)).
+        if unsafe { libc::write(file, b"0".as_ptr().cast(), 1) } != 1 {
+            return Step::Cgroup;
         }
     }
     // SAFETY: the call changes only descriptors.

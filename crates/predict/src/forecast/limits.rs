@@ -193,14 +193,14 @@ impl Candidate {
 /// because the command does not run at all without enough memory.
 pub(super) fn memory_size_limit(evidence: &Evidence, targets: &[u32]) -> Option<FirstLimit> {
     let (budget, largest) = (evidence.memory?, *targets.last()?);
-    let needed = budget.demand.bytes_on(largest);
+    let needed = budget.demand.bytes_with(largest);
     (needed > budget.limit).then(|| FirstLimit {
         resource: Resource::MemorySize {
             needed_bytes: needed as u64,
             limit_bytes: budget.limit as u64,
             at_cpus: largest,
         },
-        cpus: budget.demand.cpus_within(budget.limit),
+        cpus: budget.demand.count_within(budget.limit),
         band90: None,
         basis: LimitBasis::Fit,
     })

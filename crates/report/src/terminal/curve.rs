@@ -8,6 +8,7 @@ pub(super) mod axis;
 
 use std::borrow::Cow;
 
+use morecores_study::{QuotaPercent, Scaling};
 use morecores_view::{PointView, View};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -85,12 +86,16 @@ const ASCII: Glyphs = Glyphs {
 /// same.
 pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
     let over = Over::new(view);
-    let shown = if over == Over::Cpus { view.at_best_n() } else { Cow::Borrowed(view) };
+    let shown = match over {
+        Over::Cpus => view.at_best_n(),
+        Over::N => Cow::Borrowed(view),
+        Over::Quota => Cow::Owned(view.over_quotas()?),
+    };
     let view = shown.as_ref();
     let [base, _, .., largest] = view.points.as_slice() else { return None };
     let glyphs = if style.unicode { &UNICODE } else { &ASCII };
     let (x_from, x_to) = (over.value(base), over.value(largest));
-    let ideal = |x: f64| if over == Over::Cpus { x / x_from } else { 1.0 };
+    let ideal = |x: f64| if over == Over::N { 1.0 } else { x / x_from };
     let scale = Scale::for_range(x_from, x_to);
 
     let interval_ends = |p: &PointView| p.speedup.ci95.unwrap_or([p.speedup.value; 2]);
@@ -112,7 +117,7 @@ pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
     let mut buffer = plot.draw_lines(view, ideal, glyphs);
     let whiskers = plot.draw_points(view, &mut buffer, glyphs);
 
-    let mut lines = vec![heading(scale, labels)];
+    let mut lines = vec![heading(view.plan.scaling, scale, labels)];
     for row in 0..height {
         let (label, mark) = match plot.y.label_at(row, height, glyphs.dots.rows) {
             Some(label) => (label, glyphs.tick_y),
@@ -129,12 +134,13 @@ pub(super) fn speedup_curve(view: &View, style: &Style) -> Option<Vec<String>> {
     Some(lines.into_iter().map(|line| line.trim_end().to_owned()).collect())
 }
 
-fn heading(scale: Scale, labels: usize) -> String {
+fn heading(scaling: Scaling, scale: Scale, labels: usize) -> String {
+    let speedup = if scaling == Scaling::Weak { "scaled speedup" } else { "speedup" };
     let scale = match scale {
         Scale::Linear => "",
         Scale::Log2 => " (logarithmic axes)",
     };
-    format!("{:>labels$}{scale}", "speedup")
+    format!("{speedup:>labels$}{scale}")
 }
 
 /// Meaning of the signs, and the kind of the intervals.
@@ -144,7 +150,7 @@ fn legend(view: &View, over: Over, glyphs: &Glyphs, whiskers: bool) -> String {
         (false, true) => " (no interval: too few runs)".to_owned(),
         (false, false) => " (95% intervals are smaller than the mark)".to_owned(),
     };
-    let line = if over == Over::Cpus { "ideal" } else { "as fast as the first" };
+    let line = if over == Over::N { "as fast as the first" } else { "ideal" };
     format!("{} measured{intervals}   {} {line}", glyphs.point, glyphs.ideal)
 }
 
@@ -153,19 +159,35 @@ fn legend(view: &View, over: Over, glyphs: &Glyphs, whiskers: bool) -> String {
 enum Over {
     Cpus,
     N,
+    /// CPU quotas, as numbers of CPUs.
+    Quota,
 }
 
 impl Over {
     fn new(view: &View) -> Self {
-        if has_one_count(view) && !view.rankings.is_empty() { Self::N } else { Self::Cpus }
+        if view.quota.is_some() {
+            Self::Quota
+        } else if has_one_count(view) && !view.rankings.is_empty() {
+            Self::N
+        } else {
+            Self::Cpus
+        }
     }
 
     fn value(self, point: &PointView) -> f64 {
-        f64::from(if self == Self::Cpus { point.cpus } else { point.n })
+        match self {
+            Self::Cpus => f64::from(point.cpus),
+            Self::N => f64::from(point.n),
+            Self::Quota => QuotaPercent::from_coordinates(&point.axes).map_or(f64::NAN, QuotaPercent::cpus),
+        }
     }
 
     fn name(self) -> &'static str {
-        if self == Self::Cpus { "CPUs" } else { "n" }
+        match self {
+            Self::Cpus => "CPUs",
+            Self::N => "n",
+            Self::Quota => "limit (CPUs)",
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use morecores_study::{Cache, StopReason};
+use morecores_study::{Cache, QuotaPercent, StopReason};
 use morecores_view::{PointView, View};
 
 use super::Style;
@@ -62,6 +62,11 @@ fn method_line(view: &View) -> Option<String> {
     };
     let measured: f64 = view.points.iter().map(|p| p.elapsed_s.mean * f64::from(p.runs)).sum();
     let mut parts = vec![format!("{counts} by {}", view.plan.limit)];
+    let quotas: Vec<QuotaPercent> =
+        view.quota.iter().flat_map(|quota| &quota.quotas).map(|quota| quota.quota_percent).collect();
+    if !quotas.is_empty() {
+        parts.push(format!("limits of {} CPUs", join_with_and(&quotas)));
+    }
     parts.extend(values);
     parts.extend([runs, format!("{} in timed runs", duration(measured))]);
     if matches!(view.plan.cache, Cache::Cold { .. }) {

@@ -2,17 +2,19 @@
 
 use std::ffi::OsStr;
 
-use morecores_study::substitute;
+use morecores_study::{QuotaPercent, substitute};
 use morecores_view::page::Statement;
-use morecores_view::{RankedValue, Ranking, SearchedBest, View};
+use morecores_view::{MemoryByN, RankedValue, Ranking, SearchedBest, View};
 
+use super::lead::ahead_of;
 use super::{ComparedQuantity, PlanSummary};
-use crate::format::{cpus, figure_with_bounds, percent, ratio};
+use crate::format::{bytes, cpus, percent, quota_cpus};
 
-/// Speedup from which "times as fast" says more than a percentage. A choice.
-const LEAST_TIMES: f64 = 2.0;
 /// Largest probability that is stated: a model of the noise supports no more. A choice.
 const SUREST: f64 = 0.99;
+/// Share of the memory above which the need of the largest value is told. A choice: below it, a few
+/// more jobs fit in any case.
+const MUCH_MEMORY: f64 = 0.1;
 /// Longest part of a command that stands for a value, in characters.
 const LONGEST_FORM: usize = 24;
 /// Form of a value where the command has none that is short.
@@ -23,6 +25,8 @@ const PLAIN_FORM: &str = "n = {n}";
 pub struct BestN {
     /// CPU count.
     pub cpus: u32,
+    /// CPU quota, if the runs had one.
+    pub quota: Option<QuotaPercent>,
     /// Form in which the command takes `{n}`, such as `-j{n}`.
     pub form: String,
     /// Value with the best median.
@@ -39,6 +43,8 @@ pub struct BestN {
     pub has_intervals: bool,
     /// Certainty of a search.
     pub search: Option<SearchedBest>,
+    /// Memory by the value of `{n}`, if it is a good part of what the command has.
+    pub memory: Option<MemoryByN>,
 }
 
 impl BestN {
@@ -57,6 +63,7 @@ impl BestN {
         let rivals = || ranking.values.iter().filter(|value| value.n != ranking.best);
         Self {
             cpus: ranking.cpus,
+            quota: QuotaPercent::from_coordinates(&ranking.axes),
             form: form_of_n(&view.command),
             best: ranking.best,
             measured: ranking.values.iter().map(|value| value.n).collect(),
@@ -65,11 +72,12 @@ impl BestN {
             one_for_each_cpu: others().find(is_usual).copied(),
             has_intervals: rivals().all(|value| value.lead.ci95.is_some()),
             search: ranking.search,
+            memory: ranking.memory.filter(limits),
         }
     }
 
     fn text(&self, n: u32) -> String {
-        substitute(OsStr::new(&self.form), n).to_string_lossy().into_owned()
+        value_text(&self.form, n)
     }
 
     /// Whether the measurements leave all values in question.
@@ -78,8 +86,30 @@ impl BestN {
     }
 }
 
+/// Whether memory may limit the number of jobs.
+fn limits(memory: &MemoryByN) -> bool {
+    memory.limit_bytes.is_some_and(|limit| memory.largest_bytes > MUCH_MEMORY * limit)
+}
+
+/// Memory that the jobs need, and the number of them that fits: `-j8 needs 11 GiB of memory, and
+/// each more adds 1.3 GiB: -j17 fits in 24 GiB, by a straight line.`
+fn memory_text(best: &BestN) -> Option<String> {
+    let MemoryByN { largest, largest_bytes, bytes_per_n, limit_bytes, fits } = best.memory?;
+    let fits = fits
+        .zip(limit_bytes)
+        .map(|(fits, limit)| format!(": {} fits in {}, by a straight line", best.text(fits), bytes(limit)));
+    let needs = format!("{} needs {} of memory", best.text(largest), bytes(largest_bytes));
+    let adds = format!("each more adds {}", bytes(bytes_per_n));
+    Some(format!("{needs}, and {adds}{}.", fits.unwrap_or_default()))
+}
+
+/// Value of `{n}` in the form in which the command takes it.
+pub(super) fn value_text(form: &str, n: u32) -> String {
+    substitute(OsStr::new(form), n).to_string_lossy().into_owned()
+}
+
 /// Option of a command that takes `{n}`, as `-j{n}`, `--threads={n}` or `-T {n}`.
-fn form_of_n(command: &[String]) -> String {
+pub(super) fn form_of_n(command: &[String]) -> String {
     let words: Vec<&str> = command.iter().flat_map(|word| word.split_whitespace()).collect();
     let is_option = |word: &str| {
         let name = word.trim_start_matches('-');
@@ -96,8 +126,14 @@ fn form_of_n(command: &[String]) -> String {
     with_option.unwrap_or_else(|| PLAIN_FORM.to_owned())
 }
 
-/// The best value as one statement.
+/// The best value as one statement, with the memory of the jobs.
 pub(super) fn best_n_statement(best: &BestN, compared: &ComparedQuantity, plan: &PlanSummary) -> Statement {
+    let Statement { lead, rest } = best_statement(best, compared, plan);
+    let rest = [rest].into_iter().chain(memory_text(best)).collect::<Vec<_>>().join(" ");
+    Statement::new(lead, rest)
+}
+
+fn best_statement(best: &BestN, compared: &ComparedQuantity, plan: &PlanSummary) -> Statement {
     if let Some(search) = &best.search {
         return searched_statement(best, search, compared);
     }
@@ -158,11 +194,14 @@ fn searched_statement(best: &BestN, search: &SearchedBest, compared: &ComparedQu
     Statement::new(format!("Best is {}", best.text(best.best)), sentences.join(" "))
 }
 
-/// The statement as a sentence about one CPU count of several.
+/// The statement as a sentence about one CPU count, or one quota, of several.
 pub(super) fn best_n_remark(best: &BestN, compared: &ComparedQuantity, plan: &PlanSummary) -> String {
     let Statement { lead, rest } = best_n_statement(best, compared, plan);
     let lead = lead.replace("Best is", "best is").replace("It cannot", "it cannot");
-    format!("On {}, {lead}: {rest}", cpus(best.cpus))
+    match best.quota {
+        Some(quota) => format!("With a limit of {}, {lead}: {rest}", quota_cpus(quota)),
+        None => format!("On {}, {lead}: {rest}", cpus(best.cpus)),
+    }
 }
 
 /// Values as text: `-j2 to -j4` for three or more in a row of the measured ones.
@@ -182,17 +221,7 @@ fn range_text(best: &BestN, values: &[u32], conjunction: &str) -> String {
 
 /// Lead of the best over another value: `4% ahead of -j2 (95% interval 1% to 7%)`.
 fn ahead_text(best: &BestN, other: &RankedValue, compared: &ComparedQuantity) -> String {
-    let (name, lead) = (best.text(other.n), other.lead);
-    let interval = |[low, high]: [String; 2]| format!(" (95% interval {low} to {high})");
-    if lead.value < LEAST_TIMES {
-        let share = |times: f64| (times - 1.0) * 100.0;
-        let (value, ends) = figure_with_bounds(share(lead.value), lead.ci95.map(|ends| ends.map(share)));
-        let ends = ends.map(|ends| interval(ends.map(|end| format!("{end}%")))).unwrap_or_default();
-        return format!("{value}% ahead of {name}{ends}");
-    }
-    let as_good = if *compared == ComparedQuantity::Time { "as fast" } else { "as good" };
-    let ends = lead.ci95.map(|ends| interval(ends.map(ratio))).unwrap_or_default();
-    format!("{} times {as_good} as {name}{ends}", ratio(lead.value))
+    ahead_of(&best.text(other.n), other.lead, compared)
 }
 
 #[cfg(test)]
@@ -209,6 +238,7 @@ mod tests {
         let next = values.iter().filter(|value| !value.may_be_best);
         BestN {
             cpus: 2,
+            quota: None,
             form: "-j{n}".to_owned(),
             best: 3,
             measured: values.iter().map(|value| value.n).collect(),
@@ -217,6 +247,7 @@ mod tests {
             one_for_each_cpu: None,
             has_intervals: true,
             search: None,
+            memory: None,
         }
     }
 
@@ -286,5 +317,27 @@ mod tests {
         assert_eq!(form(&["sh", "-c", "find . | xargs -P{n} wc"]), "-P{n}");
         assert_eq!(form(&["sh", "-c", "sleep 0.0$((8/{n}))"]), "n = {n}");
         assert_eq!(form(&["awk", "{{n}}", "--a-very-long-option-that-takes={n}"]), "n = {n}");
+    }
+
+    #[test]
+    fn the_memory_of_the_jobs_is_told_where_it_may_limit_them() {
+        let memory = MemoryByN {
+            largest: 8,
+            largest_bytes: 11e9,
+            bytes_per_n: 1.3e9,
+            limit_bytes: Some(24e9),
+            fits: Some(17),
+        };
+        assert!(limits(&memory) && !limits(&MemoryByN { largest_bytes: 1e9, ..memory }));
+        assert!(!limits(&MemoryByN { limit_bytes: None, ..memory }));
+        let best = BestN { memory: Some(memory), ..best(&[value(3, 1.0, true), value(8, 1.1, false)]) };
+        let Statement { rest, .. } =
+            best_n_statement(&best, &ComparedQuantity::Time, &PlanSummary::default());
+        assert!(
+            rest.ends_with(
+                "-j8 needs 10.2 GiB of memory, and each more adds 1.2 GiB: -j17 fits in 22.4 GiB, by a straight line."
+            ),
+            "{rest}"
+        );
     }
 }

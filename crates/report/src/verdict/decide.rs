@@ -3,12 +3,13 @@
 //! Pure: no words here, and no thresholds. The view has decided the answer.
 
 use morecores_statistics::worthwhile_speedup;
-use morecores_study::{Better, Closing, StopReason};
+use morecores_study::{Better, Closing, Scaling, StopReason};
 use morecores_view::{PointView, Reason, View, Warning, invalid_baseline, time_outside_cpus};
 
 use super::remarks::{disturbed_remark, remarks};
 use super::{
-    BestN, Beyond, ComparedQuantity, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker, VerdictKind,
+    BestN, Beyond, ComparedQuantity, EnoughQuota, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker,
+    VerdictKind,
 };
 
 /// Verdict of a view, from the answer that the view has decided.
@@ -16,14 +17,20 @@ pub fn decide(view: &View) -> ReportedVerdict {
     let over_cpus = view.at_best_n();
     let kind = verdict_kind(&over_cpus).unwrap_or(VerdictKind::NothingMeasured);
     let best_n: Vec<BestN> = view.rankings.iter().map(|ranking| BestN::new(ranking, view)).collect();
+    let quota = view.quota.as_ref().map(|quota| EnoughQuota::new(quota, view));
     let disturbed = disturbed_remark(view).into_iter();
     let (compared, plan) = (compared_quantity(view), plan_summary(view));
-    let (kind, remarks) = match (kind, best_n.as_slice()) {
-        (VerdictKind::OneCount { .. }, [only]) => (VerdictKind::BestN(only.clone()), disturbed.collect()),
-        (kind, _) => {
+    let best_n_remarks = || best_n.iter().cloned().map(Remark::BestN);
+    let (kind, remarks) = match (kind, quota, best_n.as_slice()) {
+        (VerdictKind::OneCount { .. }, Some(quota), _) => {
+            (VerdictKind::EnoughQuota(quota), disturbed.chain(best_n_remarks()).collect())
+        }
+        (VerdictKind::OneCount { .. }, None, [only]) => {
+            (VerdictKind::BestN(only.clone()), disturbed.collect())
+        }
+        (kind, _, _) => {
             let further = remarks(&over_cpus, &kind);
-            let best_n = best_n.into_iter().map(Remark::BestN);
-            (kind, disturbed.chain(best_n).chain(further).collect())
+            (kind, disturbed.chain(best_n_remarks()).chain(further).collect())
         }
     };
     ReportedVerdict { compared, answer: view.verdict.answer, kind, remarks, plan }
@@ -43,6 +50,7 @@ fn plan_summary(view: &View) -> PlanSummary {
 
 fn compared_quantity(view: &View) -> ComparedQuantity {
     match &view.plan.metric {
+        None if view.plan.scaling == Scaling::Weak => ComparedQuantity::Work,
         None => ComparedQuantity::Time,
         Some(metric) => match metric.better {
             Better::Higher => ComparedQuantity::Rate(metric.unit.clone().or(metric.name.clone())),

@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds except the choices below.
 
-use morecores_study::InCell;
+use morecores_study::{InCell, Scaling};
 use morecores_view::{Estimate, PointView, View, Warning, oversubscribed_base};
 
 use super::decide::busy_cpus;
@@ -79,6 +79,8 @@ pub(super) fn remarks(view: &View, kind: &VerdictKind) -> Vec<Remark> {
         let mixed = view.warnings.iter().any(|w| matches!(w, Warning::MixedCoreTypes { .. }));
         match serial_fraction_rises(view, smt) {
             Some(remark) if !mixed => remarks.push(remark),
+            // Amdahl's law is about the same work.
+            None if view.plan.scaling == Scaling::Weak => {}
             None if improves && !mixed && !doubtful && smt.is_none() && view.prediction.is_none() => {
                 remarks.extend(amdahl_remark(base, largest, view.points.len()));
             }
@@ -111,7 +113,8 @@ fn busy_remark(view: &View, base: &PointView, point: &PointView) -> Remark {
     let cpu_time = |p: &PointView| p.user_s.median + p.system_s.median;
     // With a metric the program usually runs for a fixed time, so its CPU time says nothing about
     // the work.
-    let same_work = view.plan.metric.is_none() && cpu_time(base) > 0.0;
+    let is_fixed = view.plan.metric.is_none() && view.plan.scaling == Scaling::Strong;
+    let same_work = is_fixed && cpu_time(base) > 0.0;
     Remark::Busy {
         cpus: point.cpus,
         used: busy_cpus(point),

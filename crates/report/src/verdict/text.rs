@@ -3,6 +3,7 @@
 //! This module words the decisions of `decide` and makes none.
 
 use super::best_n::{best_n_remark, best_n_statement};
+use super::quota::quota_statement;
 use super::{
     Beyond, ComparedQuantity, MeasuredGain, PlanSummary, Remark, ReportedVerdict, Taker, VerdictKind,
 };
@@ -42,6 +43,7 @@ fn kind_statement(verdict: &ReportedVerdict) -> Statement {
             ),
         ),
         VerdictKind::BestN(best) => return best_n_statement(best, compared, plan),
+        VerdictKind::EnoughQuota(enough) => return quota_statement(enough, compared, plan),
         VerdictKind::AlreadyDone => (
             "",
             "the first run left the later runs almost nothing to do. Undo its results before each run \
@@ -165,7 +167,7 @@ fn cpus_taken_text(
 
 fn zero_figures_text(compared: &ComparedQuantity, base: (u32, f64), largest: (u32, f64)) -> String {
     let unit = match compared {
-        ComparedQuantity::Time => "elapsed time",
+        ComparedQuantity::Time | ComparedQuantity::Work => "elapsed time",
         ComparedQuantity::Rate(unit) | ComparedQuantity::Cost(unit) => unit.as_deref().unwrap_or("cost"),
     };
     format!(
@@ -240,7 +242,7 @@ pub(crate) fn thread_advice(gets_count: bool, limit: Limit) -> String {
 /// Option with a limit that the command cannot leave the way it left `limit`; none beyond hotplug.
 pub(crate) fn stricter_limit(limit: Limit) -> Option<&'static str> {
     match limit {
-        Limit::Affinity => Some("--limit cpuset (as root), which the command cannot leave"),
+        Limit::Affinity | Limit::Quota => Some("--limit cpuset (as root), which the command cannot leave"),
         Limit::Cpuset => Some("--limit hotplug (as root), which takes the other CPUs offline"),
         Limit::Hotplug => None,
     }
@@ -313,10 +315,13 @@ fn remark_text(remark: &Remark, compared: &ComparedQuantity, plan: &PlanSummary)
 /// Clause for a gain: `2 CPUs run it 1.93 times as fast as 1 (95% interval 1.91 to 1.95)`.
 fn claim(gain: &MeasuredGain, compared: &ComparedQuantity, aside: &str) -> String {
     let (times, _) = figure_with_bounds(gain.speedup.value, gain.speedup.ci95);
-    let (runs, gives, divides) =
-        if gain.cpus == 1 { ("runs", "gives", "divides") } else { ("run", "give", "divide") };
+    let (runs, does, gives, divides) = match gain.cpus {
+        1 => ("runs", "does", "gives", "divides"),
+        _ => ("run", "do", "give", "divide"),
+    };
     let figure = match compared {
         ComparedQuantity::Time => format!("{runs} it {times} times as fast as {}", gain.base),
+        ComparedQuantity::Work => format!("{does} {times} times the work of {} in the same time", gain.base),
         ComparedQuantity::Rate(name) => {
             format!("{gives} {times} times the {} of {}", unit(name, "rate"), gain.base)
         }
@@ -333,6 +338,9 @@ fn range_claim(gain: &MeasuredGain, compared: &ComparedQuantity) -> String {
     let [low, high] = bounds.unwrap_or([times.clone(), times]);
     let figure = match compared {
         ComparedQuantity::Time => format!("ran it between {low} and {high} times as fast as {}", gain.base),
+        ComparedQuantity::Work => {
+            format!("did between {low} and {high} times the work of {} in the same time", gain.base)
+        }
         ComparedQuantity::Rate(name) => {
             format!("gave between {low} and {high} times the {} of {}", unit(name, "rate"), gain.base)
         }

@@ -27,6 +27,16 @@ pub enum AxisValue {
     Text(String),
 }
 
+impl AxisValue {
+    /// Number, unless this is a condition or a name.
+    pub const fn number(&self) -> Option<u64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            Self::Flag(_) | Self::Text(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for AxisValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

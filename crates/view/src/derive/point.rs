@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::{Estimate, FigureView, MedianIntervals, MetricView, PointView, Summary, median_estimate};
-use morecores_study::{CpuEstimator, FurtherMetric, Nanos, Plan, Run, Surroundings};
+use morecores_study::{CpuEstimator, FurtherMetric, Nanos, Plan, Run, Scaling, Surroundings};
 
+use crate::quota::throttling;
 use crate::sample::Sample;
 use morecores_statistics::{
-    Design, Interval, ScalingRatio, mean, median, median_interval, noise_floor, outliers, serial_fraction,
-    speedup,
+    Design, Interval, ScalingRatio, mean, median, median_interval, noise_floor, outliers,
+    scaled_serial_fraction, serial_fraction, speedup,
 };
 
 /// CPU time, in seconds, below which its split into user and system time is unknown: 25 ticks of 4
@@ -20,7 +21,7 @@ const LEAST_SPLIT_S: f64 = 0.1;
 const FLOOR_TOLERANCE: f64 = 1.02;
 
 impl Sample<'_> {
-    /// Computes the figures of this count. `base` is the smallest count with the same further axes,
+    /// Computes the figures of this cell. `base` is the smallest count or quota for the same work,
     /// perhaps this one.
     pub(super) fn point_view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
         let (elapsed, values) = (self.elapsed(), self.values());
@@ -31,12 +32,18 @@ impl Sample<'_> {
             let exactly_one = Interval { lo: 1.0, hi: 1.0 };
             Some(ScalingRatio { value: 1.0, interval: median_interval(&values, design).map(|_| exactly_one) })
         } else {
+            let work_growth = plan.scaling.work(self.point.n) / plan.scaling.work(base.point.n);
             speedup(&base.round_values(), &self.round_values(), better, design)
+                .map(|speedup| speedup.times(work_growth))
         };
         let speedup = speedup.unwrap_or(ScalingRatio { value: f64::NAN, interval: None });
-        // Karp and Flatt's formula compares with one CPU.
-        let serial = if base.point.cpus == 1 { serial_fraction(speedup, self.point.cpus) } else { None };
-        let growth = f64::from(self.point.cpus) / f64::from(base.point.cpus);
+        // Both formulas compare with one CPU.
+        let serial = match plan.scaling {
+            _ if base.point.cpus != 1 => None,
+            Scaling::Strong => serial_fraction(speedup, self.point.cpus),
+            Scaling::Weak => scaled_serial_fraction(speedup, self.point.cpus),
+        };
+        let growth = self.point.cpu_time() / base.point.cpu_time();
         let total = |value: fn(&Surroundings) -> Nanos| {
             self.surroundings()
                 .next()
@@ -77,6 +84,7 @@ impl Sample<'_> {
                 .filter_map(|s| s.throttled_ns)
                 .map(Nanos::as_secs_f64)
                 .reduce(|a, b| a + b),
+            throttling: throttling(&self.runs),
             others_allotted_s: others.map(|(here, _)| here),
             others_elsewhere_s: others.map(|(_, elsewhere)| elsewhere),
             busy_devices: self.busy_devices(),

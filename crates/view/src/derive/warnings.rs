@@ -69,8 +69,8 @@ pub(super) fn study_warnings(study: &Study, samples: &[Sample<'_>], points: &[Po
     for (sample, disturbances) in samples.iter().zip(disturbance_warnings(study, samples)) {
         if let Some(point) = find_in_cell(points, &sample.cell()) {
             let mut own = Vec::new();
-            let further = sample.cell().further_coordinates();
-            let group = points.iter().filter(|point| point.cell().further_coordinates() == further);
+            let work = sample.cell().work_coordinates();
+            let group = points.iter().filter(|point| point.cell().work_coordinates() == work);
             push_run_warnings(study, sample, point, group.count() == 1, disturbances, &mut own);
             push_machine_warnings(study, sample, point, &mut own);
             own.extend(

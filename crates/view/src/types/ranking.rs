@@ -26,6 +26,28 @@ pub struct Ranking {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub search: Option<SearchedBest>,
+    /// Memory by the value of `{n}`; absent if the kernel did not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub memory: Option<MemoryByN>,
+}
+
+/// Memory that a command needs by the value of `{n}`: a straight line through the medians, without
+/// the page cache that is left after a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct MemoryByN {
+    /// Largest measured value of `{n}`.
+    pub largest: u32,
+    /// Median need with it, in bytes.
+    pub largest_bytes: f64,
+    /// Bytes that one more adds, by the line.
+    pub bytes_per_n: f64,
+    /// Memory that the command had, in bytes; null if it is unknown.
+    pub limit_bytes: Option<f64>,
+    /// Largest value that needs at most that memory, by the line; null if there is none, or no
+    /// limit is known.
+    pub fits: Option<u32>,
 }
 
 /// Certainty of the best value of a search.

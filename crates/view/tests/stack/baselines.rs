@@ -63,21 +63,20 @@ fn no_stack_without_a_baseline() {
 #[test]
 fn traces_are_compared_with_traces_of_equal_further_axes() {
     let mut made = study(&[]);
-    let quota =
-        |percent: u64| -> Coordinates { [("quota_percent".to_owned(), AxisValue::Number(percent))].into() };
+    let size = |mib: u64| -> Coordinates { [("size_mib".to_owned(), AxisValue::Number(mib))].into() };
     let mut traces = Vec::new();
-    for (cpus, percent, elapsed) in [(1, 50, 8.0), (1, 100, 4.0), (2, 50, 4.0), (2, 100, 1.0)] {
-        let point = Point { axes: quota(percent), ..morecores_testkit::point(cpus) };
+    for (cpus, mib, elapsed) in [(1, 50, 8.0), (1, 100, 4.0), (2, 50, 4.0), (2, 100, 1.0)] {
+        let point = Point { axes: size(mib), ..morecores_testkit::point(cpus) };
         made.runs.push(morecores_testkit::run(&point, Nanos::from_secs_f64(elapsed)));
         made.header.plan.points.push(point);
-        traces.push(TraceView { axes: quota(percent), ..trace(cpus, cpus, 1.5 * elapsed) });
+        traces.push(TraceView { axes: size(mib), ..trace(cpus, cpus, 1.5 * elapsed) });
     }
     let view = view(&made, &traces);
     for trace in &view.traces {
         assert_close(trace.overhead.unwrap(), 0.5);
     }
     let stacks: Vec<_> = view.stack.iter().map(|stack| (stack.axes.clone(), stack.speedup)).collect();
-    assert_eq!(stacks, [(quota(50), 2.0), (quota(100), 4.0)]);
+    assert_eq!(stacks, [(size(50), 2.0), (size(100), 4.0)]);
     let base = view.trace(&view.stack[0].base_cell()).unwrap();
-    assert_eq!((base.cpus, &base.axes), (1, &quota(50)));
+    assert_eq!((base.cpus, &base.axes), (1, &size(50)));
 }

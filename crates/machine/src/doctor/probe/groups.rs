@@ -60,7 +60,7 @@ fn probe_cpusets(hierarchies: &Hierarchies, usable: &CpuSet) -> Cpusets {
     let in_v1 = hierarchies.v1.contains_key("cpuset");
     let version = if in_v1 { Version::V1 } else { Version::V2 };
     let mut journal = Journal::new();
-    let result = StudyGroup::create(hierarchies, GroupPurpose::Limit, Survivors::End, &mut journal)
+    let result = StudyGroup::create(hierarchies, GroupPurpose::Cpuset, Survivors::End, &mut journal)
         .and_then(|group| group.set_cpus(usable));
     let Err(error) = result else { return Cpusets::Usable(version) };
     let switches = hierarchies.v2.as_ref().filter(|_| !in_v1).map(missing_switches).unwrap_or_default();

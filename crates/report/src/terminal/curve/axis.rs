@@ -50,7 +50,7 @@ impl Axis {
     pub(in crate::terminal) fn for_counts(scale: Scale, counts: &[f64]) -> Self {
         let from = counts.iter().copied().fold(f64::INFINITY, f64::min);
         let to = counts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let labels = counts.iter().map(|c| (*c, format!("{c:.0}"))).collect();
+        let labels = counts.iter().map(|c| (*c, c.to_string())).collect();
         Self { scale, from, to, labels }
     }
 
