@@ -8,7 +8,7 @@
 mod uncertain_figure;
 
 use morecores_study::quantity::{magnitude, round_to_places, significant_places};
-use morecores_study::{Coordinates, Quantity, QuotaPercent};
+use morecores_study::{Coordinates, QUOTA_AXIS, Quantity, QuotaPercent};
 use morecores_view::Estimate;
 
 pub(crate) use morecores_study::quantity::ABSENT;
@@ -109,11 +109,19 @@ pub(crate) fn with_ends(quantity: Quantity, estimate: &Estimate) -> String {
     format!("{value}{gap}{}{}", scale.symbol, ends_in_brackets(ends))
 }
 
-/// Measured point: `2 CPUs`, `2 CPUs, n = 4`, `2 CPUs, variant old`.
-pub(crate) fn point_name(count: u32, n: u32, axes: &Coordinates) -> String {
-    let n = if n == count { String::new() } else { format!(", n = {n}") };
-    let axes: String = axes.iter().map(|(axis, value)| format!(", {axis} {value}")).collect();
-    format!("{}{n}{axes}", cpus(count))
+/// Measured point: `2 CPUs`, `2 CPUs, n = 4`, `2 CPUs, limit of 1.5 CPUs`.
+pub fn point_name(count: u32, n: u32, axes: &Coordinates) -> String {
+    let further = point_values(count, n, axes);
+    further.into_iter().fold(cpus(count), |name, value| format!("{name}, {value}"))
+}
+
+/// Values of a point beside its CPU count: `n = 4` unless it is that count, `limit of 1.5 CPUs`,
+/// `variant old`.
+pub(crate) fn point_values(count: u32, n: u32, axes: &Coordinates) -> Vec<String> {
+    let quota = QuotaPercent::from_coordinates(axes).map(|quota| format!("limit of {}", quota_cpus(quota)));
+    let others = axes.iter().filter(|(axis, _)| *axis != QUOTA_AXIS);
+    let others = others.map(|(axis, value)| format!("{axis} {value}"));
+    (n != count).then(|| format!("n = {n}")).into_iter().chain(quota).chain(others).collect()
 }
 
 /// CPUs with the ends of their interval: `1.02 [1.01, 1.04]`.

@@ -43,7 +43,7 @@ pub use component::component_name;
 pub use csv::{locks_csv, view_csv};
 pub use dashboards::{bencher_json, github_benchmark_direction, github_benchmark_json, openmetrics};
 pub use doctor::doctor_report;
-pub use format::{count, cpus, duration, percent, ratio, time};
+pub use format::{count, cpus, duration, percent, point_name, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::{
     advice_json, comparison_json, gains_json, locks_json, prediction_json, suite_json, view_json,

@@ -7,7 +7,7 @@ use morecores_view::{Component, TraceView};
 
 use crate::causes::tight_loop_share;
 use crate::component::{awaited_name, component_name_in, holder_waits, idle_includes_others};
-use crate::format::{count, cpus, join_with_and, percent, time};
+use crate::format::{count, cpus, join_with_and, percent, point_values, time};
 use crate::openmp::openmp_sentences;
 use crate::stack::{FOLDED_SHARE, Part, folded_name, overhead_text, source_name};
 
@@ -17,11 +17,12 @@ const LEAST_SHARE: f64 = 0.01;
 
 /// Identifies the run, the tracing method and the cost of tracing.
 pub(crate) fn headline(trace: &TraceView) -> String {
-    let n = if trace.n == trace.cpus { String::new() } else { format!(" · n = {}", trace.n) };
+    let values = point_values(trace.cpus, trace.n, &trace.axes);
+    let values: String = values.iter().map(|value| format!(" · {value}")).collect();
     let overhead = trace.overhead.map(|o| format!(" · {}", overhead_text(o))).unwrap_or_default();
     let lost = if trace.lost_events == 0 { ", none lost" } else { "" };
     format!(
-        "traced run on {} ({}){n} · {} · by {} · {} events{lost}{overhead}",
+        "traced run on {} ({}){values} · {} · by {} · {} events{lost}{overhead}",
         cpus(trace.cpus),
         trace.cpu_set,
         time(trace.elapsed_s),

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use morecores_measure::executor::Outcome;
-use morecores_report::{cpus, percent, ratio};
+use morecores_report::{cpus, percent, point_name, ratio};
 use morecores_statistics::{Design, QuestionSample, RoundRule, Rounds, speedup, values};
 use morecores_study::{
     Cell, Header, InCell, Nanos, OtherProgram, Phase, Plan, Point, RoundValue, Run, RunRecord, Surroundings,
@@ -108,7 +108,7 @@ impl ProgressText for RunningResults {
     type Outcome = Outcome;
 
     fn cell_name(&self, point: &Point) -> String {
-        cpus(point.cpus)
+        point_name(point.cpus, point.n, &point.axes)
     }
 
     fn count(&mut self, outcome: &Outcome) -> bool {

@@ -15,7 +15,7 @@ use morecores_measure::control::Control;
 use morecores_measure::executor::ProcessExecutor;
 use morecores_measure::schedule::{Stream, round_order};
 use morecores_measure::sweep::Trial;
-use morecores_report::{cpus, duration};
+use morecores_report::{cpus, duration, point_name};
 use morecores_statistics::median;
 use morecores_study::trace::{TraceHeader, trace_events_path};
 use morecores_study::{Cell, Exit, InCell, Nanos, Phase, Plan, Point, Run, Study, TraceMode};
@@ -117,7 +117,7 @@ impl TracePhase<'_> {
         self.control.set_limit(None);
         traced.out_of_time |= self.control.is_out_of_time() || !session.without_time.is_empty();
         if !session.without_time.is_empty() {
-            let points = session.without_time.join(", ");
+            let points = session.without_time.join("; ");
             traced.note(format!("not traced, because the time was too short: {points}"));
         }
         traced
@@ -336,10 +336,9 @@ fn runs(count: u32) -> String {
     if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
-/// Name of a point: `2 CPUs`, with the value of `{n}` if that differs from the CPU count.
+/// Name of a point.
 fn name(point: &Point) -> String {
-    let n = if point.n == point.cpus { String::new() } else { format!(" with {{n}} = {}", point.n) };
-    cpus(point.cpus) + &n
+    point_name(point.cpus, point.n, &point.axes)
 }
 
 /// Attempts at one trace: the best time, and whether another attempt is worth its time.

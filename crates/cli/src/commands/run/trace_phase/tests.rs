@@ -238,7 +238,10 @@ fn further_rounds_trace_each_count_again() {
 fn a_point_whose_first_trace_fails_is_not_traced_again() {
     let study = Fixture::with("exit $(( {n} == 1 ? 3 : 0 ))", |plan| plan.requested_traced_runs = None);
     let traced = study.trace(Pretend::default().open());
-    assert_eq!(traced.notes, ["the traced run at 1 CPU exited with status 3: its trace is not kept"]);
+    assert_eq!(
+        traced.notes,
+        ["the traced run at 1 CPU, variant 1 exited with status 3: its trace is not kept"]
+    );
     assert_eq!(study.traced(), [2, 2, 2]);
 }
 
@@ -338,7 +341,10 @@ fn nothing_is_traced_if_the_user_turned_tracing_off() {
 fn a_traced_run_that_fails_or_takes_too_long_loses_only_its_own_trace() {
     let study = Fixture::new("exit $(( {n} == 1 ? 3 : 0 ))");
     let traced = study.trace(Pretend::default().open());
-    assert_eq!(traced.notes, ["the traced run at 1 CPU exited with status 3: its trace is not kept"]);
+    assert_eq!(
+        traced.notes,
+        ["the traced run at 1 CPU, variant 1 exited with status 3: its trace is not kept"]
+    );
     assert!(!traced.interrupted);
     assert_eq!(study.traced(), [2]);
 }
@@ -432,6 +438,9 @@ fn without_remaining_time_nothing_is_traced_and_a_message_says_so() {
     let fixture = Fixture::new("true");
     let traced = fixture.trace_within(Some(Nanos(1)), Pretend::default().open());
     assert!(traced.out_of_time && !traced.interrupted);
-    assert_eq!(traced.notes, ["not traced, because the time was too short: 1 CPU, 1 CPU with {n} = 2"]);
+    assert_eq!(
+        traced.notes,
+        ["not traced, because the time was too short: 1 CPU, variant 1; 1 CPU, n = 2, variant 2"]
+    );
     assert_eq!(fixture.traces(), []);
 }
