@@ -61,11 +61,11 @@ const COLUMNS: &[(&str, PointValue)] = &[
     ("block_written_bytes", |p| p.block_written_bytes.to_string()),
     ("steal_s", |p| optional(p.steal_s)),
     ("throttled_s", |p| optional(p.throttled_s)),
-    ("throttled_share", |p| optional(p.throttling.map(|throttling| throttling.share))),
-    ("throttled_periods_share", |p| optional(p.throttling.map(|throttling| throttling.periods_share))),
     ("others_allotted_s", |p| optional(p.others_allotted_s)),
     ("others_elsewhere_s", |p| optional(p.others_elsewhere_s)),
     ("noise_floor", |p| optional(p.noise_floor)),
+    ("throttled_share", |p| optional(p.throttling.map(|throttling| throttling.share))),
+    ("throttled_periods_share", |p| optional(p.throttling.map(|throttling| throttling.periods_share))),
 ];
 
 /// Writes the points as CSV with a header row. Each further axis of the plan is a column after

@@ -324,12 +324,13 @@ impl Columns<'_> {
         self.push_uncertain(Detail::Always, 1, "largest\nahead", "quota_lead", |p| {
             let own = QuotaPercent::from_coordinates(&p.axes);
             let is_own = |quota: &&QuotaView| Some(quota.quota_percent) == own && quota.n == p.n;
-            match comparison.quotas.iter().find(is_own).map(|quota| quota.lead) {
+            let largest = comparison.quotas.last();
+            match comparison.quotas.iter().find(is_own) {
                 None => (None, UncertainFigure::exact(ABSENT)),
-                Some(lead) if lead.ci95.is_none() && lead.value == 1.0 => {
-                    (Some(1.0), UncertainFigure::exact("1"))
+                own if own == largest => (Some(1.0), UncertainFigure::exact("1")),
+                Some(QuotaView { lead, .. }) => {
+                    (Some(lead.value), UncertainFigure::new(lead.value, lead.ci95, 1.0))
                 }
-                Some(lead) => (Some(lead.value), UncertainFigure::new(lead.value, lead.ci95, 1.0)),
             }
         });
     }

@@ -40,8 +40,13 @@ pub(crate) fn quota_comparison(
     let values: Vec<_> = best.iter().map(|(_, sample)| sample.round_values()).collect();
     let leads = leads_over(&values, best.len() - 1, plan.better(), design);
     let views = best.iter().zip(leads);
-    let quotas =
+    let mut quotas: Vec<QuotaView> =
         views.filter_map(|((quota, sample), lead)| Some(quota_view(*quota, sample, lead?))).collect();
+    // The largest one is the reference, and has no interval.
+    quotas.last_mut()?.suffices = Sufficiency::Enough;
+    if quotas.len() < 2 {
+        return None;
+    }
     let sized_by = if tells_n { None } else { sized_by(best.iter().map(|(_, s)| s.point), traces) };
     Some(QuotaComparison { quotas, tolerance: TOLERANCE, sized_by })
 }
@@ -85,19 +90,18 @@ pub(crate) fn throttling(runs: &[&Run]) -> Option<Throttling> {
     };
     let share = median_of(|run| run.tree.bandwidth?.throttled_share(run.cpu.user_ns + run.cpu.system_ns))?;
     let periods_share = median_of(|run| {
-        let used = run.tree.bandwidth.filter(|used| used.periods > 0)?;
-        Some(used.throttled_periods as f64 / used.periods as f64)
+        let used = run.tree.bandwidth?;
+        Some(used.throttled_periods as f64 / used.periods.max(1) as f64)
     })?;
     let periods = median_of(|run| Some(run.tree.bandwidth?.periods as f64))?;
     Some(Throttling { share, periods_share, periods })
 }
 
-/// Decides by the interval of the largest quota's lead. The largest itself has no interval.
+/// Decides by the interval of the largest quota's lead.
 fn sufficiency(lead: ScalingRatio) -> Sufficiency {
     match lead.interval {
-        None if lead.value == 1.0 => Sufficiency::Enough,
         Some(interval) if interval.hi <= 1.0 + TOLERANCE => Sufficiency::Enough,
-        Some(interval) if interval.lo > 1.0 => Sufficiency::TooSmall,
+        Some(interval) if interval.lo > 1.0 + TOLERANCE => Sufficiency::TooSmall,
         _ => Sufficiency::Unknown,
     }
 }

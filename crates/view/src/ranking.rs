@@ -65,6 +65,10 @@ pub fn traced_points<'p>(plan: &'p Plan, timed: &[&Run]) -> Vec<&'p Point> {
     plan.points.iter().enumerate().filter(is_traced).map(|(_, point)| point).collect()
 }
 
+/// Multiple of the largest measured value up to which the line of the memory is continued. A
+/// choice.
+const EXTRAPOLATED: f64 = 4.0;
+
 /// Returns the memory that the command needs by its value of `{n}`.
 fn memory_by_n(group: &[&Sample<'_>], limit: Option<u64>) -> Option<MemoryByN> {
     let need = |sample: &&Sample<'_>| Some((sample.point.n, needed_bytes(sample)?));
@@ -72,7 +76,8 @@ fn memory_by_n(group: &[&Sample<'_>], limit: Option<u64>) -> Option<MemoryByN> {
     let demand = MemoryDemand::fit(&points)?;
     let (largest, largest_bytes) = points.into_iter().max_by_key(|(n, _)| *n)?;
     let limit_bytes = limit.map(|bytes| bytes as f64);
-    let fits = limit_bytes.map(|limit| demand.count_within(limit)).filter(|n| *n < f64::from(u32::MAX));
+    let is_near = |n: &f64| (1.0..=EXTRAPOLATED * f64::from(largest)).contains(n);
+    let fits = limit_bytes.map(|limit| demand.count_within(limit)).filter(is_near);
     let (bytes_per_n, fits) = (demand.bytes_per_count(), fits.map(|n| n as u32));
     Some(MemoryByN { largest, largest_bytes, bytes_per_n, limit_bytes, fits })
 }

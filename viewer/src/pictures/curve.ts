@@ -231,7 +231,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
   const isOne = lines.length === 1;
   const one = studies.length === 1 && over === "cpus" ? studies[0] : undefined;
   const prediction = one ? predictedPoints(one, quantity) : [];
-  const most = Math.max(...points.map((point) => point.x), ...prediction.map((point) => point.x), 2);
+  const most = Math.max(...points.map((point) => point.x), ...prediction.map((point) => point.x), over === "cpus" ? 2 : 0);
   const least = Math.min(...points.map((point) => point.x));
   const counts = [...new Set([...points, ...prediction].map((point) => point.x))].sort((a, b) => a - b);
   const ideal = over === "n" ? [] : idealLine(over === "quota" && isOne ? studies[0] : one, quantity, least, most);

@@ -22,7 +22,7 @@ bytes_per_n: number,
  */
 limit_bytes: number | null, 
 /**
- * Largest value that needs at most that memory, by the line; null if there is none, or no
- * limit is known.
+ * Largest value that needs at most that memory, by the line; null if there is none, if it is
+ * far above the measured values, or if no limit is known.
  */
 fits: number | null, };

@@ -10,7 +10,7 @@ use morecores_machine::placement::CpuOrder;
 use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
 use morecores_study::trace::read_trace_events;
-use morecores_study::{Bytes, Cell, CpuSet, InCell, Scaling, Study, StudyError};
+use morecores_study::{Bytes, Cell, CpuSet, InCell, Limit, Scaling, Study, StudyError};
 use morecores_view::machine_memory::{MemoryPoint, machine_memory};
 use morecores_view::memory;
 use morecores_view::{Gain, Prediction, TraceView, View, order_of_traces};
@@ -145,7 +145,7 @@ pub(super) fn unpredictable(view: &View) -> Option<&'static str> {
     if view.plan.scaling == Scaling::Weak {
         return Some("its work grows with {n}: measure without --weak");
     }
-    view.quota.is_some().then_some("its runs differ in CPU quotas: measure without --quota")
+    (view.plan.limit == Limit::Quota).then_some("its runs differ in CPU quotas: measure without --quota")
 }
 
 /// Usable CPUs of the measured machine, in the order in which the study's counts add them; empty

@@ -38,7 +38,8 @@ pub(super) fn quota_axis(
     }
     ensure!(
         largest.cpus() <= f64::from(cpus),
-        "--quota {largest} limits nothing on {cpus} CPUs: give at most {cpus}"
+        "--quota {largest} limits nothing on {}: give at most {cpus}",
+        morecores_report::cpus(cpus)
     );
     Ok(Some(QuotaPercent::axis(&quotas)))
 }

@@ -147,6 +147,10 @@ impl RunOptions {
                  command takes its thread or job count"
             );
         }
+        ensure!(
+            !args.weak || Plan { thread_env: false, ..plan.clone() }.tells_n(&command),
+            "--weak needs {{n}} in the command where its work grows; --thread-env tells the threads alone"
+        );
         check_trace_options(args.syscalls, args.locks, args.debuginfod, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
         let study = NewStudy::for_command(args.out.as_deref(), &command);
@@ -265,7 +269,8 @@ fn swept_points(args: &RunArgs, topology: &Topology, order: &CpuOrder) -> Result
             counts::parse_counts(text, topology).map_err(predict::explain_missing_cpus).context("--cpus")?
         }
         // The question is about another axis.
-        None if n.is_some() || args.quota.is_some() => vec![most],
+        None if args.quota.is_some() => vec![topology.usable.cpus.len().min(order.steps().len())],
+        None if n.is_some() => vec![most],
         None => counts::default_counts(order, most),
     };
     let most = counts.last().map_or(1, |count| *count as u32);

@@ -73,6 +73,8 @@ impl TraceOptions {
 /// Points of the plan: a single one, with its further axes.
 fn traced_points(args: &TraceArgs, topology: &Topology, order: &CpuOrder) -> Result<(Vec<Axis>, Vec<Point>)> {
     let count = match &args.cpus {
+        // A quota below that of an enclosing cgroup takes no CPU away.
+        None if args.quota.is_some() => topology.usable.cpus.len().min(order.steps().len()),
         None => topology.usable.count.min(order.steps().len()),
         Some(text) => match counts::parse_counts(text, topology).context("--cpus")?.as_slice() {
             [count] => *count,

@@ -328,7 +328,7 @@ impl StudyGroup {
         fs::write(&file, cpus.to_string()).map_err(io_error("write", &file))
     }
 
-    /// Sets the quota, with a new period.
+    /// Sets the quota, of which a whole one is then left.
     ///
     /// # Errors
     /// There is no quota, or the kernel refuses the value.

@@ -49,7 +49,7 @@ pub(super) fn quota_statement(
     let Some((largest, smaller)) = quotas.split_last() else { return Statement::new("", String::new()) };
     let ahead = |quota: &QuotaView| {
         let of = ahead_of(&enough.text(quota), quota.lead, compared);
-        format!("{} is {of}.", enough.text(largest))
+        format!("A limit of {} is {of}.", enough.text(largest))
     };
     let smallest = enough.comparison.smallest_enough().unwrap_or(largest);
     let below = || smaller.iter().filter(|quota| quota.quota_percent < smallest.quota_percent);
@@ -157,8 +157,8 @@ mod tests {
         ];
         assert_eq!(
             text(&quotas, Some(SizedBy::Machine { quota_percent: QuotaPercent(50), workers: 2 }), None),
-            "A limit of 1 CPU is enough: 2 CPUs is 0.30% ahead of 1 CPU (95% interval -0.70% to 1.30%). At 0.5 \
-             CPUs it is throttled for 50% of the time for which it could run, in 98% of the periods. 2 CPUs is 2.00 times as \
+            "A limit of 1 CPU is enough: a limit of 2 CPUs is 0.30% ahead of 1 CPU (95% interval -0.70% to 1.30%). At 0.5 \
+             CPUs it is throttled for 50% of the time for which it could run, in 98% of the periods. A limit of 2 CPUs is 2.00 times as \
              fast as 0.5 CPUs (95% interval 1.99 to 2.01). With 0.5 CPUs, up to 2 of its workers were ready to run \
              at once: their number does not follow the limit."
         );
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(
             text(&quotas, None, None),
             "It needs the largest limit, 1.5 CPUs: at 1 CPU it is throttled for 50% of the time for which it could \
-             run, in 98% of the periods. 1.5 CPUs is 50% ahead of 1 CPU (95% interval 49% to 51%). At 1.5 CPUs it is \
+             run, in 98% of the periods. A limit of 1.5 CPUs is 50% ahead of 1 CPU (95% interval 49% to 51%). At 1.5 CPUs it is \
              throttled for 25% of the time for which it could run, in 98% of the periods."
         );
     }
@@ -181,7 +181,7 @@ mod tests {
         let quotas = [quota(100, 1.05, Sufficiency::Unknown, 0.1), quota(200, 1.0, Sufficiency::Enough, 0.0)];
         assert_eq!(
             text(&quotas, None, Some(20)),
-            "It cannot be told yet whether 1 CPU is enough: 2 CPUs is 5.0% ahead of 1 CPU (95% interval 4.0% to \
+            "It cannot be told yet whether 1 CPU is enough: a limit of 2 CPUs is 5.0% ahead of 1 CPU (95% interval 4.0% to \
              6.0%). About 20 runs of each limit (--resume --runs 20) would tell it."
         );
     }

@@ -77,10 +77,11 @@ pub(super) fn remarks(view: &View, kind: &VerdictKind) -> Vec<Remark> {
     remarks.extend(view.stack.last().and_then(|s| no_cause_reason(s, view)).map(Remark::NoCause));
     if is_yes {
         let mixed = view.warnings.iter().any(|w| matches!(w, Warning::MixedCoreTypes { .. }));
-        match serial_fraction_rises(view, smt) {
+        // Both remarks are about the same work.
+        let is_fixed = view.plan.scaling == Scaling::Strong;
+        match serial_fraction_rises(view, smt).filter(|_| is_fixed) {
             Some(remark) if !mixed => remarks.push(remark),
-            // Amdahl's law is about the same work.
-            None if view.plan.scaling == Scaling::Weak => {}
+            None if !is_fixed => {}
             None if improves && !mixed && !doubtful && smt.is_none() && view.prediction.is_none() => {
                 remarks.extend(amdahl_remark(base, largest, view.points.len()));
             }

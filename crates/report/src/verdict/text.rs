@@ -37,9 +37,10 @@ fn kind_statement(verdict: &ReportedVerdict) -> Statement {
         VerdictKind::OneCount { cpus: count, used } => (
             "",
             format!(
-                "the command ran on {} only, and kept {} busy. Give --cpus two counts or more.",
+                "the command ran on {} only, and kept {} busy. Give {} or more.",
                 cpus(*count),
-                busy_cpus(*used)
+                busy_cpus(*used),
+                if plan.limit == Limit::Quota { "--quota two limits" } else { "--cpus two counts" }
             ),
         ),
         VerdictKind::BestN(best) => return best_n_statement(best, compared, plan),

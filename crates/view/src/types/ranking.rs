@@ -45,8 +45,8 @@ pub struct MemoryByN {
     pub bytes_per_n: f64,
     /// Memory that the command had, in bytes; null if it is unknown.
     pub limit_bytes: Option<f64>,
-    /// Largest value that needs at most that memory, by the line; null if there is none, or no
-    /// limit is known.
+    /// Largest value that needs at most that memory, by the line; null if there is none, if it is
+    /// far above the measured values, or if no limit is known.
     pub fits: Option<u32>,
 }
 

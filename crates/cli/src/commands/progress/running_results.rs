@@ -129,7 +129,12 @@ impl ProgressText for RunningResults {
     fn headline(&self) -> Option<String> {
         let [base, .., largest] = self.points.as_slice() else { return None };
         let estimate = speedup(&base.values, &largest.values, self.plan.better(), Design::Fixed)?;
-        Some(format!("{} times", ratio(estimate.value)))
+        let work = |point: &Point| self.plan.scaling.work(point.n);
+        let growth = match self.plan.points.as_slice() {
+            [base, .., largest] => work(largest) / work(base),
+            _ => 1.0,
+        };
+        Some(format!("{} times", ratio(estimate.value * growth)))
     }
 
     /// Precision so far and the goal: `known to 5.1%, goal 3.3%`. None before there are enough runs
